@@ -23,7 +23,7 @@ func testRule(t testing.TB, fields ...string) *Rule {
 }
 
 func enricher(rule *Rule, fit Fit, changes *[]Change) *Enricher {
-	return &Enricher{Writing: &oneWrite{rule: rule, fit: fit, changes: changes}, Room: 1 << 20}
+	return NewEnricher(&oneWrite{rule: rule, fit: fit, changes: changes}, 1<<20)
 }
 
 // oneWrite is the write of an Enricher under test.
@@ -42,6 +42,7 @@ func (w *oneWrite) Rule(index string, _ bool) (*Rule, Fit) {
 	}
 	return w.rule, w.fit
 }
+func (w *oneWrite) Identifies() bool     { return true }
 func (w *oneWrite) Start(Operation) bool { return true }
 func (w *oneWrite) Sketch(rule *Rule, texts []string) (*sketch.Sketch, bool) {
 	s, ok := rule.Sketch(texts)

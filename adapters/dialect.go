@@ -64,8 +64,6 @@ type Class struct {
 	Target string
 	// ID is the id of the document that the path of a write names; empty where the body does, or the engine makes one up.
 	ID string
-	// Splices says that the reply to this write comes in the form in which it can be taken apart: see Enricher.Replies.
-	Splices bool
 	// Format is the format of a write's body where that is not JSON, as the documentation names it.
 	Format string
 	// Form is the dialect's own name of the endpoint. It means nothing to anyone else.
@@ -97,10 +95,11 @@ type Class struct {
 type Dialect interface {
 	// Classify looks at method, path and query alone.
 	Classify(r *Request) Class
-	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched.
+	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched, as far as no
+	// more than room bytes are added. It returns what takes the reply apart, nil where no operation can be left out of the write.
 	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our
 	// fields: for that it returns a [Refusal], before it has written anything. All other errors are those of src and dst.
-	EnrichWrite(c Class, dst io.Writer, src io.Reader, e *Enricher) error
+	EnrichWrite(c Class, dst io.Writer, src io.Reader, w Writing, room int64) (Replies, error)
 	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
 	// stands. It returns only errors of src and dst.
 	CleanReply(c Class, dst io.Writer, src io.Reader) error

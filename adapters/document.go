@@ -113,6 +113,8 @@ type Writing interface {
 	// Rule returns the rule of an index named in the write, nil if none matches, and what the index takes. whole says that the document at
 	// hand would create the index if there is none.
 	Rule(index string, whole bool) (rule *Rule, fit Fit)
+	// Identifies reports whether Start wants to know of each operation what its ID and Creates say.
+	Identifies() bool
 	// Start is called with each operation before its document, and reports whether it stays in the write.
 	Start(o Operation) bool
 	// Sketch makes the sketch of a document's texts, good until the next call, and reports whether they hold a word. It keeps no texts.
@@ -127,7 +129,7 @@ type Writing interface {
 	Count(Change)
 }
 
-// Traits are how the engine takes the documents of a write. The dialect sets them.
+// Traits are how the engine takes the documents of a write.
 type Traits struct {
 	// NoCreate says that the operation at hand creates no index, whatever its document.
 	NoCreate bool
@@ -150,23 +152,21 @@ type Traits struct {
 type Enricher struct {
 	Writing
 	Traits
-	// Identify says that the id of each operation is wanted, and whether it can be left out.
-	Identify bool
-	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its
-	// operations can be left out.
-	Replies Replies
-	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
-	// sketches, which has to go on when no more are added.
-	Room int64
 
-	kept  int64
-	began bool
-	at    Operation
-	count int
+	// room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
+	// sketches, which has to go on when no more are added.
+	room, kept int64
+	at         Operation
+	count      int
 	// room that one document after the other is worked on in
 	list   []jsonedit.Member
 	found  texts
 	fields []byte
+}
+
+// NewEnricher returns an Enricher of a write to which no more than room bytes are added. The dialect sets the traits.
+func NewEnricher(w Writing, room int64) *Enricher {
+	return &Enricher{Writing: w, room: room, kept: max(room, 0) / 2}
 }
 
 // Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended.
@@ -181,12 +181,9 @@ func (e *Enricher) Start(o Operation) bool {
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
 // what is stored. Whatever can't be enriched is appended as it stands.
 func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
-	if !e.began {
-		e.began, e.kept = true, max(e.Room, 0)/2
-	}
 	before := len(dst)
 	dst, change := e.append(dst, index, document, partial)
-	e.Room -= int64(len(dst) - before - len(document))
+	e.room -= int64(len(dst) - before - len(document))
 	e.Count(change)
 	return dst
 }
@@ -197,7 +194,7 @@ func (e *Enricher) AppendScripted(dst []byte, index string, document []byte) []b
 	if rule, _ := e.Rule(index, !e.NoCreate); rule != nil {
 		change = Scripted
 		if bare, err := jsonedit.Cut(document, Our); err == nil {
-			e.Room += int64(len(document) - len(bare))
+			e.room += int64(len(document) - len(bare))
 			document = bare
 		}
 	}
@@ -295,7 +292,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 			fields, change = known.cleared(0), Cleared
 		}
 	}
-	if fields != nil && int64(len(fields)+1) > e.Room-e.kept {
+	if fields != nil && int64(len(fields)+1) > e.room-e.kept {
 		fields, change = nil, Oversized
 		if partial { // a stale sketch must not stay: this one costs next to nothing
 			fields, change = rule.cleared(e.number(rule, partial)), Cleared

@@ -65,7 +65,7 @@ func TestAppendOurs(t *testing.T) {
 		{"not prepared, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + `"neardup_cluster":null}`, true, Cleared, unprepared},
 		{"not prepared, and not all is known", `{"title":"a"}`, `{"title":"a","neardup_sketch":null}`, true, Cleared, func(e *Enricher) { e.Writing.(*oneWrite).fit = ClearsSketch }},
 		{"not prepared, making", `{"title":"a"}`, `{"title":"a","neardup_sketch":null,"neardup_bands":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.Makes = true }},
-		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Room = 100 }},
+		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.room, e.kept = 100, 50 }},
 		{"own values", `{` + forged + `,"title":"a b c","neardup_sketch":"x","body":"d"}`, `{"title":"a b c","body":"d",` + both + `}`, false, Enriched, nil},
 		{"own values outdone", `{"title":"a b c",` + forged + `,"body":"d"}`, `{"title":"a b c",` + forged + `,"body":"d",` + both + `}`, false, Enriched, last},
 		{"own values outdone, textless", `{` + forged + `}`, `{` + forged + `,` + own + `,"neardup_bands":null}`, false, Textless, last},
@@ -216,14 +216,15 @@ func TestEnrichedAtRandom(t *testing.T) {
 		}
 		e := enricher(rule, fit, &changes)
 		e.LastCounts = lastCounts
-		e.Room = []int64{1 << 20, 300, 0}[random.IntN(3)]
+		e.room = []int64{1 << 20, 300, 0}[random.IntN(3)]
+		e.kept = e.room / 2
 		e.Writing.(*oneWrite).number = 7
 		e.Start(Operation{ID: "1"})
-		room := e.Room
+		room := e.room
 		got := e.Append(nil, "news-1", document, partial)
 		what := fmt.Sprintf("%s (partial %v, last %v, prepared %v, room %d, bands %d, clusters %v) → %s", document, partial, lastCounts, prepared, room, rule.Bands, rule.Clusters, got)
-		if added := int64(len(got) - len(document)); room-added != e.Room {
-			t.Fatalf("%s: %d bytes were added, %d are accounted for", what, added, room-e.Room)
+		if added := int64(len(got) - len(document)); room-added != e.room {
+			t.Fatalf("%s: %d bytes were added, %d are accounted for", what, added, room-e.room)
 		}
 		checkEnriched(t, what, rule, document, got, lastCounts)
 		if t.Failed() {

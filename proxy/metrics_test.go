@@ -250,10 +250,10 @@ func (p *pausing) Read(b []byte) (int, error) {
 // dawdling is a dialect that takes a second for a write.
 type dawdling struct{ adapters.Dialect }
 
-func (d dawdling) EnrichWrite(_ adapters.Class, dst io.Writer, src io.Reader, _ *adapters.Enricher) error {
+func (d dawdling) EnrichWrite(_ adapters.Class, dst io.Writer, src io.Reader, _ adapters.Writing, _ int64) (adapters.Replies, error) {
 	time.Sleep(time.Second)
 	_, err := io.Copy(dst, src)
-	return err
+	return nil, err
 }
 
 // TestOwnTimeOfStreams: what enriching a long write takes, while it streams, is ours and not the engine's.

@@ -178,9 +178,12 @@ type writing struct {
 // enrich copies the body from src to dst with its documents enriched, as far as there is room for more bytes. as is the write itself, or its
 // findings. It returns what takes the reply apart.
 func (w *writing) enrich(dst io.Writer, src io.Reader, as adapters.Writing, room int64) (adapters.Replies, error) {
-	e := &adapters.Enricher{Writing: as, Identify: w.h.looks(), Room: room}
-	err := guarded(func() error { return w.h.Dialect.EnrichWrite(w.class, dst, src, e) })
-	return e.Replies, err
+	var replies adapters.Replies
+	err := guarded(func() (err error) {
+		replies, err = w.h.Dialect.EnrichWrite(w.class, dst, src, as, room)
+		return err
+	})
+	return replies, err
 }
 
 // forward sends the enriched write on. One that makes an index ends what is known of the names that now lead to it as
@@ -230,6 +233,9 @@ func (w *writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) 
 	}
 	return rule, fit
 }
+
+// Identifies implements adapters.Writing.
+func (w *writing) Identifies() bool { return w.h.looks() }
 
 // Start implements adapters.Writing.
 func (w *writing) Start(o adapters.Operation) bool {

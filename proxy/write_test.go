@@ -411,7 +411,7 @@ func TestShortWrites(t *testing.T) {
 // panicking is a dialect with a bug.
 type panicking struct{ adapters.Dialect }
 
-func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, *adapters.Enricher) error {
+func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, adapters.Writing, int64) (adapters.Replies, error) {
 	panic("a bug")
 }
 func (panicking) CleanReply(adapters.Class, io.Writer, io.Reader) error { panic("a bug") }

@@ -169,7 +169,8 @@ func enrich(s Subject, r *adapters.Request, rules adapters.Rules, enriched *int)
 				*enriched++
 			}
 		}
-		return s.Dialect.EnrichWrite(s.Dialect.Classify(r), dst, src, &adapters.Enricher{Writing: w, Room: 1 << 30})
+		_, err := s.Dialect.EnrichWrite(s.Dialect.Classify(r), dst, src, w, 1<<30)
+		return err
 	}
 }
 

@@ -61,20 +61,21 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 	var told []adapters.Operation
 	w := Always(nil)
 	w.Starts = func(o adapters.Operation) bool { told = append(told, o); return stays(o) }
-	e := &adapters.Enricher{Writing: w, Identify: true, Room: 1 << 20}
-	expect.OK(t, s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), e))
+	w.Identify = true
+	replies, err := s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), w, 1<<20)
+	expect.OK(t, err)
 	numbers, want := []int{}, []int{}
 	for i, o := range told {
 		numbers, want = append(numbers, o.Number), append(want, i)
-		if o.Index != "news-1" || o.Creates && (partial || e.Replies == nil) {
+		if o.Index != "news-1" || o.Creates && (partial || replies == nil) {
 			t.Errorf("%s %s: operation %+v", r.Method, r.Path, o)
 		}
 	}
 	if diff := cmp.Diff(want, numbers); diff != "" || len(told) != n {
 		t.Errorf("%s %s: of %d documents it tells %+v", r.Method, r.Path, n, told)
 	}
-	if e.Replies != nil {
-		testReplies(t, e.Replies, told)
+	if replies != nil {
+		testReplies(t, replies, told)
 	}
 	return out.String()
 }

@@ -27,8 +27,8 @@ type writing struct {
 	room             int64
 }
 
-// enricher returns the enricher of a write, which tells changes of every document.
-func (w writing) enricher(changes *[]adapters.Change) *adapters.Enricher {
+// telling returns a Writing which tells changes of every document.
+func (w writing) telling(changes *[]adapters.Change) Writing {
 	*changes = nil
 	fit := adapters.FitsNothing
 	switch {
@@ -37,10 +37,10 @@ func (w writing) enricher(changes *[]adapters.Change) *adapters.Enricher {
 	case w.clears:
 		fit = adapters.ClearsSketch
 	}
-	return &adapters.Enricher{Room: w.room, Writing: Writing{
+	return Writing{
 		Rules:  func(index string, _ bool) (*adapters.Rule, adapters.Fit) { return w.rules.For(index), fit },
 		Counts: func(c adapters.Change) { *changes = append(*changes, c) },
-	}}
+	}
 }
 
 // Writing is an adapters.Writing of functions, each of which but Rules may be nil. Documents get no clusters.
@@ -49,6 +49,8 @@ type Writing struct {
 	Starts func(adapters.Operation) bool
 	Holds  func(n int) bool
 	Counts func(adapters.Change)
+	// Identify is what Identifies reports.
+	Identify bool
 }
 
 // Always returns a Writing whose documents all go under the rule, to indices that fit.
@@ -70,6 +72,9 @@ func By(rules adapters.Rules) Writing {
 func (w Writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) {
 	return w.Rules(index, whole)
 }
+
+// Identifies implements adapters.Writing.
+func (w Writing) Identifies() bool { return w.Identify }
 
 // Start implements adapters.Writing.
 func (w Writing) Start(o adapters.Operation) bool { return w.Starts == nil || w.Starts(o) }
@@ -105,7 +110,7 @@ func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Re
 	}
 	var out bytes.Buffer
 	var changes []adapters.Change
-	err := s.Dialect.EnrichWrite(class, &out, src, w.enricher(&changes))
+	_, err := s.Dialect.EnrichWrite(class, &out, src, w.telling(&changes), w.room)
 	return out.String(), changes, err
 }
 
@@ -258,7 +263,7 @@ func testDocuments(t *testing.T, s Subject) {
 		index, partial := []string{"news-1", "shop-1", "logs-1"}[random.IntN(3)], random.IntN(2) == 0
 		documents, stored, shown := make([]string, 1+random.IntN(3)), []string{}, []string{}
 		var want []adapters.Change
-		alone := w.enricher(&want)
+		alone := adapters.NewEnricher(w.telling(&want), w.room)
 		alone.Doubts = s.Doubts
 		alone.LastCounts, alone.NullFits = s.LastCounts, s.Clears
 		for i := range documents {

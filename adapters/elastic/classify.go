@@ -64,16 +64,22 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		return c
 	}
 	params := adapters.Params(r.RawQuery)
-	c.Params = params
 	if c.Kind == adapters.KindWrite {
 		c.Format = formatOf(r)
 	}
-	c.Splices = c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && splices(r, params)
+	c.Params = options{params, c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && splices(r, params)}
 	c.Shown = c.Form == formMapping && adapters.NamesOurs(path[len(path)-1])
 	for _, p := range params {
 		c.Shown = c.Shown || adapters.NamesOurs(p.Value)
 	}
 	return c
+}
+
+// options is what Classify reads of a query.
+type options struct {
+	params []adapters.Param
+	// splices says that the reply to this write comes in the form in which it can be taken apart.
+	splices bool
 }
 
 // segments cuts an escaped path and unescapes each part. Like the engine it leaves out an empty part in front of the first slash

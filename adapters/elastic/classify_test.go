@@ -11,6 +11,9 @@ import (
 func TestClassify(t *testing.T) {
 	for _, c := range classified() {
 		got := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
+		if how, _ := got.Params.(options); how.splices != (got.Kind == adapters.KindWrite && got.Form != formUpdate) {
+			t.Errorf("%s %s: %v says whether its reply can be taken apart", c.method, c.path, how.splices)
+		}
 		got.Params = nil
 		expect.Same(t, c.want, got, "%s %s", c.method, c.path)
 		if got.Kind == adapters.KindPass && got.Target != "" {
@@ -28,12 +31,12 @@ type classification struct {
 func classified() []classification {
 	const pass, write, read, search = adapters.KindPass, adapters.KindWrite, adapters.KindRead, adapters.KindSearch
 	return []classification{
-		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true, Splices: true, Elsewhere: true}},
-		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true, Splices: true, Elsewhere: true}},
-		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true, Splices: true}},
-		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", ID: "a/b", Form: formDoc, CleanWrite: true, Splices: true}},
+		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true, Elsewhere: true}},
+		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true, Elsewhere: true}},
+		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true}},
+		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", ID: "a/b", Form: formDoc, CleanWrite: true}},
 		{"PUT", "/news-1/_doc", adapters.Class{}},
-		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formDoc, CleanWrite: true, Splices: true}},
+		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formDoc, CleanWrite: true}},
 		{"POST", "/news-1/_update/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formUpdate, CleanWrite: true}},
 		{"POST", "/news-1/_update_by_query", adapters.Class{Kind: read, Target: "news-1", Form: formByQuery}},
 		{"POST", "/_reindex", adapters.Class{Kind: read, Form: formByQuery, Alters: true}},

@@ -48,7 +48,8 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 	case formBulk, formDoc, formUpdate, formByQuery:
 		cuts.Edit = func(_ []string, quoted []byte) []byte { return unquote(quoted) }
 	}
-	params, _ := c.Params.([]adapters.Param)
+	how, _ := c.Params.(options)
+	params := how.params
 	path, _ := adapters.Last(params, "filter_path")
 	if f, ok := parseFilter(path, d.OpenSearch); ok && f != nil {
 		plain := cuts.Prune

@@ -303,9 +303,8 @@ func TestFormatsWithoutRoom(t *testing.T) {
 				held += n
 				return true
 			}
-			e := &adapters.Enricher{Writing: w, Room: 1 << 30}
 			var out bytes.Buffer
-			err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), e)
+			_, err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), w, 1<<30)
 			if refusal := adapters.Refusal(""); errors.As(err, &refusal) != (asked > most) || asked == 0 || held != 0 {
 				t.Errorf("%s: of %d bytes %d were asked for, and %d are held at the end: %v", form.name, most, asked, held, err)
 			}
@@ -360,10 +359,9 @@ func refuses(t *testing.T, what, mediaType, body string) {
 func enrichForm(t testing.TB, mediaType, method, path string, body []byte) ([]byte, error) {
 	t.Helper()
 	rules := adaptertest.Rules(t)
-	e := &adapters.Enricher{Writing: adaptertest.By(rules), Room: 1 << 30}
 	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, Header: adapters.Header{"Content-Type": {mediaType + "; a=b"}}})
 	var out bytes.Buffer
-	err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), e)
+	_, err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), adaptertest.By(rules), 1<<30)
 	return out.Bytes(), err
 }
 

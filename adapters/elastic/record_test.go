@@ -66,7 +66,7 @@ func (r *recorder) send(ask *adapters.Request) *adapters.Reply {
 // mapped as a text by mistake.
 func (r *recorder) fill() {
 	r.t.Helper()
-	e := &adapters.Enricher{Writing: adaptertest.Always(exchangeRules(r.t)[0]), Room: 1 << 20}
+	e := adapters.NewEnricher(adaptertest.Always(exchangeRules(r.t)[0]), 1<<20)
 	for i, name := range names {
 		r.drop(*prefix + name)
 		ours := `"type":"binary","doc_values":true`

@@ -85,7 +85,6 @@ func refuseSMILE(dst io.Writer, _ io.Reader) error {
 
 // edit returns the next part as the engine gets it.
 func (b *smileBulk) edit(part []byte) []byte {
-	b.e.Replies = nil
 	op := b.op
 	b.op = ""
 	body, ended := bytes.CutSuffix(part, []byte{smileEnd})

@@ -13,23 +13,24 @@ import (
 )
 
 // EnrichWrite implements adapters.Dialect.
-func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
-	e.NoCreate = mayNotCreate(c)
-	if c.Format != "" {
-		return enrichFormat(c, dst, src, e)
-	}
-	e.Replies = d.replies(c)
-	if c.Form == formBulk {
-		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate}
+func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w adapters.Writing, room int64) (adapters.Replies, error) {
+	how, _ := c.Params.(options)
+	e := adapters.NewEnricher(w, room)
+	e.NoCreate = mayNotCreate(how.params)
+	switch {
+	case c.Format != "":
+		return nil, enrichFormat(c, dst, src, e)
+	case c.Form == formBulk:
+		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, splices: how.splices}
 		err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
-		if b.op != "" { // an action without a document has no place in the reply
-			e.Replies = nil
+		if !b.splices || b.op != "" { // an action without a document has no place in the reply
+			return nil, err
 		}
-		return err
+		return bulkReply(d), err
 	}
 	updates := c.Form == formUpdate
-	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: !updates && c.Splices && (c.ID == "" || acceptable(c.ID))}
-	return jsonedit.EditWhole(dst, src, func(body []byte) []byte {
+	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: how.splices && (c.ID == "" || acceptable(c.ID))}
+	err := jsonedit.EditWhole(dst, src, func(body []byte) []byte {
 		switch {
 		case !e.Start(o):
 			return nil
@@ -41,6 +42,10 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 		e.Start(o)
 		return long(e, dst, src, c.Target, updates, "")
 	})
+	if !how.splices { // which no update does
+		return nil, err
+	}
+	return documentReply{}, err
 }
 
 // long copies a document that is too long to be held, or the body of an update, up to where it is not well-formed. There end stands then.
@@ -56,8 +61,7 @@ func long(e *adapters.Enricher, dst io.Writer, src io.Reader, index string, upda
 
 // mayNotCreate reports whether the engine may end up making no index for a document that it is sent: where one has to be there,
 // or a pipeline may drop the document. We then make none beforehand.
-func mayNotCreate(c adapters.Class) bool {
-	params, _ := c.Params.([]adapters.Param)
+func mayNotCreate(params []adapters.Param) bool {
 	for _, p := range params {
 		switch p.Name {
 		case "require_alias", "require_data_stream":
@@ -117,13 +121,14 @@ type bulk struct {
 	op, index string // of the action whose document comes next; op is empty where an action does
 	broken    bool   // an action could not be read: the engine will refuse the bulk, and the rest stays as it stands
 	left      bool   // the operation at hand stays out of the bulk
+	splices   bool   // operations can be left out
 	out       []byte
 }
 
 // long copies the next line, which is too long to be held.
 func (b *bulk) long(dst io.Writer, src io.Reader) error {
 	op := b.op
-	b.op, b.e.Replies = "", nil
+	b.op, b.splices = "", false
 	var err error
 	switch {
 	case b.left:
@@ -146,7 +151,7 @@ func (b *bulk) edit(line []byte) []byte {
 	op := b.op
 	b.op = ""
 	if line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
-		b.e.Replies = nil
+		b.splices = false
 	}
 	if _, ok := formOf(line); ok { // its end is a byte in front of half a character then
 		line = append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
@@ -177,12 +182,12 @@ func (b *bulk) edit(line []byte) []byte {
 
 // action takes an action line.
 func (b *bulk) action(line []byte) {
-	o, noCreate, ok := action(line, b.target, b.e.Identify)
+	o, noCreate, ok := action(line, b.target, b.e.Identifies())
 	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
-		b.e.Replies = nil
+		b.splices = false
 		return
 	}
-	o.Creates = o.Creates && b.e.Replies != nil
+	o.Creates = o.Creates && b.splices
 	b.left = !b.e.Start(o)
 	if o.Form != "delete" { // else no document comes
 		b.op, b.index, b.e.NoCreate = o.Form, o.Index, b.noCreate || noCreate

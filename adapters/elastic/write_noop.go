@@ -37,18 +37,6 @@ const maxID = 512
 // acceptable reports whether the engine takes a text for an id.
 func acceptable(id string) bool { return id != "" && len(id) <= maxID }
 
-// replies returns what takes the reply to a write apart, nil where nothing of it may be left out. An update always goes on.
-func (d Dialect) replies(c adapters.Class) adapters.Replies {
-	switch {
-	case !c.Splices:
-	case c.Form == formBulk:
-		return bulkReply(d)
-	case c.Form == formDoc:
-		return documentReply{}
-	}
-	return nil
-}
-
 // bulkReply is the reply to a bulk.
 type bulkReply Dialect
 

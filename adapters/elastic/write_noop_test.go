@@ -13,15 +13,16 @@ import (
 )
 
 // operationsOf returns the operations that a write tells of.
-func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []adapters.Operation, e *adapters.Enricher) {
+func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []adapters.Operation, replies adapters.Replies) {
 	t.Helper()
 	w := adaptertest.Always(nil)
 	w.Starts = func(o adapters.Operation) bool { list = append(list, o); return true }
-	e = &adapters.Enricher{Writing: w, Identify: true}
-	if err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), e); err != nil {
+	w.Identify = true
+	replies, err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), w, 0)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return list, e
+	return list, replies
 }
 
 // TestOperations: whatever is in doubt of a write, nothing of it is left out.
@@ -53,12 +54,12 @@ func TestOperations(t *testing.T) {
 		{"one refreshed", "PUT", "/i/_doc/1", "refresh=wait_for", `{}`, nil, nil}, {"an update", "POST", "/i/_update/1", "", `{"doc":{}}`, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			list, e := operationsOf(t, Dialect{}, &adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query, Header: c.header, Body: []byte(c.body)})
+			list, replies := operationsOf(t, Dialect{}, &adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query, Header: c.header, Body: []byte(c.body)})
 			var creates []bool
 			for _, o := range list {
 				creates = append(creates, o.Creates)
 			}
-			if e.Replies == nil {
+			if replies == nil {
 				creates = nil
 			}
 			if diff := cmp.Diff(c.creates, creates); diff != "" {

@@ -18,7 +18,7 @@ func enrichWith(t testing.TB, method, path, query string, body io.Reader) (strin
 	t.Helper()
 	rules := adaptertest.Rules(t)
 	var changes []string
-	e := &adapters.Enricher{Room: 1 << 30, Writing: adaptertest.Writing{
+	w := adaptertest.Writing{
 		Rules: func(index string, whole bool) (*adapters.Rule, adapters.Fit) {
 			if !whole && strings.HasPrefix(index, "news-created") { // an index that is not there yet
 				return rules.For(index), adapters.FitsNothing
@@ -26,10 +26,10 @@ func enrichWith(t testing.TB, method, path, query string, body io.Reader) (strin
 			return rules.For(index), adapters.Fits
 		},
 		Counts: func(c adapters.Change) { changes = append(changes, c.String()) },
-	}}
+	}
 	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, RawQuery: query})
 	var out bytes.Buffer
-	if err := (Dialect{}).EnrichWrite(c, &out, body, e); err != nil {
+	if _, err := (Dialect{}).EnrichWrite(c, &out, body, w, 1<<30); err != nil {
 		t.Fatal(err)
 	}
 	return symbol(out.String()), changes

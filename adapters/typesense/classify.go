@@ -45,8 +45,8 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 			drops:   strings.Contains(dirty, "drop"),
 			keeps:   dirty == "reject",
 			named:   returned == "true",
+			splices: splices(c.Form, r.Method, params),
 		}
-		c.Splices = splices(c.Form, r.Method, params)
 	}
 	include, _ := adapters.Last(params, "include_fields")
 	c.Shown = slices.ContainsFunc(fieldList(include), adapters.Our)

@@ -116,9 +116,8 @@ func (b *bench) through(method, path, body string) (int, string) {
 			w = adaptertest.Unprepared(b.rule)
 		}
 		w.Counts = func(c adapters.Change) { b.counts[c]++ }
-		e := &adapters.Enricher{Writing: w, Room: 1 << 30}
 		var enriched bytes.Buffer
-		if err := d.EnrichWrite(c, &enriched, bytes.NewReader(r.Body), e); err != nil {
+		if _, err := d.EnrichWrite(c, &enriched, bytes.NewReader(r.Body), w, 1<<30); err != nil {
 			b.t.Fatal(err)
 		}
 		r.Body = enriched.Bytes()

@@ -60,9 +60,8 @@ func TestRealSchemaInPassing(t *testing.T) {
 	b := newBench(t, articles, "body").whole()
 	b.must(200)(b.direct("DELETE", "/collections/NAME", ""))
 	d, r := Dialect{}, b.request("POST", "/collections", articles)
-	e := &adapters.Enricher{Writing: adaptertest.Unprepared(b.rule), Room: 1 << 30}
 	var body strings.Builder
-	if err := d.EnrichWrite(d.Classify(r), &body, strings.NewReader(string(r.Body)), e); err != nil {
+	if _, err := d.EnrichWrite(d.Classify(r), &body, strings.NewReader(string(r.Body)), adaptertest.Unprepared(b.rule), 1<<30); err != nil {
 		t.Fatal(err)
 	}
 	b.must(201)(b.direct("POST", "/collections", body.String()))

@@ -22,16 +22,17 @@ type writing struct {
 	drops   bool // values that do not fit the schema are left out of it
 	keeps   bool // they are never made to fit
 	named   bool // the reply to an import tells the ids
+	splices bool // the reply can be taken apart, and operations be left out
 }
 
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
 // what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
-func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
+func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w adapters.Writing, room int64) (adapters.Replies, error) {
 	how, _ := c.Params.(writing)
+	e := adapters.NewEnricher(w, room)
 	e.NoCreate = true // no write makes a collection
 	e.LastCounts, e.Strict, e.Makes = true, true, how.partial && how.creates
 	e.NullFits = how.partial && !how.creates
-	e.Replies = replies(c)
 	if !how.keeps {
 		e.Doubts = coerced
 	}
@@ -39,7 +40,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	enrich := func(document []byte) []byte {
 		if len(bytes.TrimSpace(document)) == 0 {
 			if len(bytes.Trim(document, "\r\n")) > 0 { // what the engine answers to such a line is its own affair
-				e.Replies = nil
+				how.splices = false
 			}
 			return document
 		}
@@ -57,25 +58,38 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 		}
 		return out
 	}
+	tooLong := func(end string) jsonedit.LongCopy {
+		return func(dst io.Writer, src io.Reader) error {
+			how.splices = false
+			return long(c, e, how.partial, dst, src, end)
+		}
+	}
 	switch c.Form {
 	case formImport:
-		return jsonedit.EditLines(dst, src, '\n', enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "\n") })
+		err := jsonedit.EditLines(dst, src, '\n', enrich, tooLong("\n"))
+		if !how.splices {
+			return nil, err
+		}
+		return importReply{}, err
 	case formCreate:
-		return jsonedit.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
+		return nil, jsonedit.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
 	case formAlias:
-		return jsonedit.EditWhole(dst, src, func(alias []byte) []byte {
+		return nil, jsonedit.EditWhole(dst, src, func(alias []byte) []byte {
 			if name := nameIn(alias, "collection_name"); name != "" {
 				e.Rule(name, false) // has our field declared there before writes to the alias get there
 			}
 			return alias
 		}, nil)
 	}
-	return jsonedit.EditWhole(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "") })
+	err := jsonedit.EditWhole(dst, src, enrich, tooLong(""))
+	if !how.splices {
+		return nil, err
+	}
+	return documentReply{}, err
 }
 
 // long copies a document that is too long to be held, up to where it is not well-formed. There end stands then.
-func long(c adapters.Class, e *adapters.Enricher, how writing, dst io.Writer, src io.Reader, end string) error {
-	e.Replies = nil
+func long(c adapters.Class, e *adapters.Enricher, partial bool, dst io.Writer, src io.Reader, end string) error {
 	var rule *adapters.Rule
 	if c.Target != "" {
 		rule, _ = e.Rule(c.Target, false)
@@ -87,8 +101,8 @@ func long(c adapters.Class, e *adapters.Enricher, how writing, dst io.Writer, sr
 	}
 	e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
 	read := bufio.NewReader(src)
-	whole, err := e.CopyLong(dst, &legibleOnes{read}, c.Target, how.partial, func(path []string) (partial, ok bool) {
-		return how.partial, len(path) == 0
+	whole, err := e.CopyLong(dst, &legibleOnes{read}, c.Target, partial, func(path []string) (_, ok bool) {
+		return partial, len(path) == 0
 	}, end)
 	if err == nil && whole { // what follows a zero byte
 		_, err = io.Copy(dst, read)

@@ -27,10 +27,10 @@ func splices(form, method string, params []adapters.Param) bool {
 // operation returns the operation of which a document is at hand, as far as the engine reads it.
 func operation(c adapters.Class, e *adapters.Enricher, how writing, read []byte, whole bool) adapters.Operation {
 	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
-	if !e.Identify || o.ID != "" {
+	if !e.Identifies() || o.ID != "" {
 		return o
 	}
-	plain := e.Replies != nil && whole && !how.partial && c.Target != ""
+	plain := how.splices && whole && !how.partial && c.Target != ""
 	o.ID, o.Creates = idOf(read)
 	o.Creates = o.Creates && plain
 	if how.named && c.Form == formImport {
@@ -55,17 +55,6 @@ func idOf(document []byte) (id string, sure bool) {
 		id, sure = text, sure && ok && text != "" && !twice
 	}
 	return id, sure
-}
-
-// replies returns what takes the reply to a write apart, nil where nothing of it may be left out.
-func replies(c adapters.Class) adapters.Replies {
-	switch {
-	case !c.Splices:
-		return nil
-	case c.Form == formImport:
-		return importReply{}
-	}
-	return documentReply{}
 }
 
 // importReply is the reply to an import.

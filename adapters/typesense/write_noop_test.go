@@ -40,12 +40,13 @@ func TestOperations(t *testing.T) {
 				ids, creates = append(ids, o.ID), append(creates, o.Creates)
 				return true
 			}
-			e := &adapters.Enricher{Writing: w, Identify: true}
+			w.Identify = true
 			class := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query})
-			if err := (Dialect{}).EnrichWrite(class, io.Discard, bytes.NewReader([]byte(c.body)), e); err != nil {
+			replies, err := (Dialect{}).EnrichWrite(class, io.Discard, bytes.NewReader([]byte(c.body)), w, 0)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Replies == nil {
+			if replies == nil {
 				creates = nil
 			}
 			if diff := cmp.Diff(c.ids, ids) + cmp.Diff(c.creates, creates); diff != "" {

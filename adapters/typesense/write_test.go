@@ -77,19 +77,21 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func newEnricher(rule *adapters.Rule, counts map[adapters.Change]int) *adapters.Enricher {
+func counting(rule *adapters.Rule, counts map[adapters.Change]int) adaptertest.Writing {
 	w := adaptertest.By(adapters.Rules{rule})
 	w.Counts = func(c adapters.Change) { counts[c]++ }
-	return &adapters.Enricher{Writing: w, Room: 1 << 30}
+	return w
 }
 
-func enrich(t testing.TB, r *adapters.Request, e *adapters.Enricher) string {
+func enrich(t testing.TB, r *adapters.Request, w adapters.Writing) string {
 	t.Helper()
 	d := Dialect{}
 	c := d.Classify(r)
 	var out, slow bytes.Buffer
-	expect.OK(t, d.EnrichWrite(c, &out, bytes.NewReader(r.Body), e))
-	expect.OK(t, d.EnrichWrite(c, &slow, iotest.OneByteReader(bytes.NewReader(r.Body)), e))
+	_, err := d.EnrichWrite(c, &out, bytes.NewReader(r.Body), w, 1<<30)
+	expect.OK(t, err)
+	_, err = d.EnrichWrite(c, &slow, iotest.OneByteReader(bytes.NewReader(r.Body)), w, 1<<30)
+	expect.OK(t, err)
 	if out.String() != slow.String() {
 		t.Fatalf("chunk size matters: %q, %q", out.String(), slow.String())
 	}
@@ -127,9 +129,9 @@ func TestEnrichWrite(t *testing.T) {
 		{"a byte order mark", "/documents/import", "\uFEFF{\"title\":\"one two\"}", "\uFEFF{\"title\":\"one two\"" + ours + "}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := enrich(t, post("/collections/news"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{}))
+			got := enrich(t, post("/collections/news"+c.path, c.body), counting(rule, map[adapters.Change]int{}))
 			expect.Same(t, c.want, got, "")
-			if got := enrich(t, post("/collections/other"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{})); got != c.body {
+			if got := enrich(t, post("/collections/other"+c.path, c.body), counting(rule, map[adapters.Change]int{})); got != c.body {
 				t.Errorf("another collection's body changed to %q", got)
 			}
 		})
@@ -178,7 +180,7 @@ func TestLongDocumentsPass(t *testing.T) {
 				end, next = "\n", `{"title":"a","body":"b"}`
 			}
 			var out bytes.Buffer
-			err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, limited{strings.NewReader(sent + end + next), room}, newEnricher(rule, counts))
+			_, err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, limited{strings.NewReader(sent + end + next), room}, counting(rule, counts), 1<<30)
 			rest, ok := strings.CutPrefix(out.String(), want+end)
 			if err != nil || !ok || strings.Contains(rest, `,"neardup_sketch":"`) != (next != "") || c.change >= 0 && counts[c.change] != 1 {
 				t.Errorf("%s, %s: %v, %v %.100q…%q %v", c.name, path, err, ok, out.String()[:80], out.String()[max(0, out.Len()-200):], counts)
@@ -200,7 +202,7 @@ func TestLongDocumentsOfOthersPass(t *testing.T) {
 	d, counts, sent := Dialect{}, map[adapters.Change]int{}, `{"neardup_sketch":"`+strings.Repeat("é\xff", 100<<10)+"\"}\x00}\n"
 	var out bytes.Buffer
 	body := limited{strings.NewReader(sent), false}
-	err := d.EnrichWrite(d.Classify(post("/collections/other/documents/import", "")), &out, body, newEnricher(newRule(t, "news", "title"), counts))
+	_, err := d.EnrichWrite(d.Classify(post("/collections/other/documents/import", "")), &out, body, counting(newRule(t, "news", "title"), counts), 1<<30)
 	if err != nil || out.String() != sent || counts[adapters.Untouched] != 1 {
 		t.Errorf("%v, %d bytes became %d, %v", err, len(sent), out.Len(), counts)
 	}
@@ -247,7 +249,7 @@ func TestErrorLinesShowTheClientsOwn(t *testing.T) {
 			`{"title":"one \"two\"","body":"x"}`, ` { "title" : "a\\" , "n":{} } `, "{\"body\":\"\\u00e9 é /\"}\r", `{"a":",\"neardup_sketch\":null}","title":"b"}`,
 			`{"n":1}`, `{"bad`, `{"title":"x","neardup_sketch`, "{\"title\":\"x\\u0000\"}\x00,\"neardup_sketch\":null", "{\"body\":\"\\\\\"}\x00\x00",
 		} {
-			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), newEnricher(rule, map[adapters.Change]int{}))
+			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), counting(rule, map[adapters.Change]int{}))
 			reply := func(raw string) string {
 				return `{"code":409,"document":` + string(jsonedit.AppendString(nil, raw)) + `,"error":"exists","success":false}`
 			}
