@@ -13,14 +13,14 @@ func FuzzPager(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(60), uint8(0), uint8(10), uint8(50), uint8(0), uint8(0), uint16(0))
 	f.Add(uint64(3), uint64(4), uint8(200), uint8(90), uint8(20), uint8(120), uint8(150), uint8(30), uint16(0x3ff))
 	f.Add(uint64(5), uint64(6), uint8(200), uint8(0), uint8(20), uint8(120), uint8(150), uint8(30), uint16(0x401))
-	f.Fuzz(func(t *testing.T, one, two uint64, n, from, size, window, limit, length uint8, flags uint16) {
+	f.Fuzz(func(t *testing.T, one, two uint64, n, from, size, window, limit, _ uint8, flags uint16) {
 		r := rand.New(rand.NewPCG(one, two))
 		flag := func(bit int) bool { return flags>>bit&1 == 1 }
 		ranked := flag(0)
 		k := randomKind(r, ranked)
 		hits := k.list(r, int(n))
 		page := Page{
-			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Length: int(length), Rate: r.Float64(), Margin: 4 * r.Float64(),
+			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Rate: r.Float64(), Margin: 4 * r.Float64(),
 			SketchFirst: flag(1), Sources: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
 		}
 		if flag(10) {
@@ -37,9 +37,6 @@ func FuzzPager(f *testing.F) {
 			readable = hits[:min(len(hits), page.Limit)]
 		}
 		list, folded, _ := defined(readable, page.Window, page.Transitive)
-		if page.Length > 0 {
-			list = list[:min(len(list), page.Length)]
-		}
 		e := still(hits)
 		got, p, err := e.serve(t, page)
 		if err != nil {

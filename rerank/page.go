@@ -32,8 +32,6 @@ type Page struct {
 	SketchFirst, SketchOnly bool
 	// First is the least length of the first reading, where the ranks are of use.
 	First int
-	// Length cuts the collapsed list; 0 leaves it whole.
-	Length int
 	// Whole reads the whole window before the page is cut. Representatives that are not chosen by rank need it, and totals of the
 	// collapsed list.
 	Whole bool
@@ -49,12 +47,7 @@ type Page struct {
 }
 
 // end returns where the page ends in the collapsed list.
-func (p Page) end() int {
-	if p.Length > 0 {
-		return max(p.From, min(p.From+p.Size, p.Length))
-	}
-	return p.From + p.Size
-}
+func (p Page) end() int { return p.From + p.Size }
 
 // Span is a reading of the ranks [0, To), or of Ranks alone where these are given, ascending.
 type Span struct {
@@ -220,7 +213,7 @@ func (f *Found) missing() int {
 		return 0
 	case f.page.Whole && n < f.clamp(f.page.Window):
 		return f.clamp(f.page.Window)
-	case lacking <= 0 || f.page.end() == f.page.From:
+	case lacking <= 0 || f.page.Size == 0:
 		return 0
 	}
 	// The missing hits come right after the window at the latest.

@@ -130,9 +130,6 @@ func randomPage(r *rand.Rand, n int) Page {
 	if r.IntN(4) == 0 {
 		page.First = r.IntN(n)
 	}
-	if r.IntN(5) == 0 {
-		page.Length = 1 + r.IntN(n+10)
-	}
 	page.Sources = r.IntN(5) == 0
 	return page
 }
@@ -152,9 +149,6 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 			readable = hits[:min(page.Limit, n)]
 		}
 		list, folded, _ := defined(readable, page.Window, page.Transitive)
-		if page.Length > 0 {
-			list = list[:min(len(list), page.Length)]
-		}
 		e := still(hits)
 		got, p, err := e.serve(t, page)
 		if err != nil {
@@ -164,7 +158,7 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 			t.Fatalf("case %d: page %+v of %d hits: %s", i, page, n, diff)
 		}
 		checkReadings(t, page, p, e, folded)
-		if page.Limit > 0 && page.Limit < n && page.Length == 0 && p.Stats().Limited != (len(got) < page.Size) {
+		if page.Limit > 0 && page.Limit < n && p.Stats().Limited != (len(got) < page.Size) {
 			t.Fatalf("page %+v of %d hits has %d, and Limited is %v", page, n, len(got), p.Stats().Limited)
 		}
 	}
@@ -244,9 +238,6 @@ func TestOneStateOfAMovingList(t *testing.T) {
 			}
 			list, folded, _ := defined(hits, page.Window, page.Transitive)
 			beyond = beyond || len(hits) > page.Window && page.end() > page.Window-folded
-			if page.Length > 0 {
-				list = list[:min(len(list), page.Length)]
-			}
 			want = append(want, ids(hits, cut(list, page.From, page.Size)))
 		}
 		if beyond {
