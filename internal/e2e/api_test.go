@@ -128,12 +128,15 @@ func (a api) words(t *testing.T) language {
 	return words
 }
 
-// create makes an index for the corpus, until the test ends.
-func (a api) create(t *testing.T, index string) {
+// create makes an index for documents as those of the corpus, until the test ends, and loads some.
+func (a api) create(t *testing.T, index string, list ...corpus.Document) {
 	t.Helper()
 	api{a.e, a.e.URL}.drop(t, index)
 	method, path, body, status := a.words(t).create(index)
 	call(t, a.e, method, a.base+path, body).want(t, status)
+	if len(list) > 0 {
+		a.load(t, index, list)
+	}
 }
 
 // drop removes an index when the test ends.
@@ -224,10 +227,14 @@ var minShingles = uint32(rerank.Default().MinShingles) // the shipped default
 
 func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
 	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher := must(sketch.New(scheme))(t)
-	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: 0.7, window: 1000, keep: 1}
+	return oracleOf(t, direct, list, seed, 0.7)
+}
+
+// oracleOf is the definition under a seed and at a threshold.
+func oracleOf(t *testing.T, direct api, list []corpus.Document, seed string, threshold float64) *oracle {
+	t.Helper()
+	sketcher := sketcherOf(t, seed)
+	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: threshold, window: 1000, keep: 1}
 	for _, d := range list {
 		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
 	}

@@ -54,7 +54,7 @@ func TestAttackForged(t *testing.T) {
 		if direct.typesense() {
 			list = typesenseForgeries()
 		}
-		through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nnative: true"}))}
+		through := api{e, serve(t, e, setup{match: index, rule: "bands: auto\nnative: true"})}
 		through.create(t, index)
 		kept, refused := 0, 0
 		for i, f := range list {
@@ -81,7 +81,7 @@ func TestAttackForged(t *testing.T) {
 }
 
 // sketcherOf returns the default scheme's sketcher under a seed.
-func sketcherOf(t *testing.T, seed string) *sketch.Sketcher {
+func sketcherOf(t testing.TB, seed string) *sketch.Sketcher {
 	t.Helper()
 	scheme := sketch.DefaultScheme()
 	scheme.Seed = seed

@@ -95,7 +95,7 @@ func TestAttackFormats(t *testing.T) {
 			t.Skip("it takes JSON alone: TestAttackForged")
 		}
 		const index = "satk-formats"
-		through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000}))}
+		through := api{e, serve(t, e, setup{match: index})}
 		through.create(t, index)
 		f := formats{t: t, e: e, direct: direct, through: through, index: index, random: rand.New(rand.NewPCG(9, 10))}
 		f.forged = stolen(t)
@@ -318,7 +318,7 @@ func (f *formats) judge() {
 			}
 		}
 	}
-	check(t, json.Unmarshal(r.body, &stored))
+	decode(t, r.body, &stored)
 	right, none, wrong := 0, 0, 0
 	for _, hit := range stored.Hits.Hits {
 		s, _ := rule.Sketch(append(hit.Fields.Title, hit.Fields.Body...))

@@ -98,7 +98,7 @@ func TestAttackInside(t *testing.T) {
 		if direct.typesense() {
 			list = insideTypesense()
 		}
-		file := walking(t, e, walkRule{match: index, window: 1000})
+		file := config(t, e, setup{match: index})
 		through := api{e, serveFile(t, file)}
 		for _, name := range []string{index, free} {
 			through.create(t, name)
@@ -209,7 +209,7 @@ func TestAttackLong(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	const index = "satk-long"
 	direct, value, random := api{e, e.URL}, stolen(t), rand.New(rand.NewPCG(14, 15))
-	through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000, limits: "{max_held: 2MB}"}))}
+	through := api{e, serve(t, e, setup{match: index, limits: "{max_held: 2MB}"})}
 	through.create(t, index)
 	padding := strings.Repeat("pad ", 400<<10) // with that, a document is more than one client's share
 	for _, action := range []string{"create", "upsert", "update", "emplace"} {
@@ -239,7 +239,7 @@ func TestAttackCluster(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	const index = "satk-cluster"
 	direct := api{e, e.URL}
-	file := walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nnative: true"})
+	file := config(t, e, setup{match: index, rule: "bands: auto\nnative: true"})
 	through := api{e, serveFile(t, file)}
 	through.create(t, index)
 	through.loadLines(t, index, victimLine(direct, index)+
@@ -267,7 +267,7 @@ func TestAttackCluster(t *testing.T) {
 func TestAttackMappings(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		direct, value := api{e, e.URL}, stolen(t)
-		file := walking(t, e, walkRule{match: "satk-mapped-*", window: 1000})
+		file := config(t, e, setup{match: "satk-mapped-*"})
 		through := api{e, serveFile(t, file)}
 		for name, c := range map[string]struct {
 			mapping, says string

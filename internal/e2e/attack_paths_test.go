@@ -253,9 +253,7 @@ func onTheLine(t *testing.T, base, raw string) reply {
 	conn := must(net.Dial("tcp", strings.TrimPrefix(base, "http://")))(t)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.WriteString(conn, raw); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, raw))(t)
 	method, _, _ := strings.Cut(raw, " ")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {

@@ -101,6 +101,7 @@ func sendAll(t *testing.T, base string, list []smuggled) []string {
 func TestAttackSmuggling(t *testing.T) {
 	for kind, path := range map[string]string{engines.Elasticsearch: "/_cat/", engines.Typesense: "/presets/"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel() // it is waiting
 			w := &witness{seen: map[string][]string{}}
 			server := httptest.NewServer(w)
 			t.Cleanup(server.Close)
@@ -192,7 +193,7 @@ func onTheWire(t *testing.T, addr, raw string) string {
 	_, _ = io.WriteString(conn, raw) // a server that refuses early may reset the connection
 	var b strings.Builder
 	in := bufio.NewReader(conn)
-	for wait := 3 * time.Second; ; wait = time.Second {
+	for wait := 6 * time.Second; ; wait = 2 * time.Second {
 		_ = conn.SetReadDeadline(time.Now().Add(wait))
 		piece := make([]byte, 4096)
 		n, err := in.Read(piece)

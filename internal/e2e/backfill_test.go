@@ -26,8 +26,7 @@ func TestMainJobReindex(t *testing.T) {
 	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "fill-1", documents(t)
 		direct := api{e, e.URL}
-		direct.create(t, index)
-		direct.load(t, index, list)
+		direct.create(t, index, list...)
 		before := stored(t, direct, index)
 		o := newOracle(t, direct, list)
 

@@ -121,10 +121,7 @@ func (s *chaosStack) reload() chaos.Fault {
 	f := chaos.Fault{Begin: time.Now()}
 	s.configure()
 	s.signal(syscall.SIGHUP)
-	for end := time.Now().Add(30 * time.Second); s.said(message) == before && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	done := s.said(message) > before
+	done := until(func() bool { return s.said(message) > before })
 	f = s.settle(f, func(o chaos.Seen) bool { return o.Way != byHand })
 	f.Bit = f.Bit && done
 	return f

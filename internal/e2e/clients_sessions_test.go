@@ -99,7 +99,7 @@ func wipeTypesense(t *testing.T, e *engines.Engine, prefix string) {
 	var aliases struct{ Aliases []struct{ Name string } }
 	var collections []struct{ Name string }
 	for path, into := range map[string]any{"/aliases": &aliases, "/collections": &collections} {
-		check(t, json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, into))
+		decode(t, call(t, e, "GET", e.URL+path, "").want(t, 200).body, into)
 	}
 	for path, list := range map[string][]struct{ Name string }{"/aliases/": aliases.Aliases, "/collections/": collections} {
 		for _, item := range list {

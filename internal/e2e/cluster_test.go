@@ -22,10 +22,9 @@ func TestCluster(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "clus-1", documents(t)
 		direct := api{e, e.URL}
-		direct.create(t, index)
-		direct.load(t, index, list)
+		direct.create(t, index, list...)
 		before := stored(t, direct, index)
-		file, dir := nativeFile(t, e, "clus-*", "host_field: host"), t.TempDir()
+		file, dir := config(t, e, setup{match: "clus-*", rule: "host_field: host\nnative: true"}), t.TempDir()
 		run := func(name string, args ...string) (out string, clusters []byte) {
 			t.Helper()
 			name = filepath.Join(dir, name)
@@ -80,7 +79,7 @@ func checkClusters(t *testing.T, rule *adapters.Rule, numbers map[string]uint64,
 			ID, Cluster string
 			Size        int
 		}
-		check(t, json.Unmarshal(line, &l))
+		decode(t, line, &l)
 		number, known := numbers[l.ID]
 		if !known || seen[l.ID] || l.Cluster != rule.ClusterID(number) || l.Size != sizes[number] {
 			t.Errorf("%s, want %s of %d", line, rule.ClusterID(number), sizes[number])
@@ -104,8 +103,8 @@ func TestClusterRefusesToWrite(t *testing.T) {
 		want string
 	}{
 		{config(t, e, setup{match: "clus-*"}), nil, "error: --write: the rule of clus-refused stores no clusters: set native: true"},
-		{nativeFile(t, e, "clus-*"), []string{"--threshold", "0.9"}, "error: --write: searches take stored clusters for"},
-		{nativeFile(t, e, "other-*"), nil, "error: no index behind clus-refused that a rule matches"},
+		{config(t, e, setup{match: "clus-*", rule: "native: true"}), []string{"--threshold", "0.9"}, "error: --write: searches take stored clusters for"},
+		{config(t, e, setup{match: "other-*", rule: "native: true"}), nil, "error: no index behind clus-refused that a rule matches"},
 	} {
 		out, code := sidecar(t, append([]string{"cluster", "--config", test.file, "--index", index, "--write"}, test.args...)...)
 		if code != 1 || !strings.HasPrefix(out, test.want) {
@@ -129,9 +128,7 @@ func TestClusterBrokenOff(t *testing.T) {
 			for i := range 30000 { // some megabytes: past the memory, and past what a pipe holds
 				fmt.Fprintf(&b, `{"id":%d,"text":"number %d of documents that do not end, %d in all"}`+"\n", i, i, i*i)
 			}
-			if _, err := in.Write([]byte(b.String())); err != nil {
-				t.Fatal(err)
-			}
+			must(in.Write([]byte(b.String())))(t)
 			check(t, cmd.Process.Signal(signal))
 			code := exitCode(t, cmd.Wait())
 			if signal == syscall.SIGTERM && (code != 1 || !strings.Contains(said.String(), "error: interrupted: a file of --output")) {
@@ -166,7 +163,7 @@ func calibrate(t *testing.T, file, index string, args ...string) (c calibration,
 	delete(whole, "engine")
 	delete(whole, "seconds")
 	text := must(json.Marshal(whole))(t)
-	check(t, json.Unmarshal(text, &c))
+	decode(t, text, &c)
 	return c, whole
 }
 
@@ -176,8 +173,7 @@ func TestCalibrate(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "calibrated-1", documents(t)
 		direct := api{e, e.URL}
-		direct.create(t, index)
-		direct.load(t, index, list)
+		direct.create(t, index, list...)
 		before := stored(t, direct, index)
 		file := config(t, e, setup{match: index, threshold: 0.64})
 		c, whole := calibrate(t, file, index)
@@ -212,7 +208,7 @@ func TestCalibrateByStoredBands(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "calibrated-2", documents(t)
 		direct := api{e, e.URL}
-		file := richly(t, config(t, e, setup{match: index}), index)
+		file := config(t, e, setup{match: index, threshold: 0.64, rule: "bands: auto\nnative: true"})
 		through := api{e, serveFile(t, file)}
 		direct.create(t, index)
 		succeed(t, "setup", "--config", file)

@@ -1,16 +1,12 @@
 package e2e
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
@@ -65,7 +61,11 @@ func newContract(t *testing.T, e *engines.Engine, seed uint64, shelves int, rule
 	for _, r := range rules {
 		c.listeners = append(c.listeners, listener{rules: r})
 	}
-	c.start(c.config())
+	d := running(t, c.config())
+	d.await(t, "listening", len(c.listeners))
+	for i := range c.listeners {
+		c.listeners[i].base = d.base(t, fmt.Sprintf("l%d", i))
+	}
 	date := pick(c.r, "date", "date_nanos")
 	if c.e.Kind == engines.OpenSearch { // which fails to sort by date_nanos where a page ends with hits that lack it
 		date = "date"
@@ -108,45 +108,6 @@ func (c *contract) config() string {
 	file := filepath.Join(c.t.TempDir(), "config.yaml")
 	check(c.t, os.WriteFile(file, []byte(b.String()), 0o600))
 	return file
-}
-
-// start starts the sidecar, which ends with the test, and learns its addresses.
-func (c *contract) start(file string) {
-	c.t.Helper()
-	cmd := command(c.t, context.Background(), "serve", "--config", file)
-	logs := must(cmd.StderrPipe())(c.t)
-	check(c.t, cmd.Start())
-	c.t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			c.t.Errorf("serve ended with %v", err)
-		}
-	})
-	lines := bufio.NewScanner(logs)
-	for left := len(c.listeners); left > 0; {
-		if !lines.Scan() {
-			text, _ := os.ReadFile(file)
-			c.t.Fatalf("the sidecar ended before it listened:\n%s", text)
-		}
-		var line struct{ Msg, Addr, Engine string }
-		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Msg != "listening" {
-			c.t.Logf("sidecar: %s", lines.Text())
-			continue
-		}
-		for i := range c.listeners {
-			if line.Engine == fmt.Sprintf("l%d", i) {
-				c.listeners[i].base = "http://" + line.Addr
-				left--
-			}
-		}
-	}
-	go func() {
-		for lines.Scan() {
-			if text := lines.Text(); strings.Contains(text, "panic") || strings.Contains(text, "DATA RACE") {
-				c.t.Error(text)
-			}
-		}
-	}()
 }
 
 // write writes papers to a shelf, each by its writer, and waits until they are found.

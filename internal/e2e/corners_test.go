@@ -55,7 +55,7 @@ func TestUnmappedTextIsComputedAlike(t *testing.T) {
 					Hits []struct{ Sort []int }
 				}
 			}
-			check(t, json.Unmarshal(body.body, &result))
+			decode(t, body.body, &result)
 			for _, h := range result.Hits.Hits {
 				got = append(got, h.Sort[0])
 			}
@@ -77,8 +77,7 @@ func TestSketchStaysHidden(t *testing.T) {
 	index := "hide-1"
 	through, direct := api{e, serve(t, e, setup{match: "hide-*"})}, api{e, e.URL}
 	direct.drop(t, "other-1")
-	through.create(t, index)
-	through.load(t, index, documents(t)[:10])
+	through.create(t, index, documents(t)[:10]...)
 	call(t, e, "PUT", e.URL+"/other-1/_doc/1?refresh=true", someText).want(t, 201)
 	for _, c := range []struct{ path, body string }{
 		{"/hide-1,nope/_search?ignore_unavailable=true", ""},
@@ -210,7 +209,7 @@ func TestBandsAndClustersAreOurs(t *testing.T) {
 	for _, kind := range []string{engines.OpenSearch, engines.Typesense} {
 		t.Run(kind, func(t *testing.T) {
 			e, index := engines.Shared(t, kind), "ours-1"
-			through := api{e, serveFile(t, ruleFile(t, e, "ours-*", "bands: auto", "on_duplicate: tag"))}
+			through := api{e, serve(t, e, setup{match: "ours-*", rule: "bands: auto\non_duplicate: tag"})}
 			through.create(t, index)
 			stored, requests := "/"+index+"/_source/1", elastic
 			if through.typesense() {

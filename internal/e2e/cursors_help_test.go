@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -85,28 +84,6 @@ func plant(t *testing.T, direct api, through, index string, shards int, list []l
 	direct.refresh(t, index)
 }
 
-// walkRule is what the tests of walks put into the rule beside what all tests do.
-type walkRule struct {
-	match, limits string
-	window        int
-	more          string // further lines
-}
-
-// walking writes the configuration file of a sidecar for walks.
-func walking(t *testing.T, e *engines.Engine, w walkRule) string {
-	t.Helper()
-	file := config(t, e, setup{match: w.match, limits: w.limits})
-	text := must(os.ReadFile(file))(t)
-	out := strings.Replace(string(text), "  window: 1000\n", fmt.Sprintf("  window: %d\n", w.window), 1)
-	for line := range strings.SplitSeq(w.more, "\n") {
-		if line != "" {
-			out += "        " + line + "\n"
-		}
-	}
-	check(t, os.WriteFile(file, []byte(out), 0o600))
-	return file
-}
-
 // newJudge returns the definition for a list of leaves.
 func newJudge(t *testing.T, direct api, list []leaf, window int) *oracle {
 	t.Helper()
@@ -184,7 +161,7 @@ func (w walk) run(t *testing.T) (out walked) {
 				}
 			}
 		}
-		check(t, json.Unmarshal(r.body, &reply))
+		decode(t, r.body, &reply)
 		if reply.PIT != "" {
 			pit = reply.PIT
 		}
@@ -216,7 +193,7 @@ func openPIT(t *testing.T, e *engines.Engine, base, index string) string {
 		ID  string `json:"id"`
 		PIT string `json:"pit_id"`
 	}
-	check(t, json.Unmarshal(call(t, e, "POST", base+path, "").want(t, 200).body, &reply))
+	decode(t, call(t, e, "POST", base+path, "").want(t, 200).body, &reply)
 	return reply.ID + reply.PIT
 }
 

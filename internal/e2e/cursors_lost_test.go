@@ -23,7 +23,7 @@ func TestCursorSeveralSidecars(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 10))
 	list := leaves(r, scale(250, 700), 0.5)
 	rule := func(window int, limits string) string {
-		return walking(t, e, walkRule{match: "several-*", window: window, limits: limits})
+		return config(t, e, setup{match: "several-*", window: window, limits: limits})
 	}
 	for _, window := range []int{100, 1000} {
 		one, other := serveFile(t, rule(window, "")), serveFile(t, rule(window, ""))
@@ -67,7 +67,7 @@ func TestCursorBehindTheLastValue(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		list := leaves(rand.New(rand.NewPCG(23, 0)), 250, 0.5)
 		file := func(limits string) string {
-			return walking(t, e, walkRule{match: "behind-*", window: 1000, limits: limits})
+			return config(t, e, setup{match: "behind-*", limits: limits})
 		}
 		bases := []string{serveFile(t, file("{cursor_ttl: 1ms}")), serveFile(t, file(""))}
 		plant(t, api{e, e.URL}, bases[0], "behind-1", 2, list)
@@ -107,7 +107,7 @@ func TestCursorMovingList(t *testing.T) {
 	for round, limits := range []string{"", "", "{cursor_memory: 3000}"} {
 		index := fmt.Sprintf("moving%d-1", round)
 		list := leaves(r, 400, 0.5)
-		base := serveFile(t, walking(t, e, walkRule{match: fmt.Sprintf("moving%d-*", round), window: 1000, limits: limits}))
+		base := serve(t, e, setup{match: fmt.Sprintf("moving%d-*", round), limits: limits})
 		plant(t, direct, base, index, 2, list[:300])
 		j := newJudge(t, direct, list, 1000)
 		gone, next := map[string]bool{}, 300
@@ -158,8 +158,8 @@ func TestCursorTies(t *testing.T) {
 	direct := api{e, e.URL}
 	r := rand.New(rand.NewPCG(4, 4))
 	list := leaves(r, 300, 0.4)
-	one := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
-	other := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+	one := serve(t, e, setup{match: "ties-*"})
+	other := serve(t, e, setup{match: "ties-*"})
 	plant(t, direct, one, "ties-1", 1, list)
 	j := newJudge(t, direct, list, 1000)
 	places := map[string]int{}
@@ -208,8 +208,8 @@ func TestCursorControls(t *testing.T) {
 	direct := api{e, e.URL}
 	r := rand.New(rand.NewPCG(41, 1))
 	list := leaves(r, scale(130, 300), 0.5)
-	one := serveFile(t, walking(t, e, walkRule{match: "shown-*", window: 1000}))
-	other := serveFile(t, walking(t, e, walkRule{match: "shown-*", window: 1000}))
+	one := serve(t, e, setup{match: "shown-*"})
+	other := serve(t, e, setup{match: "shown-*"})
 	plant(t, direct, one, "shown-1", 2, list)
 	several := func() string { return []string{one, other}[r.IntN(2)] }
 	plain := walk{e: e, bases: always(e.URL), index: "shown-1", query: `{"match_all":{}}`, sort: `[{"place":"asc"},"id"]`, size: 2000}
@@ -266,7 +266,7 @@ func TestCursorControls(t *testing.T) {
 func TestPointInTimeTies(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		direct := api{e, e.URL}
-		through := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+		through := serve(t, e, setup{match: "ties-*"})
 		var lines strings.Builder
 		for i := range 106 {
 			index := "ties-a"
@@ -296,7 +296,7 @@ func TestPointInTimeTies(t *testing.T) {
 		}
 		ask := func(base, body string) (l listed, header string) {
 			r := call(t, e, "POST", base+"/_search", body).want(t, 200)
-			check(t, json.Unmarshal(r.body, &l))
+			decode(t, r.body, &l)
 			return l, r.header.Get("Neardup")
 		}
 		apart := 0

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,7 +36,7 @@ func TestCursorWalks(t *testing.T) {
 			n := scale([]int{100, 200, 300, 0}[round], []int{120, 300, 500, 1500}[round])
 			list := leaves(r, n, 0.4)
 			keep := 1 + round%2
-			base := serveFile(t, walking(t, e, walkRule{match: match, window: window, limits: "{max_window: 10000}", more: fmt.Sprintf("keep: %d", keep)}))
+			base := serve(t, e, setup{match: match, window: window, limits: "{max_window: 10000}", rule: fmt.Sprintf("keep: %d", keep)})
 			plant(t, direct, base, index, 1+round%3, list)
 			j := newJudge(t, direct, list, window)
 			j.keep = keep
@@ -86,7 +85,7 @@ func TestCursorDeepPages(t *testing.T) {
 		for i := range list {
 			list[i].Bare = i%10 != 0
 		}
-		base := serveFile(t, walking(t, e, walkRule{match: "deep-*", window: 600}))
+		base := serve(t, e, setup{match: "deep-*", window: 600})
 		plant(t, direct, base, "deep-1", 3, list)
 		call(t, e, "PUT", e.URL+"/deep-1/_settings", `{"index.max_result_window":20000}`).want(t, 200)
 		j := newJudge(t, direct, list, 600)
@@ -131,12 +130,9 @@ func TestCursorDeepPages(t *testing.T) {
 				}
 			}
 		}
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			if openContexts(t, e, "deep-1") == 0 { // they are closed behind the answer
-				return
-			}
+		if !until(func() bool { return openContexts(t, e, "deep-1") == 0 }) { // they are closed behind the answer
+			t.Errorf("%d searches are left open", openContexts(t, e, "deep-1"))
 		}
-		t.Errorf("%d searches are left open", openContexts(t, e, "deep-1"))
 	})
 }
 
@@ -153,7 +149,7 @@ func openContexts(t *testing.T, e *engines.Engine, index string) int {
 			}
 		} `json:"_all"`
 	}
-	check(t, json.Unmarshal(call(t, e, "GET", e.URL+"/"+index+"/_stats/search", "").want(t, 200).body, &stats))
+	decode(t, call(t, e, "GET", e.URL+"/"+index+"/_stats/search", "").want(t, 200).body, &stats)
 	return stats.All.Total.Search.Open + stats.All.Total.Search.PIT
 }
 
@@ -203,7 +199,7 @@ func TestExportsAreTheEngines(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		direct := api{e, e.URL}
 		list := leaves(rand.New(rand.NewPCG(11, 3)), scale(180, 500), 0.6)
-		through := serveFile(t, walking(t, e, walkRule{match: "export-*", window: 1000}))
+		through := serve(t, e, setup{match: "export-*"})
 		plant(t, direct, through, "export-1", 3, list)
 		for form, body := range []string{
 			`"size":100,"sort":["_doc"],"track_total_hits":true`, `"size":20,"sort":["id"],"_source":false`,

@@ -43,11 +43,7 @@ var refusedEarly = known{
 
 // knownEverywhere are differences in what the engine's API says.
 var knownEverywhere = []known{
-	{
-		why:     "what something was cut out of is compressed anew, and not by the engine's compressor",
-		side:    withRule,
-		aspects: []string{"compressed"},
-	},
+	{why: "what something was cut out of is compressed anew, and not by the engine's compressor", side: withRule, aspects: []string{"compressed"}},
 	{
 		why:  "the engine writes these members in the order of a hash table, in which our field has a place too",
 		side: sideRuled, aspects: []string{"body"}, holds: differ.Rearranged,
@@ -96,14 +92,8 @@ var knownEverywhere = []known{
 		why:  "OpenSearch 3 lists indices in the order of a hash table, even directly",
 		kind: "opensearch", names: []string{"mapping: spelled the other way"}, aspects: []string{"body"}, holds: differ.Rearranged,
 	},
-	{
-		why:  "total_size_in_bytes: sketches take room",
-		side: withRule, names: []string{"stats: docs"}, aspects: []string{"body"},
-	},
-	{
-		why:  "decision 012: a pattern of names takes ours in",
-		side: sideRuled, names: []string{"exists by a pattern *"}, aspects: []string{"body"},
-	},
+	{why: "total_size_in_bytes: sketches take room", side: withRule, names: []string{"stats: docs"}, aspects: []string{"body"}},
+	{why: "decision 012: a pattern of names takes ours in", side: sideRuled, names: []string{"exists by a pattern *"}, aspects: []string{"body"}},
 	{
 		why:  "a script is shown the stored document",
 		side: sideRuled, names: []string{"script_fields that return *", "update: scripted upsert with *"}, aspects: []string{"body"},
@@ -129,10 +119,7 @@ func flushedOtherwise(direct, through *differ.Reply, _ differ.Masks) bool {
 
 // knownOnWire are differences in how HTTP is read and written.
 var knownOnWire = []known{
-	{
-		why:   "the engine is asked in HTTP/1.1, in which it compresses for who takes it",
-		names: []string{"compressed on HTTP/1.0"},
-	},
+	{why: "the engine is asked in HTTP/1.1, in which it compresses for who takes it", names: []string{"compressed on HTTP/1.0"}},
 	{
 		why:   "net/http says what becomes of the connection; the engine does the same and says nothing",
 		names: []string{"keep-alive of HTTP/1.0", "close"}, aspects: []string{"connection"},
@@ -150,10 +137,7 @@ var knownOnWire = []known{
 		why:   "RFC 9112, 6.3 and 7.1.1: a length beside chunks, and what is added to chunks, are left out of what is sent on; newer engines refuse them",
 		names: []string{"chunks and a length", "chunks: extensions"},
 	},
-	{
-		why:  "RFC 9110, 7.8: a client and a proxy may go on as before; OpenSearch 3 changes to HTTP/2",
-		kind: "opensearch", names: []string{"upgrade to HTTP/2"},
-	},
+	{why: "RFC 9110, 7.8: a client and a proxy may go on as before; OpenSearch 3 changes to HTTP/2", kind: "opensearch", names: []string{"upgrade to HTTP/2"}},
 	{
 		why:   "a write is looked through before it is sent on, and net/http asks for a body once a byte of it is wanted",
 		names: []string{"leave: a * beyond the limit"},
@@ -173,31 +157,19 @@ func toHead(direct, through *differ.Reply, _ differ.Masks) bool {
 
 // knownTypesense are differences in what Typesense's API says.
 var knownTypesense = []known{
-	{
-		why:     "the engine says that it keeps a connection, net/http keeps it and does not say so",
-		aspects: []string{"connection"}, holds: keptAlive,
-	},
+	{why: "the engine says that it keeps a connection, net/http keeps it and does not say so", aspects: []string{"connection"}, holds: keptAlive},
 	{
 		why:   "the engine sends a body in answer to HEAD, net/http sends none",
 		names: []string{"*HEAD*", "HTTP/1.0, HEAD"}, aspects: []string{"extra"}, holds: toHead,
 	},
-	{
-		why:   "net/http ends a connection of HTTP/1.0 and does not say so",
-		names: []string{"*HTTP?* 1.0", "HTTP/1.0*"}, aspects: []string{"connection"},
-	},
-	{
-		why:  "what something was cut out of is compressed anew, and not by the engine's compressor",
-		side: withRule, aspects: []string{"compressed"},
-	},
+	{why: "net/http ends a connection of HTTP/1.0 and does not say so", names: []string{"*HTTP?* 1.0", "HTTP/1.0*"}, aspects: []string{"connection"}},
+	{why: "what something was cut out of is compressed anew, and not by the engine's compressor", side: withRule, aspects: []string{"compressed"}},
 	{
 		why:     "the engine is asked for encodings alone that can be read, and chooses another of them",
 		names:   []string{"*any encoding", "*brotli*"},
 		aspects: []string{"header content-encoding", "header vary", "header accept-ranges", "compressed"},
 	},
-	{
-		why:   "net/http refuses a path that can't be unescaped",
-		names: []string{"get: percent"},
-	},
+	{why: "net/http refuses a path that can't be unescaped", names: []string{"get: percent"}},
 }
 
 // knownTypesenseLarge adds what differs in long replies alone.

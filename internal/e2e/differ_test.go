@@ -87,7 +87,7 @@ func TestSameAnswersOnTheWire(t *testing.T) {
 		if d.family.wire == nil {
 			return
 		}
-		d.timeout = 4 * time.Second
+		d.timeout = 8 * time.Second
 		d.diff(t, d.family.wire())
 	})
 }

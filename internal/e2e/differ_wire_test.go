@@ -149,17 +149,11 @@ var targetCases = [][2]string{
 
 // headerCases are headers as they may come, and HTTP/1.0.
 var headerCases = [][2]string{
-	{
-		"no space behind the colon",
-		"GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost:x\r\nAccept:application/json\r\nX-Opaque-Id:o\r\n\r\n",
-	},
+	{"no space behind the colon", "GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost:x\r\nAccept:application/json\r\nX-Opaque-Id:o\r\n\r\n"},
 	{"much space behind the colon", "GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: \t  o p \t \r\n\r\n"},
 	{"header folded", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: a\r\n b\r\n\r\n"},
 	{"header in bytes beyond ASCII", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: \xc3\xbc\xe9\r\n\r\n"},
-	{
-		"header names in capitals",
-		"GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHOST: x\r\nACCEPT: application/json\r\nX-OPAQUE-ID: o\r\n\r\n",
-	},
+	{"header names in capitals", "GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHOST: x\r\nACCEPT: application/json\r\nX-OPAQUE-ID: o\r\n\r\n"},
 	{"empty Host", "GET /differ-h/_count HTTP/1.1\r\nHost:\r\n\r\n"},
 	{"a header of 7 kB", get("GET /differ-h/_count\nX-Long: " + strings.Repeat("a", 7000))},
 	{"a header of 9 kB", get("GET /differ-h/_count\nX-Long: " + strings.Repeat("a", 9000))},
@@ -167,27 +161,15 @@ var headerCases = [][2]string{
 	{"a header of 20 kB", get("GET /differ-h/_count\nX-Long: " + strings.Repeat("a", 20_000))},
 	{"another client's request after a header of 20 kB", get("GET /differ-h/_count")},
 	{"many headers", get("GET /differ-h/_count" + strings.Repeat("\nX-A: b", 300))},
-	{
-		"forwarding headers",
-		get("GET /differ-h/_count\nX-Forwarded-For: 10.1.1.1\nForwarded: for=x\nX-Forwarded-Proto: https\nVia: 1.1 x"),
-	},
+	{"forwarding headers", get("GET /differ-h/_count\nX-Forwarded-For: 10.1.1.1\nForwarded: for=x\nX-Forwarded-Proto: https\nVia: 1.1 x")},
 	{"cookies", get("GET /differ-h/_count\nCookie: a=b\nCookie: c=d")},
-	{
-		"conditions and ranges",
-		get("GET /differ-h/_doc/1\nIf-None-Match: \"x\"\nIf-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT\nRange: bytes=0-1"),
-	},
-	{
-		"a connection header that names another",
-		get("GET /differ-h/_search?size=1&sort=n\nConnection: keep-alive, X-Opaque-Id\nX-Opaque-Id: o"),
-	},
+	{"conditions and ranges", get("GET /differ-h/_doc/1\nIf-None-Match: \"x\"\nIf-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT\nRange: bytes=0-1")},
+	{"a connection header that names another", get("GET /differ-h/_search?size=1&sort=n\nConnection: keep-alive, X-Opaque-Id\nX-Opaque-Id: o")},
 	{
 		"upgrade to a web socket",
 		get("GET /differ-h/_count\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="),
 	},
-	{
-		"upgrade to HTTP/2",
-		get("GET /differ-h/_count\nConnection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAMAAABkAAQAAP__"),
-	},
+	{"upgrade to HTTP/2", get("GET /differ-h/_count\nConnection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAMAAABkAAQAAP__")},
 	{"TE and Trailer", get("GET /differ-h/_count\nTE: trailers\nTrailer: X-Sum")},
 	{"Keep-Alive", get("GET /differ-h/_count\nKeep-Alive: timeout=5\nProxy-Connection: keep-alive")},
 	{"Max-Forwards", get("OPTIONS /differ-h\nMax-Forwards: 0")},
@@ -230,10 +212,7 @@ func bodyCases() [][2]string {
 		{"chunks: none", one(inChunks, "0\r\n\r\n")},
 		{"chunks: extensions", one(inChunks, fmt.Sprintf("%x;x=y;z\r\n%s\r\n0;q\r\n\r\n", size, wireBody))},
 		{"chunks: trailer", one(inChunks+"\nTrailer: X-Sum", chunk+"0\r\nX-Sum: 1\r\n\r\n")},
-		{
-			"chunks: leading zeros and capitals",
-			one("Transfer-Encoding: Chunked", fmt.Sprintf("00%X\r\n%s\r\n0\r\n\r\n", size, wireBody)),
-		},
+		{"chunks: leading zeros and capitals", one("Transfer-Encoding: Chunked", fmt.Sprintf("00%X\r\n%s\r\n0\r\n\r\n", size, wireBody))},
 		{"chunks and a length", one("Content-Length: 3\n"+inChunks, chunk+"0\r\n\r\n")},
 	}
 }
@@ -263,12 +242,12 @@ func TestSamePages(t *testing.T) {
 
 // pageCases are 160 documents on three shards, some of them written twice, and the pages of several lists of them.
 func pageCases() []differ.Case {
-	var list []differ.Case
+	var list cases
 	add := func(name, head, body string) {
 		if body != "" {
 			head += "\nContent-Type: application/json"
 		}
-		list = append(list, differ.Case{Name: name, Requests: []differ.Request{{Head: ownNames(head), Body: []byte(body)}}})
+		list.add(name, head, body)
 	}
 	var lines strings.Builder
 	for i := range 200 {
@@ -321,17 +300,13 @@ func words(seed, size int) string {
 
 // largeCases are 30 documents of 100 kB, and eleven of 4.5 MB, written and read in ways that reach 1 MB and 50 MB.
 func largeCases() []differ.Case {
-	var list []differ.Case
+	var list cases
 	const zipped = "\nAccept-Encoding: gzip"
 	add := func(name, head, body string, change ...func(*differ.Request)) {
 		if strings.HasSuffix(head, zipped) {
 			name += ", compressed"
 		}
-		r := differ.Request{Head: ownNames(head), Body: []byte(body)}
-		for _, f := range change {
-			f(&r)
-		}
-		list = append(list, differ.Case{Name: name, Requests: []differ.Request{r}})
+		list.add(name, head, body, change...)
 	}
 	inGzip := func(r *differ.Request) { r.Gzip = true }
 	inChunks := func(r *differ.Request) { r.Chunk = 64 << 10 }

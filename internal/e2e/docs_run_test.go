@@ -237,8 +237,7 @@ func (p *walkthrough) load(t *testing.T, index string) {
 	t.Helper()
 	p.claim(t, index)
 	a := api{p.engine, p.engine.URL}
-	a.create(t, index)
-	a.load(t, index, documents(t))
+	a.create(t, index, documents(t)...)
 	a.refresh(t, index)
 }
 

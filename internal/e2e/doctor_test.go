@@ -3,8 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,19 +51,6 @@ func said(checks []finding) string {
 	return b.String()
 }
 
-// listeningAt gives a configuration file a port that was free a moment ago, so that doctor knows where the sidecar is.
-func listeningAt(t *testing.T, file string) string {
-	t.Helper()
-	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	_ = l.Close()
-	text := must(os.ReadFile(file))(t)
-	changed := strings.Replace(string(text), "listen: 127.0.0.1:0", "listen: "+l.Addr().String(), 1)
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil || changed == string(text) {
-		t.Fatalf("%s could not be changed: %v", file, err)
-	}
-	return file
-}
-
 var products = map[string]string{
 	engines.Elasticsearch: `Elasticsearch 9\.4\.`, engines.OpenSearch: `OpenSearch 3\.6\.`, engines.Typesense: `Typesense 0\.24\.`,
 	engines.Elasticsearch8: `Elasticsearch 8\.19\.`, engines.OpenSearch2: `OpenSearch 2\.19\.`,
@@ -75,7 +60,7 @@ var products = map[string]string{
 func TestDoctor(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		direct, list := api{e, e.URL}, documents(t)[:40]
-		file := listeningAt(t, config(t, e, setup{match: "doctor-*"}))
+		file := config(t, e, setup{match: "doctor-*", listen: port(t)})
 
 		checks := doctor(t, file)
 		holds(t, checks, "ok", "configuration", "1 engine, 1 rule")
@@ -116,7 +101,7 @@ func TestDoctor(t *testing.T) {
 		checks = doctor(t, file)
 		holds(t, checks, "fail", "sketches", "1 of 40 documents looked at have the sketch of another text than theirs, such as "+id)
 
-		other := withRules(t, config(t, e, setup{match: "doctor-*"}), "doctor-*", "title, text")
+		other := config(t, e, setup{match: "doctor-*", fields: "title, text"})
 		checks = doctor(t, other)
 		holds(t, checks, "warn", "sketches", "40 of 40 documents looked at have a sketch of another scheme or of other fields")
 		holds(t, checks, "warn", "fields", "the field text is not declared, and has a text in none of 40 documents")

@@ -123,9 +123,7 @@ func TestDrain(t *testing.T) {
 		upload, end := io.Pipe()
 		answer := under(e, "POST", base+bulk, upload)
 		for i := 200; i < 300; i++ {
-			if _, err := io.WriteString(end, line(i)); err != nil {
-				t.Fatal(err)
-			}
+			must(io.WriteString(end, line(i)))(t)
 		}
 
 		d.serves(t, 2) // what was written can be as far as a connection that is not accepted yet
@@ -136,16 +134,11 @@ func TestDrain(t *testing.T) {
 		if status, body := statusAt(t, d.base(t, "")+"/readyz"); status != 503 || !strings.HasPrefix(body, "draining\n") {
 			t.Errorf("/readyz says %d %s", status, body)
 		}
-		for began := time.Now(); listens(base) && time.Since(began) < 30*time.Second; {
-			time.Sleep(time.Millisecond)
-		}
-		if listens(base) {
+		if !until(func() bool { return !listens(base) }) {
 			t.Error("it still listens")
 		}
 		for i := 300; i < 400; i++ {
-			if _, err := io.WriteString(end, line(i)); err != nil {
-				t.Fatal(err)
-			}
+			must(io.WriteString(end, line(i)))(t)
 		}
 		end.Close()
 		if got := <-answer; got.err != nil || got.status != 200 || strings.Contains(got.body, `"errors":true`) || !got.close {
@@ -186,12 +179,13 @@ func stuck(t *testing.T) *engines.Engine {
 func (d *daemon) serves(t *testing.T, n int) {
 	t.Helper()
 	line := fmt.Sprintf("neardup_requests_in_flight{engine=\"one\"} %d\n", n)
-	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(time.Millisecond) {
-		if _, metrics := statusAt(t, d.base(t, "")+"/metrics"); strings.Contains(metrics, line) {
-			return
-		}
+	serving := until(func() bool {
+		_, metrics := statusAt(t, d.base(t, "")+"/metrics")
+		return strings.Contains(metrics, line)
+	})
+	if !serving {
+		t.Fatalf("there are not %d requests under way", n)
 	}
-	t.Fatalf("there are not %d requests under way", n)
 }
 
 // TestDrainEnds has requests that never end: at the end of the drain, or at a second signal, the sidecar does.
@@ -241,9 +235,7 @@ func TestDrainDelay(t *testing.T) {
 	reader := bufio.NewReader(conn)
 	again := func() *http.Response {
 		t.Helper()
-		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 		resp := must(http.ReadResponse(reader, nil))(t)
 		_, _ = io.Copy(io.Discard, resp.Body)
 		return resp
@@ -272,9 +264,15 @@ func TestDrainDelay(t *testing.T) {
 func TestDrainWithoutAReader(t *testing.T) {
 	d := daemonOf(t, embeddedText("one", "127.0.0.1:0", ""))
 	d.deaf(t)
-	for range 3 {
+	for i := range 3 {
 		d.signal(t, syscall.SIGHUP) // each makes a line
-		time.Sleep(50 * time.Millisecond)
+		read := fmt.Sprintf("neardup_config_reloads_total{result=\"ok\"} %d\n", i+1)
+		if !until(func() bool {
+			_, metrics := statusAt(t, d.base(t, "")+"/metrics")
+			return strings.Contains(metrics, read)
+		}) {
+			t.Fatalf("metrics do not say %s", read)
+		}
 		if status, _ := statusAt(t, d.base(t, "one")+"/"); status != 200 {
 			t.Fatalf("status %d", status)
 		}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ func saying(n int) string {
 // skipping makes an index of several shards through a sidecar that skips, with one document in it, of saying(1).
 func skipping(t *testing.T, e *engines.Engine, index string) (through, direct api) {
 	t.Helper()
-	file := walking(t, e, walkRule{match: index + "*", window: 1000, more: "bands: auto\nmin_shingles: 8\non_duplicate: skip"})
+	file := config(t, e, setup{match: index + "*", rule: "bands: auto\nmin_shingles: 8\non_duplicate: skip"})
 	through, direct = api{e, serveFile(t, file)}, api{e, e.URL}
 	through.drop(t, index)
 	call(t, e, "DELETE", direct.base+"/"+index, "")
@@ -74,7 +73,7 @@ func TestSkipStandsOnWhatIsStored(t *testing.T) {
 				Error  struct{ Type string }
 			}
 		}
-		check(t, json.Unmarshal(reply, &r))
+		decode(t, reply, &r)
 		var got []string
 		for _, item := range r.Items {
 			for _, outcome := range item {

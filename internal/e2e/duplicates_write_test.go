@@ -26,7 +26,7 @@ var nearDuplicates = rerank.Profile{Threshold: 0.7, MinShingles: 8}
 // duplicates starts a sidecar whose rule has on_duplicate, and makes an index through it.
 func duplicates(t *testing.T, e *engines.Engine, index, on string) (through, direct api) {
 	t.Helper()
-	file := walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nmin_shingles: 8\non_duplicate: " + on})
+	file := config(t, e, setup{match: index, rule: "bands: auto\nmin_shingles: 8\non_duplicate: " + on})
 	through, direct = api{e, serveFile(t, file)}, api{e, e.URL}
 	through.create(t, index)
 	through.drop(t, index)

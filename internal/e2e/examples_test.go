@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/docs"
 	"github.com/neardup/sidecar/internal/engines"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // examples are the commands of examples/README.md.
@@ -59,19 +58,6 @@ func (x *examples) articles(t *testing.T) {
 		check(t, decoder.Decode(&d))
 		x.list = append(x.list, d)
 	}
-}
-
-// oracle is the definition over the articles at a threshold, with the sketches of a seed.
-func (x *examples) oracle(t *testing.T, seed string, threshold float64) *oracle {
-	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher := must(sketch.New(scheme))(t)
-	o := &oracle{sketches: map[string]sketch.Sketch{}, threshold: threshold, window: 1000}
-	for _, d := range x.list {
-		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
-	}
-	return o
 }
 
 // block returns the one block of the README that holds the words.
@@ -135,13 +121,13 @@ func (x *examples) library(t *testing.T) {
 			stay = append(stay, id)
 		}
 	}
-	same(t, x.oracle(t, "", 0.64).collapsed(ids), stay, "")
+	same(t, oracleOf(t, api{}, x.list, "", 0.64).collapsed(ids), stay, "")
 }
 
 // pairs holds the script that reads verdicts to the definition.
 func (x *examples) pairs(t *testing.T) {
 	out := x.run(t, x.block(t, "read_compare.py"))
-	o, want := x.oracle(t, "", 0.64), 0
+	o, want := oracleOf(t, api{}, x.list, "", 0.64), 0
 	for i, a := range x.list {
 		for _, b := range x.list[:i] {
 			listed := regexp.MustCompile(b.ID+" +"+a.ID+" +near-duplicates").FindString(out) != ""
@@ -224,7 +210,7 @@ func (x *examples) python(t *testing.T, through *monitored) {
 			t.Errorf("%q, want %s", s.headline, want)
 		}
 	}
-	usual, other := x.oracle(t, seed, 0.64).collapsed(raw), x.oracle(t, seed, 0.9).collapsed(raw)
+	usual, other := oracleOf(t, api{}, x.list, seed, 0.64).collapsed(raw), oracleOf(t, api{}, x.list, seed, 0.9).collapsed(raw)
 	for i, want := range [][]string{usual, raw, other, usual, raw} {
 		if diff := cmp.Diff(want, list[i].shown); diff != "" || len(raw) != 7 {
 			t.Errorf("%s: %s", list[i].headline, diff)
@@ -251,7 +237,7 @@ func (x *examples) golang(t *testing.T, base, index string) {
 	}
 	raw, none := search("off")
 	shown, folded := search("expand=source")
-	if diff := cmp.Diff(x.oracle(t, seed, 0.64).collapsed(raw), shown); diff != "" || len(raw) != 7 || len(none) > 0 {
+	if diff := cmp.Diff(oracleOf(t, api{}, x.list, seed, 0.64).collapsed(raw), shown); diff != "" || len(raw) != 7 || len(none) > 0 {
 		t.Errorf("left alone %q %q: %s", raw, none, diff)
 	}
 	if len(shown)+len(folded) != len(raw) {
@@ -298,7 +284,7 @@ func (x *examples) typesense(t *testing.T) {
 		"TYPESENSE_API_KEY=xyz", "TYPESENSE_API_KEY="+e.Key,
 		"localhost:8109", strings.TrimPrefix(through.base, "http://")+" --collection "+name))
 	raw := list[1].shown
-	usual, other := x.oracle(t, seed, 0.64).collapsed(raw), x.oracle(t, seed, 0.9).collapsed(raw)
+	usual, other := oracleOf(t, api{}, x.list, seed, 0.64).collapsed(raw), oracleOf(t, api{}, x.list, seed, 0.9).collapsed(raw)
 	for i, want := range [][]string{usual, raw, other, usual, usual} {
 		if diff := cmp.Diff(want, list[i].shown); diff != "" || len(raw) != 7 {
 			t.Errorf("%s: %s", list[i].headline, diff)

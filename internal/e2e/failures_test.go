@@ -86,14 +86,9 @@ func TestMainJobDeadEngine(t *testing.T) {
 		back := &http.Server{Handler: httputil.NewSingleHostReverseProxy(there)}
 		go back.Serve(l)
 		defer back.Close()
-		for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-			got := call(t, e, "GET", base+requests[0].path, "")
-			if got.status == 200 {
-				break
-			}
-			if time.Now().After(until) {
-				t.Fatalf("the engine is back, the sidecar answers %d: %s", got.status, got.body)
-			}
+		var got reply
+		if !until(func() bool { got = call(t, e, "GET", base+requests[0].path, ""); return got.status == 200 }) {
+			t.Fatalf("the engine is back, the sidecar answers %d: %s", got.status, got.body)
 		}
 	})
 }
@@ -113,8 +108,7 @@ func TestDeadlines(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, late := "dlimits-1", map[string]int{}
 		direct := api{e, e.URL}
-		direct.create(t, index)
-		direct.load(t, index, documents(t)) // without sketches: these are computed
+		direct.create(t, index, documents(t)...) // without sketches: these are computed
 		for _, deadline := range []string{"1ns", "300us", "2ms", "20ms"} {
 			through := api{e, serve(t, e, setup{match: "dlimits-*", limits: fmt.Sprintf("{deadline: %s, fallback_share: 1}", deadline)})}
 			for _, from := range []int{0, 10, 40} {

@@ -111,8 +111,7 @@ func newBench(t *testing.T, e *engines.Engine) *faultBench {
 	}
 	through, list := api{e, b.base}, documents(t)[:80]
 	for _, index := range []string{faultIndex, faultNew, faultSkip} {
-		through.create(t, index)
-		through.load(t, index, list)
+		through.create(t, index, list...)
 	}
 	b.kinds = faultKinds(e, list[3].ID)
 	for _, k := range b.kinds {
@@ -178,7 +177,7 @@ func (c counters) moved(before counters, names string) (sum float64) {
 func (b *faultBench) counted(t *testing.T, name string, before counters, k *faultKind, counts ...string) {
 	t.Helper()
 	missing, request := "", `neardup_requests_total{kind="`+k.counted+`"}`
-	for range 100 {
+	counted := until(func() bool {
 		now := b.counters(t)
 		missing = ""
 		if now.moved(before, request) != 1 {
@@ -189,12 +188,11 @@ func (b *faultBench) counted(t *testing.T, name string, before counters, k *faul
 				missing = one
 			}
 		}
-		if missing == "" {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+		return missing == ""
+	})
+	if !counted {
+		t.Errorf("%s: %s is not counted", name, missing)
 	}
-	t.Errorf("%s: %s is not counted", name, missing)
 }
 
 // written checks that a write was sent on at most once and as it came, and that what is stored is what was sent: all of it where the

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +21,7 @@ func TestAcceptOfSearches(t *testing.T) {
 		e := engines.Shared(t, kind)
 		const index = "accept-1"
 		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "accept-*"})}
-		through.create(t, index)
-		through.load(t, index, documents(t)[:60])
+		through.create(t, index, documents(t)[:60]...)
 		collapsed := 0
 		major := map[string]string{engines.Elasticsearch: "9", engines.Elasticsearch8: "8"}[e.Name]
 		vendor := "application/vnd.elasticsearch+json; compatible-with=" + major
@@ -61,8 +59,7 @@ func TestRepliesAreCodedAlike(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		const index = "coded-1"
 		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "coded-*"})}
-		through.create(t, index)
-		through.load(t, index, documents(t)[:40])
+		through.create(t, index, documents(t)[:40]...)
 		id := documents(t)[0].ID
 		cases := []struct{ method, path, body, reason string }{
 			{"GET", "/_nodes", "", ""},
@@ -147,25 +144,12 @@ func TestTypedPaths(t *testing.T) {
 	}
 }
 
-// withKeys adds keys to the engine in a configuration file.
-func withKeys(t *testing.T, file, keys string) string {
-	t.Helper()
-	text := must(os.ReadFile(file))(t)
-	const before = "    indices:\n"
-	changed := strings.Replace(string(text), before, keys+before, 1)
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil || changed == string(text) {
-		t.Fatalf("%s could not be changed: %v", file, err)
-	}
-	return file
-}
-
 // TestSniffingRewritesAddressesAlone compares what the engine says of its nodes with what comes through the sidecar, byte by byte.
 func TestSniffingRewritesAddressesAlone(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		plain := serve(t, e, setup{match: "sniff-*"})
-		rewriting := serveFile(t, withKeys(t, config(t, e, setup{match: "sniff-*"}), "    rewrite_sniffing: true\n"))
-		advertise := "    rewrite_sniffing: true\n    advertise: search.example:443\n"
-		advertising := serveFile(t, withKeys(t, config(t, e, setup{match: "sniff-*"}), advertise))
+		rewriting := serve(t, e, setup{match: "sniff-*", engine: "rewrite_sniffing: true"})
+		advertising := serve(t, e, setup{match: "sniff-*", engine: "rewrite_sniffing: true\nadvertise: search.example:443"})
 		for _, path := range []string{
 			"/_nodes/http", "/_nodes/_all/http", "/_nodes/_local/http?pretty", "/_nodes", "/_nodes/*/http,settings",
 			"/_nodes/http?filter_path=nodes.*.http", "/_nodes/nobody/http", "/_nodes/_local/http?format=yaml",

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,11 +60,26 @@ var (
 
 func must[T any](v T, err error) func(testing.TB) T { return expect.Value(v, err) }
 
+// until waits for a condition, and reports whether it came within half a minute.
+func until(met func() bool) bool {
+	for end := time.Now().Add(30 * time.Second); !met(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
 // setup is what a test asks of a sidecar's configuration.
 type setup struct {
 	match     string
-	threshold float64
-	missing   string
+	fields    string   // title, body
+	threshold float64  // 0.7
+	window    int      // 1000
+	missing   string   // compute
+	rule      string   // further lines of the rule
+	engine    string   // further lines of the engine
+	listen    string   // in place of a free port
 	urls      []string // in place of the engine's own
 	limits    string   // YAML of the section
 	key       string   // in place of the engine's own
@@ -74,38 +90,31 @@ const seed = "a seed of the tests"
 // config writes a configuration file in front of the engine.
 func config(t *testing.T, e *engines.Engine, s setup) string {
 	t.Helper()
-	if s.threshold == 0 {
-		s.threshold = 0.7
-	}
-	if s.missing == "" {
-		s.missing = "compute"
-	}
 	if s.urls == nil {
 		s.urls = []string{e.URL}
 	}
-	if s.key == "" {
-		s.key = e.Key
+	if key := cmp.Or(s.key, e.Key); key != "" {
+		s.engine += "\ncredentials: {api_key: " + key + "}"
 	}
-	quoted := must(json.Marshal(s.urls))(t)
-	credentials := ""
-	if s.key != "" {
-		credentials = "    credentials: {api_key: " + s.key + "}\n"
+	s.engine += "\nlimits: " + patient(s.limits)
+	indented := func(lines, by string) string {
+		return strings.ReplaceAll("\n"+strings.Trim(lines, "\n"), "\n", "\n"+by)
 	}
-	s.limits = "    limits: " + patient(s.limits) + "\n"
 	text := fmt.Sprintf(`log: {format: json}
 admin: 127.0.0.1:0
 sketch: {seed: %q}
 engines:
-  - listen: 127.0.0.1:0
+  - listen: %s
     kind: %s
-    urls: %s
-%s%s    indices:
+    urls: %s%s
+    indices:
       - match: %q
-        fields: [title, body]
+        fields: [%s]
         threshold: %v
-        window: 1000
-        missing: %s
-`, seed, e.Kind, quoted, credentials, s.limits, s.match, s.threshold, s.missing)
+        window: %d
+        missing: %s%s
+`, seed, cmp.Or(s.listen, "127.0.0.1:0"), e.Kind, must(json.Marshal(s.urls))(t), indented(s.engine, "    "), s.match, cmp.Or(s.fields, "title, body"),
+		cmp.Or(s.threshold, 0.7), cmp.Or(s.window, 1000), cmp.Or(s.missing, "compute"), indented(s.rule, "        "))
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	check(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
@@ -178,6 +187,13 @@ func serveFile(t *testing.T, file string) string {
 // process starts a sidecar and returns its address and process id. It ends with the test.
 func process(t *testing.T, file string) (base string, pid int) {
 	t.Helper()
+	d := running(t, file)
+	return fmt.Sprint("http://", d.await(t, "listening", 1)[0]["addr"]), d.cmd.Process.Pid
+}
+
+// running starts a sidecar, which ends well with the test.
+func running(t *testing.T, file string) *daemon {
+	t.Helper()
 	d := &daemon{file: file, cmd: command(t, context.Background(), "serve", "--config", file)}
 	d.start(t)
 	t.Cleanup(func() {
@@ -191,7 +207,7 @@ func process(t *testing.T, file string) (base string, pid int) {
 			}
 		}
 	})
-	return fmt.Sprint("http://", d.await(t, "listening", 1)[0]["addr"]), d.cmd.Process.Pid
+	return d
 }
 
 // reply is an answer read whole.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // asks returns a command of the sidecar that asks an engine, with the engine's key in its environment, in a folder of its own.
@@ -65,14 +63,13 @@ func TestInit(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		const index = "init-articles"
 		direct, list := api{e, e.URL}, documents(t)
-		direct.create(t, index)
-		direct.load(t, index, list)
+		direct.create(t, index, list...)
 		before := stored(t, direct, index)
 
 		serving := asks(t, e, "--serve", "--index", index, e.URL)
 		at, end := begin(t, serving)
 		through := api{e, "http://" + at}
-		o := initOracle(t, direct)
+		o := oracleOf(t, direct, documents(t), "", rerank.Default().Threshold)
 		for _, q := range []string{"ferry", "town"} {
 			same(t, o.list(t, index, q), slices.Concat(through.whole(t, index, q, 10, "")...), "%q", q)
 		}
@@ -90,17 +87,6 @@ func TestInit(t *testing.T) {
 		t.Setenv("ENGINE_API_KEY", e.Key)
 		holds(t, doctor(t, filepath.Join(serving.Dir, "config.yaml")), "fail", "index", index+" is not ready: .*setup")
 	})
-}
-
-// initOracle returns the oracle of the defaults, which are what init writes.
-func initOracle(t *testing.T, direct api) *oracle {
-	t.Helper()
-	sketcher := must(sketch.New(sketch.DefaultScheme()))(t)
-	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: rerank.Default().Threshold, window: 1000}
-	for _, d := range documents(t) {
-		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
-	}
-	return o
 }
 
 // TestInitOnManyIndices lays out what a cluster may hold, and has init make rules of it.
@@ -224,8 +210,8 @@ func TestFirstMinute(t *testing.T) {
 	direct := api{e, e.URL}
 	direct.drop(t, index)
 	direct.load(t, index, documents(t)) // which makes the index, as it comes
-	raw := listed(t, call(t, e, "GET", e.URL+"/"+index+"/_search?q=ferry&size=1000", "").want(t, 200).body)
-	want := initOracle(t, direct).collapsed(raw)
+	raw, _ := idsOf(t, call(t, e, "GET", e.URL+"/"+index+"/_search?q=ferry&size=1000", ""))
+	want := oracleOf(t, direct, documents(t), "", rerank.Default().Threshold).collapsed(raw)
 	want = want[:min(10, len(want))]
 	if slices.Equal(want, raw[:len(want)]) {
 		t.Fatal("nothing folds on the first page: the corpus or the threshold is wrong")
@@ -256,27 +242,9 @@ func TestFirstMinute(t *testing.T) {
 		t.Fatalf("%s: %v", search, err)
 	}
 	t.Logf("from clone to the first collapsed page: %.1f s", time.Since(began).Seconds())
-	same(t, want, listed(t, page), "the first page is not the collapsed one")
+	shown, _ := idsOf(t, reply{body: page})
+	same(t, want, shown, "the first page is not the collapsed one")
 	same(t, before, mapping(t, e, index), "it changed the engine")
-}
-
-// listed returns the ids of a page.
-func listed(t *testing.T, body []byte) (ids []string) {
-	t.Helper()
-	var reply struct {
-		Hits struct {
-			Hits []struct {
-				ID string `json:"_id"`
-			}
-		}
-	}
-	if err := json.Unmarshal(body, &reply); err != nil {
-		t.Fatalf("%v: %.500s", err, body)
-	}
-	for _, h := range reply.Hits.Hits {
-		ids = append(ids, h.ID)
-	}
-	return ids
 }
 
 // begin starts what is to serve, and returns the address that it tells once it does, and what ends it.

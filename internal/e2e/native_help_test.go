@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // clustered is an index whose documents carry ids of clusters, written into them without the sidecar's help.
@@ -31,24 +29,9 @@ type clustered struct {
 // nativeRule is the rule of the tests' configuration, as far as ids of clusters follow from it.
 func nativeRule(t testing.TB) *adapters.Rule {
 	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher := must(sketch.New(scheme))(t)
-	return &adapters.Rule{Fields: []string{"title", "body"}, Sketcher: sketcher, Profile: rerank.Profile{
+	return &adapters.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed), Profile: rerank.Profile{
 		Threshold: 0.7, MinShingles: int(minShingles), Measure: rerank.Resemblance, Keep: 1,
 	}}
-}
-
-// nativeFile writes a configuration whose searches are native; more are further lines of the rule.
-func nativeFile(t *testing.T, e *engines.Engine, match string, more ...string) string {
-	t.Helper()
-	file := config(t, e, setup{match: match})
-	text := must(os.ReadFile(file))(t)
-	for _, line := range append(more, "native: true") {
-		text = append(text, "        "+line+"\n"...)
-	}
-	check(t, os.WriteFile(file, text, 0o600))
-	return file
 }
 
 // clusters is what the corpus's clusters are by the definition: connected components of near-duplicates.
@@ -118,7 +101,7 @@ func newClustered(t *testing.T, e *engines.Engine, index string, list []corpus.D
 	c.direct.drop(t, index)
 	c.create(t)
 	c.write(t, list)
-	c.through = api{e, serveFile(t, nativeFile(t, e, index))}
+	c.through = api{e, serve(t, e, setup{match: index, rule: "native: true"})}
 	return c
 }
 

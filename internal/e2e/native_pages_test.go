@@ -57,7 +57,7 @@ func TestNativePages(t *testing.T) {
 func TestNativeTotals(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		c := newClustered(t, e, "native-totals", documents(t))
-		always := api{e, serveFile(t, nativeFile(t, e, c.index, "totals: collapsed"))}
+		always := api{e, serve(t, e, setup{match: c.index, rule: "totals: collapsed\nnative: true"})}
 		for _, q := range queries {
 			raw := c.raw(t, c.index, q)
 			groups := len(c.byCluster(raw))
@@ -103,9 +103,8 @@ func TestNativeEverything(t *testing.T) {
 func TestNativeAsWritten(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "native-written", documents(t)
-		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, index))}
-		through.create(t, index)
-		through.load(t, index, list)
+		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: index, rule: "native: true"})}
+		through.create(t, index, list...)
 		o := newOracle(t, direct, list)
 		raw := o.raw(t, index, "the")
 		seen := map[uint64]bool{}
@@ -140,10 +139,9 @@ func TestNativeAsWritten(t *testing.T) {
 func TestNativeAfterTheJob(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "native-job", documents(t)
-		file := nativeFile(t, e, index)
+		file := config(t, e, setup{match: index, rule: "native: true"})
 		direct, through := api{e, e.URL}, api{e, serveFile(t, file)}
-		through.create(t, index)
-		through.load(t, index, list)
+		through.create(t, index, list...)
 		succeed(t, "cluster", "--config", file, "--index", index, "--write")
 		direct.refresh(t, index)
 		c := &clustered{oracle: newOracle(t, direct, list), index: index, ids: map[string]string{}}
@@ -187,7 +185,7 @@ func TestNativeMulti(t *testing.T) {
 			}
 			r := call(t, e, "POST", c.through.base+path, body).want(t, 200)
 			var parts map[string]json.RawMessage
-			check(t, json.Unmarshal(r.body, &parts))
+			decode(t, r.body, &parts)
 			list, err := jsonedit.Elements(parts[key])
 			if err != nil || len(list) != len(bodies) {
 				t.Fatalf("%d answers: %s", len(list), r.body)

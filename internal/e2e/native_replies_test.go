@@ -171,8 +171,8 @@ func TestNativeGuards(t *testing.T) {
 					c.ids[id] = g.change(rank, whole[id])
 				}
 				c.write(t, c.list)
-				want := c.collapsed(c.raw(t, c.index, "the"))            // what is deleted changes scores
-				fresh := api{e, serveFile(t, nativeFile(t, e, c.index))} // which remembers nothing
+				want := c.collapsed(c.raw(t, c.index, "the"))                             // what is deleted changes scores
+				fresh := api{e, serve(t, e, setup{match: c.index, rule: "native: true"})} // which remembers nothing
 				for _, from := range []int{30, 0} {
 					p := fresh.search(t, c.index, "the", from, 10, "")
 					isntNative(t, p.outcome, string(adapters.ReasonUnclustered))
@@ -194,9 +194,8 @@ func either(yes bool, a, b string) string {
 func TestNativeUndeclared(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "native-bare", cliquesOnly(t)
-		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, "native-bare"))}
-		direct.create(t, index)
-		direct.load(t, index, list)
+		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "native-bare", rule: "native: true"})}
+		direct.create(t, index, list...)
 		o := newOracle(t, direct, list)
 		p := through.search(t, index, "the", 0, 10, "")
 		isntNative(t, p.outcome, string(adapters.ReasonNativeRefused))

@@ -179,14 +179,15 @@ func TestMetricsOfEngines(t *testing.T) {
 		if _, rest, ok := strings.Cut(found.outcome, "folded="); ok {
 			_, _ = fmt.Sscanf(rest, "%d", &folded)
 		}
-		text, series := scraped(t, w.admin)
+		var text string
+		var series map[string]float64
 		of := func(name, labels string) float64 {
 			return series["neardup_"+name+"{"+strings.Replace(labels, "ENGINE", fmt.Sprintf("engine=%q", e.Kind), 1)+"}"]
 		}
-		for deadline := time.Now().Add(30 * time.Second); of("requests_in_flight", "ENGINE") > 0 && time.Now().Before(deadline); {
-			time.Sleep(20 * time.Millisecond) // the last request's client has its answer before we are done with it
+		until(func() bool { // the last request's client has its answer before we are done with it
 			text, series = scraped(t, w.admin)
-		}
+			return of("requests_in_flight", "ENGINE") == 0
+		})
 		for name, want := range map[string][2]float64{
 			"documents enriched": {of("documents_total", `change="enriched",ENGINE`), float64(len(list))},
 			"searches":           {of("requests_total", `ENGINE,kind="search"`), 2},
@@ -315,8 +316,7 @@ func TestTraces(t *testing.T) {
 		file := traced(t, config(t, e, setup{match: "traced-*", urls: []string{node}}), `{endpoint: "`+at.URL+`", sample: 0}`)
 		w := monitor(t, file, []string{"OTEL_SERVICE_NAME=", "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=blue", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=proof"})
 		through := api{e, w.base}
-		through.create(t, index)
-		through.load(t, index, documents(t)[:60])
+		through.create(t, index, documents(t)[:60]...)
 		path, body := "/"+index+"/_search", `{"query":{"match":{"title":"canaryquery"}}}`
 		if through.typesense() {
 			path, body = "/collections/"+index+"/documents/search?q=canaryquery&query_by=title", ""

@@ -81,8 +81,7 @@ func TestThreshold(t *testing.T) {
 	direct := api{e, e.URL}
 	loose := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.5})}
 	strict := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.97})}
-	loose.create(t, index)
-	loose.load(t, index, list)
+	loose.create(t, index, list...)
 	sizes := map[string]int{}
 	for name, c := range map[string]struct {
 		a         api
@@ -152,7 +151,7 @@ func TestMainJobPages(t *testing.T) {
 		o.checkPages(t, through, index, "")
 		for _, q := range queries[:3] {
 			var walked struct{ Pages [][]string }
-			check(t, json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked))
+			decode(t, pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked)
 			want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
 			same(t, want, walked.Pages, "%q", q)
 		}

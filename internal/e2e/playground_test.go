@@ -230,7 +230,7 @@ func modules[Case, Answer any](t *testing.T, kind string, cases []Case) []Answer
 	check(t, os.WriteFile(file, text, 0o600))
 	var answers map[string][]Answer
 	out := clients.Run(t, "playground_modules.js", "--assets", playgroundAssets, "--cases", file)
-	check(t, json.Unmarshal(out, &answers))
+	decode(t, out, &answers)
 	if len(answers[kind]) != len(cases) {
 		t.Fatalf("%d answers to %d cases", len(answers[kind]), len(cases))
 	}

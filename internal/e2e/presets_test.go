@@ -99,7 +99,7 @@ func numbers(t *testing.T, e *engines.Engine, r reply) (list []int) {
 		Source   item `json:"_source"`
 		Document item
 	}
-	check(t, json.Unmarshal([]byte(hitsOnly(t, e, r.body)), &hits))
+	decode(t, []byte(hitsOnly(t, e, r.body)), &hits)
 	for _, h := range hits {
 		n := h.Source.N
 		if e.Kind == engines.Typesense {

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,17 +52,17 @@ func twins(t *testing.T, e *engines.Engine, index string, prepare func(t *testin
 	remove()
 	prepare(t, direct)
 	want := ask(t, direct)
-	for field, rule := range map[string][]string{adapters.SketchField: nil, adapters.ClusterField: {"bands: auto", "on_duplicate: tag"}} {
+	for field, rule := range map[string]string{adapters.SketchField: "", adapters.ClusterField: "bands: auto\non_duplicate: tag"} {
 		remove()
-		through := api{e, serveFile(t, ruleFile(t, e, index, rule...))}
+		through := api{e, serve(t, e, setup{match: index, rule: rule})}
 		prepare(t, through)
 		body := call(t, e, "GET", e.URL+"/"+index+"/_mapping", "").want(t, 200).body
-		if !bytes.Contains(body, []byte(field)) || bytes.Contains(body, []byte(adapters.BandsField)) != (rule != nil) {
+		if !bytes.Contains(body, []byte(field)) || bytes.Contains(body, []byte(adapters.BandsField)) != (rule != "") {
 			t.Fatalf("our field %s is not there, or another is: %s", field, body)
 		}
 		got := ask(t, through)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
-			if rule != nil && strings.Contains(name, "_validate/query?rewrite") { // a query over all fields says which: see decision 023
+			if rule != "" && strings.Contains(name, "_validate/query?rewrite") { // a query over all fields says which: see decision 023
 				continue
 			}
 			if diff := cmp.Diff(want[name], got[name]); diff != "" {
@@ -71,18 +70,6 @@ func twins(t *testing.T, e *engines.Engine, index string, prepare func(t *testin
 			}
 		}
 	}
-}
-
-// ruleFile writes a configuration with further lines of the rule.
-func ruleFile(t *testing.T, e *engines.Engine, match string, more ...string) string {
-	t.Helper()
-	file := config(t, e, setup{match: match})
-	text := must(os.ReadFile(file))(t)
-	for _, line := range more {
-		text = append(text, "        "+line+"\n"...)
-	}
-	check(t, os.WriteFile(file, text, 0o600))
-	return file
 }
 
 // fetch sends a request and returns what is compared of its reply.

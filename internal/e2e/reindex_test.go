@@ -306,9 +306,9 @@ func own(t *testing.T, direct api, index string, documents int, more string) tim
 	body := `{"script":{"source":"ctx._source.constant = params.value","params":{"value":"` + constant + `"}}}`
 	path := "/" + index + "/_update_by_query?refresh=true&conflicts=proceed&wait_for_completion=false" + more
 	var job struct{ Task string }
-	check(t, json.Unmarshal(call(t, direct.e, "POST", direct.base+path, body).want(t, 200).body, &job))
+	decode(t, call(t, direct.e, "POST", direct.base+path, body).want(t, 200).body, &job)
 	for state := (struct{ Completed bool }{}); !state.Completed; time.Sleep(20 * time.Millisecond) {
-		check(t, json.Unmarshal(call(t, direct.e, "GET", direct.base+"/_tasks/"+job.Task, "").want(t, 200).body, &state))
+		decode(t, call(t, direct.e, "GET", direct.base+"/_tasks/"+job.Task, "").want(t, 200).body, &state)
 	}
 	return time.Since(began)
 }

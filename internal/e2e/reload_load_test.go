@@ -28,8 +28,8 @@ func engineText(e *engines.Engine, listen map[string]string, match string, entri
 	var b strings.Builder
 	b.WriteString("log: {format: json}\nadmin: 127.0.0.1:0\nsketch: {seed: " + seed + "}\nengines:\n")
 	for _, entry := range entries {
-		fmt.Fprintf(&b, "  - name: %s\n    listen: %q\n    kind: %s\n    urls: [%q]\n    indices: [{match: %q, fields: [title, body], window: 1000, %s}]\n",
-			entry[0], listen[entry[0]], e.Kind, e.URL, match, entry[1])
+		fmt.Fprintf(&b, "  - name: %s\n    listen: %q\n    kind: %s\n    urls: [%q]\n    limits: %s\n    indices: [{match: %q, fields: [title, body], window: 1000, %s}]\n",
+			entry[0], listen[entry[0]], e.Kind, e.URL, patient(""), match, entry[1])
 	}
 	return b.String()
 }
@@ -235,7 +235,7 @@ func storedIn(t *testing.T, e *engines.Engine, index string) int {
 		Count     int
 		Documents int `json:"num_documents"`
 	}
-	check(t, json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, &body))
+	decode(t, call(t, e, "GET", e.URL+path, "").want(t, 200).body, &body)
 	return body.Count + body.Documents
 }
 

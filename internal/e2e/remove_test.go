@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +13,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
-
-// richly gives a configuration file one rule that has all three of our fields stored.
-func richly(t *testing.T, file, match string) string {
-	t.Helper()
-	text := must(os.ReadFile(file))(t)
-	head, _, _ := strings.Cut(string(text), "    indices:\n")
-	head += fmt.Sprintf("    indices:\n      - {match: %q, fields: [title, body], bands: auto, native: true}\n", match)
-	check(t, os.WriteFile(file, []byte(head), 0o600))
-	return file
-}
 
 // oddDocuments are documents in forms that no encoder of ours would write, by their ids.
 var oddDocuments = map[string]string{
@@ -79,7 +67,7 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 	for _, name := range []string{plain, index} {
 		direct.create(t, name)
 	}
-	file := richly(t, config(t, e, setup{match: index}), index)
+	file := config(t, e, setup{match: index, threshold: 0.64, rule: "bands: auto\nnative: true"})
 	f.put(t, direct, plain, oddDocuments)
 	f.put(t, direct, plain, brokenLines)
 	succeed(t, "setup", "--config", file)
@@ -97,7 +85,7 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 			t.Fatalf("%s was not enriched: %s", id, h.source)
 		}
 	}
-	foreign := withRules(t, config(t, e, setup{match: "elsewhere"}), "elsewhere", "title") // no rule for the index any more
+	foreign := config(t, e, setup{match: "elsewhere", fields: "title"}) // no rule for the index any more
 	out, code := sidecar(t, "remove", "--config", foreign, "--index", index, "--dry-run")
 	if code != 0 || number(t, out, "hold something") != len(before) {
 		t.Errorf("a dry run ended with %d: %s", code, out)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,7 +152,7 @@ func (a api) sketches(t *testing.T, index string, items []item) map[string]strin
 	for _, i := range items {
 		id := fmt.Sprint(i.N)
 		var stored map[string]any
-		check(t, json.Unmarshal(a.get(t, index, id), &stored))
+		decode(t, a.get(t, index, id), &stored)
 		list[id], _ = stored[adapters.SketchField].(string)
 	}
 	return list

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -22,8 +21,7 @@ func TestRescoredSearch(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	index := "rescore-1"
 	through, direct := api{e, serve(t, e, setup{match: "rescore-*"})}, api{e, e.URL}
-	through.create(t, index)
-	through.load(t, index, documents(t))
+	through.create(t, index, documents(t)...)
 	search := func(base string, from, size, window int) reply {
 		return call(t, e, "POST", base+"/"+index+"/_search", fmt.Sprintf(`{"query":{"match":{"body":"the"}},"from":%d,"size":%d,`+
 			`"rescore":{"window_size":%d,"query":{"rescore_query":{"match":{"title":"for to in"}},"rescore_query_weight":-2}}}`, from, size, window)).want(t, 200)
@@ -84,8 +82,7 @@ var ourMember = regexp.MustCompile(`,"neardup_sketch":"[^"]*"`)
 func TestSearchPipelines(t *testing.T) {
 	e, index := engines.Shared(t, engines.OpenSearch), "spipe-1"
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "spipe-*"})}
-	through.create(t, index)
-	through.load(t, index, documents(t))
+	through.create(t, index, documents(t)...)
 	if e.Name == engines.OpenSearch2 {
 		t.Skip("its packages have none of these processors")
 	}
@@ -153,12 +150,11 @@ func TestJobsPastSearchPipelines(t *testing.T) {
 		`{"rename_field":{"ignore_failure":true,"field":"title","target_field":"headline"}},{"truncate_hits":{"target_size":3}}]}`).want(t, 200)
 	var seen [2][]string
 	for i, index := range []string{"past-plain", "past-piped"} {
-		direct.create(t, index)
-		direct.load(t, index, list)
+		direct.create(t, index, list...)
 		if i == 1 {
 			call(t, e, "PUT", e.URL+"/"+index+"/_settings", `{"index.search.default_pipeline":"past"}`).want(t, 200)
 		}
-		file := walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nmin_shingles: 8\non_duplicate: skip"})
+		file := config(t, e, setup{match: index, rule: "bands: auto\nmin_shingles: 8\non_duplicate: skip"})
 		for _, args := range [][]string{{"setup"}, {"reindex"}, {"verify"}, {"verify", "--sample", "20"}, {"similar", "--index", index, list[0].ID}} {
 			out, code := sidecar(t, append(args[:1:1], append([]string{"--config", file}, args[1:]...)...)...)
 			out, _, _ = strings.Cut(out, ", in ") // what it took
@@ -300,7 +296,7 @@ func TestRemoteCluster(t *testing.T) {
 			}
 		}
 	}
-	check(t, json.Unmarshal(call(t, e, "GET", e.URL+"/_nodes/transport", "").want(t, 200).body, &nodes))
+	decode(t, call(t, e, "GET", e.URL+"/_nodes/transport", "").want(t, 200).body, &nodes)
 	address := ""
 	for _, node := range nodes.Nodes {
 		address = node.Transport.Address
@@ -311,8 +307,7 @@ func TestRemoteCluster(t *testing.T) {
 	local, index := "remote-1", "elsewhere:remote-1"
 	near, direct := api{e, serve(t, e, setup{match: "remote-*"})}, api{e, e.URL}
 	far := api{e, serve(t, e, setup{match: "elsewhere:remote-*"})}
-	near.create(t, local)
-	near.load(t, local, documents(t))
+	near.create(t, local, documents(t)...)
 	o := newOracle(t, direct, documents(t))
 	for _, minimize := range []string{"true", "false"} {
 		params := "ccs_minimize_roundtrips=" + minimize
@@ -356,7 +351,7 @@ func idsOf(t *testing.T, r reply) (ids []string, total int) {
 			}
 		}
 	}
-	check(t, json.Unmarshal(r.body, &result))
+	decode(t, r.body, &result)
 	for _, h := range result.Hits.Hits {
 		ids = append(ids, h.ID)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -38,18 +37,11 @@ func (a likes) ids(t *testing.T, index string) map[string]float64 {
 }
 
 // banded starts a sidecar whose rule stores bands, and fills an index of the name through it.
-func banded(t *testing.T, e *engines.Engine, index string, list []corpus.Document, change func(*setup)) (file string, through api) {
+func banded(t *testing.T, e *engines.Engine, index string, list []corpus.Document, key string) (file string, through api) {
 	t.Helper()
-	s := setup{match: index}
-	if change != nil {
-		change(&s)
-	}
-	file = config(t, e, s)
-	text := must(os.ReadFile(file))(t)
-	check(t, os.WriteFile(file, append(text, "        bands: auto\n"...), 0o600))
+	file = config(t, e, setup{match: index, key: key, rule: "bands: auto"})
 	through = api{e, serveFile(t, file)}
-	through.create(t, index)
-	through.load(t, index, list)
+	through.create(t, index, list...)
 	return file, through
 }
 
@@ -79,7 +71,7 @@ func TestSimilar(t *testing.T) {
 	onEach(t, true, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		const index = "like-1"
 		list := documents(t)
-		file, through := banded(t, e, index, list, nil)
+		file, through := banded(t, e, index, list, "")
 		o := newOracle(t, api{e, e.URL}, list)
 		there, found := 0, 0
 		for _, d := range sparse(list, 10) {
@@ -145,7 +137,7 @@ func TestSimilarCredentials(t *testing.T) {
 	const index = "like-keys"
 	list := documents(t)[:120]
 	const header = "X-Typesense-Api-Key"
-	_, through := banded(t, e, index, list, func(s *setup) { s.key = "of-nobody" })
+	_, through := banded(t, e, index, list, "of-nobody")
 	search := newKey(t, e, `"documents:search"`, `"`+index+`"`)
 	keys := map[string]string{"all": e.Key, "search": search, "none": "bad"}
 	o := newOracle(t, api{e, e.URL}, list)

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -45,8 +44,7 @@ func throughTLS(t *testing.T, direct, secured *engines.Engine, p *pki) {
 	d := daemonOf(t, tlsConfig(secured, p))
 	through := api{secured, d.secure(t)}
 	index := "tls-" + strings.ToLower(t.Name())
-	through.create(t, index)
-	through.load(t, index, list)
+	through.create(t, index, list...)
 	pages := through.whole(t, index, "*", 10, "")
 	if shown := len(slices.Concat(pages...)); shown < 20 || shown >= len(list) {
 		t.Errorf("%d of %d documents are shown: nothing was collapsed, or all", shown, len(list))
@@ -188,13 +186,15 @@ func pass(in *tls.Conn, to string) {
 		return
 	}
 	defer out.Close()
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		_, _ = io.Copy(out, in)
 		_ = out.(*net.TCPConn).CloseWrite()
 	}()
 	_, _ = io.Copy(in, out)
 	_ = in.CloseWrite()
-	time.Sleep(50 * time.Millisecond) // what the client still sends meets no reset
+	<-ended // what the client still sends meets no reset
 }
 
 // tlsConfig is a configuration by TLS on both sides.
@@ -212,10 +212,11 @@ engines:
     kind: %s
     urls: [%q]
     credentials: %s
+    limits: %s
     listen_tls: {cert_file: %q, key_file: %q, client_ca_file: %q}
     tls: {cert_file: %q, key_file: %q, ca_file: %q}
     indices: [{match: "tls-*", fields: [title, body], threshold: 0.7}]
-`, seed, e.Kind, e.URL, credentials, p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"), p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"))
+`, seed, e.Kind, e.URL, credentials, patient(""), p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"), p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"))
 }
 
 // secure returns the URL at which clients come by TLS.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,17 +100,11 @@ var schemasOfTexts = map[string]string{
 // serveTypes starts a sidecar for a schema's sketched fields, and returns the rule too.
 func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base string, rule *adapters.Rule) {
 	t.Helper()
-	file, rule := config(t, e, s), ruleOfTests(t)
+	rule = ruleOfTests(t)
 	if nested {
-		rule.Fields = []string{"doc.title", "tags.t"}
-		text := must(os.ReadFile(file))(t)
-		changed := strings.Replace(string(text), "fields: [title, body]", "fields: [doc.title, tags.t]", 1)
-		if changed == string(text) {
-			t.Fatal("the configuration has other fields")
-		}
-		check(t, os.WriteFile(file, []byte(changed), 0o600))
+		rule.Fields, s.fields = []string{"doc.title", "tags.t"}, "doc.title, tags.t"
 	}
-	return serveFile(t, file), rule
+	return serve(t, e, s), rule
 }
 
 // TestTypesenseConcurrentWrites has several clients write the same few documents through the sidecar at once in every way. Whatever sketch

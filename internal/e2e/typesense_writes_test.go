@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -203,7 +202,7 @@ func declaredWell(t *testing.T, direct api, collection string) bool {
 			Index, Optional bool
 		}
 	}
-	check(t, json.Unmarshal(call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection, "").want(t, 200).body, &schema))
+	decode(t, call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection, "").want(t, 200).body, &schema)
 	for _, f := range schema.Fields {
 		if f.Name == adapters.SketchField {
 			return f.Type == "string" && !f.Index && f.Optional

@@ -136,7 +136,7 @@ func vectorsKept(t *testing.T, e *engines.Engine) {
 		direct.drop(t, name)
 		list[0].make(t, "", r, n)
 	}
-	file := richly(t, config(t, e, setup{match: name + "*"}), name+"*")
+	file := config(t, e, setup{match: name + "*", threshold: 0.64, rule: "bands: auto\nnative: true"})
 	all := n * len(list)
 	// change changes documents past the sidecar, as any client may.
 	change := func(ids []int, members func(i int, source []byte) string) {

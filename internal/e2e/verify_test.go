@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -46,19 +45,6 @@ func verify(t *testing.T, file, index string, args ...string) findings {
 		t.Fatalf("verify ended with %d: %s", code, out)
 	}
 	return *found
-}
-
-// withRules gives a configuration file these rules, each a name and the fields.
-func withRules(t *testing.T, file string, rules ...string) string {
-	t.Helper()
-	text := must(os.ReadFile(file))(t)
-	head, _, _ := strings.Cut(string(text), "    indices:\n")
-	head += "    indices:\n"
-	for i := 0; i+1 < len(rules); i += 2 {
-		head += fmt.Sprintf("      - {match: %q, fields: [%s]}\n", rules[i], rules[i+1])
-	}
-	check(t, os.WriteFile(file, []byte(head), 0o600))
-	return file
 }
 
 // behind is what changes documents behind the sidecar's back: of each, verify has to find as many as it changes.
@@ -207,7 +193,7 @@ func TestVerifyRepairs(t *testing.T) {
 	onEach(t, true, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		index, list := "repaired-1", documents(t)[:40]
 		direct := api{e, e.URL}
-		file := richly(t, config(t, e, setup{match: index}), index)
+		file := config(t, e, setup{match: index, threshold: 0.64, rule: "bands: auto\nnative: true"})
 		through := api{e, serveFile(t, file)}
 		direct.create(t, index)
 		succeed(t, "setup", "--config", file)

@@ -115,15 +115,15 @@ func (s scribbler) step(index string) string {
 	return "POST" + transfer + " /" + index + "/_bulk | " + lines.String()
 }
 
-// scribble lets several clients write the same documents at once for a while, and returns how many writes were done.
-func scribble(t *testing.T, through api, index string, seed uint64, lasting time.Duration) int64 {
-	end := time.Now().Add(lasting)
+// scribble lets several clients write the same documents at once for a second, or until a hundred writes are done, and returns how many were.
+func scribble(t *testing.T, through api, index string, seed uint64) int64 {
 	var all sync.WaitGroup
 	var done atomic.Int64
+	began := time.Now()
 	for client := range 6 {
 		all.Go(func() {
 			s := scribbler{rand.New(rand.NewPCG(seed, uint64(client))), 25}
-			for time.Now().Before(end) {
+			for time.Since(began) < time.Second || done.Load() < 100 && time.Since(began) < time.Minute {
 				step := s.step(index)
 				switch r := through.send(t, step, index); {
 				case r.status < 300:
@@ -175,7 +175,7 @@ func TestConcurrentWrites(t *testing.T) {
 		}()
 		done, documents, sketched, rule := int64(0), 0, 0, ruleOfTests(t)
 		for round := range rounds {
-			done += scribble(t, through, index, start+uint64(round)<<8, time.Second)
+			done += scribble(t, through, index, start+uint64(round)<<8)
 			for id, h := range kept(t, direct, index) {
 				if why := wrong(rule, h.source); why != "" || strings.Contains(string(h.source), "forged") {
 					t.Errorf("round %d, %s: %s: %s", round, id, why, h.source)

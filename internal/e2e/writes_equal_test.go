@@ -16,7 +16,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // written is a sequence of requests that write, as lines "METHOD path | body" in which INDEX stands for the index and ¶ for a
@@ -215,7 +214,7 @@ func kept(t *testing.T, direct api, index string) map[string]hit {
 			}
 		}
 	}
-	check(t, json.Unmarshal(body, &found))
+	decode(t, body, &found)
 	all := map[string]hit{}
 	for _, h := range found.Hits.Hits {
 		path := "/" + h.Index + "/_source/" + h.ID
@@ -235,10 +234,7 @@ func plain(r reply, index string) string {
 // ruleOfTests is the rule of the configuration that the tests write.
 func ruleOfTests(t *testing.T) *adapters.Rule {
 	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher := must(sketch.New(scheme))(t)
-	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default(), Window: 1000, Sketcher: sketcher}
+	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default(), Window: 1000, Sketcher: sketcherOf(t, seed)}
 }
 
 // sameStored holds what is stored through the sidecar against what is stored directly: the same but for sketches, which are
@@ -292,7 +288,7 @@ func wrong(rule *adapters.Rule, source []byte) string {
 // (decision 030).
 func TestEqualUpdates(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		base := serveFile(t, config(t, e, setup{match: "noop-*"}))
+		base := serve(t, e, setup{match: "noop-*"})
 		const text = `"title":"a report of some length","body":"the river rose again last night and the ferry stays at its pier"`
 		api{e, base}.create(t, "noop-1")
 		document := func(id, from string) {
@@ -307,7 +303,7 @@ func TestEqualUpdates(t *testing.T) {
 				Result  string
 				Version int `json:"_version"`
 			}
-			check(t, json.Unmarshal(call(t, e, "POST", from+"/noop-1/_update/"+id, `{"doc":{`+doc+`}}`).want(t, 200).body, &r))
+			decode(t, call(t, e, "POST", from+"/noop-1/_update/"+id, `{"doc":{`+doc+`}}`).want(t, 200).body, &r)
 			return fmt.Sprint(r.Result, " ", r.Version)
 		}
 		bulk := func(from, id, doc string) string {
@@ -347,7 +343,7 @@ func TestEqualUpdates(t *testing.T) {
 		}
 		source := func(id string) map[string]any {
 			var m map[string]any
-			check(t, json.Unmarshal(call(t, e, "GET", e.URL+"/noop-1/_source/"+id, "").want(t, 200).body, &m))
+			decode(t, call(t, e, "GET", e.URL+"/noop-1/_source/"+id, "").want(t, 200).body, &m)
 			return m
 		}
 		plain, first := source("directly"), source("sketched")
@@ -362,7 +358,7 @@ func TestEqualUpdates(t *testing.T) {
 	})
 	t.Run(engines.Typesense, func(t *testing.T) { // which knows neither versions nor no-ops
 		e := engines.Shared(t, engines.Typesense)
-		direct, through := api{e, e.URL}, api{e, serveFile(t, config(t, e, setup{match: "noop-*"}))}
+		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "noop-*"})}
 		replies := map[bool][]string{}
 		for _, ours := range []bool{false, true} {
 			a, name := direct, "noop-direct"

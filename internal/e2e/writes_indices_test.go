@@ -93,7 +93,7 @@ func (a api) mapping(t *testing.T, index string) (fields []string, ours bool) {
 	var all map[string]struct {
 		Mappings struct{ Properties map[string]json.RawMessage }
 	}
-	check(t, json.Unmarshal(call(t, a.e, "GET", a.e.URL+"/"+index+"/_mapping", "").want(t, 200).body, &all))
+	decode(t, call(t, a.e, "GET", a.e.URL+"/"+index+"/_mapping", "").want(t, 200).body, &all)
 	for _, one := range all {
 		for field := range one.Mappings.Properties {
 			if adapters.Our(field) {

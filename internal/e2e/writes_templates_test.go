@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,21 +44,16 @@ func newStream(t *testing.T, direct api) string {
 // where one is refused. It returns how many carry a sketch.
 func (a api) rollOver(t *testing.T, stream string) (sketched, all int) {
 	t.Helper()
-	done := make(chan struct{})
-	var writing sync.WaitGroup
-	writing.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-done:
-				all = i
-				return
-			case <-time.After(5 * time.Millisecond): // so that all of them fit into the window of the rule
-			}
+	const each = 20 // documents before the first rollover, between the two and after the second; all fit into the window of the rule
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for range 3 * each {
 			r := a.send(t, "POST /INDEX/_doc | {\"@timestamp\":\"2026-01-01\","+wordsA+"}", stream)
 			if r.status != 201 {
 				t.Errorf("a document is refused: %d %s", r.status, r.body)
-				return
 			}
+			all++
 			var at struct {
 				Index string `json:"_index"`
 				ID    string `json:"_id"`
@@ -70,15 +64,14 @@ func (a api) rollOver(t *testing.T, stream string) (sketched, all int) {
 			if adapters.HasSketch(call(t, a.e, "GET", a.e.URL+"/"+at.Index+"/_source/"+at.ID, "").body) {
 				sketched++
 			}
+			if all == each || all == 2*each {
+				written <- struct{}{}
+			}
 		}
-	})
-	for range 2 {
-		time.Sleep(500 * time.Millisecond)
+	}()
+	for range written {
 		call(t, a.e, "POST", a.e.URL+"/"+stream+"/_rollover", "").want(t, 200)
 	}
-	time.Sleep(500 * time.Millisecond)
-	close(done)
-	writing.Wait()
 	return sketched, all
 }
 
