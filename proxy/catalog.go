@@ -133,28 +133,35 @@ func (c *catalog) lastChange(v *view) int {
 	return max(c.change, v.change)
 }
 
-// rule returns the rule for a document written to a name, and what may be added to it. whole says that the document would create the
-// index if there is none; absent, that it is so and that we have not made the index before.
-func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit adapters.Fit, absent bool) {
+// placing is how the documents that are written to a name are to be enriched.
+type placing struct {
+	rule *adapters.Rule // nil if none matches
+	fit  adapters.Fit
+	// makes says that a whole document makes the index, since there is none and we have not made it before.
+	makes bool
+}
+
+// placing returns how a document that is written to a name is to be enriched. whole says that it would create the index if there is none.
+func (c *catalog) placing(ctx context.Context, who client, name string, whole bool) placing {
 	e := c.lookup(ctx, who, name)
 	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(ctx, who, name, e)
 	}
-	if rule = c.single(name, e.indices); e.err != nil {
-		return rule, min(fitOf(e.indices), adapters.ClearsAll), false // the index may be another one by now
-	}
-	absent = !there(e.indices)
-	if rule == nil || absent && !whole {
-		return rule, adapters.FitsNothing, false
-	}
-	if absent || fitOf(e.indices) != adapters.Fits {
+	rule := c.single(name, e.indices)
+	absent := !there(e.indices)
+	switch {
+	case e.err != nil: // the index may be another one by now
+		return placing{rule: rule, fit: min(fitOf(e.indices), adapters.ClearsAll)}
+	case rule == nil || absent && !whole:
+		return placing{rule: rule}
+	case absent || fitOf(e.indices) != adapters.Fits:
 		how := preparing
 		if whole {
 			how = creating
 		}
 		e = c.find(ctx, who, name, how)
 	}
-	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)
+	return placing{c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)}
 }
 
 // awaited reports whether it is to be watched for that a write makes the index: once in a while, for the watching ends what is known of all

@@ -38,7 +38,8 @@ type newcomer struct {
 // perLook is about how many bytes are held for each byte of a write that is looked through: its texts, its sketches and its bands.
 const perLook = 2
 
-// findings is what is found out about the documents of a write before it is sent. As an adapters.Writing it reads them and changes nothing.
+// findings is what is found out about the documents of a write before it is sent. As an adapters.Writing it is the write with what was found
+// out: each document gets its cluster, and operations are left out.
 type findings struct {
 	*writing
 	plain   []byte // the body as the client sent it
@@ -77,12 +78,8 @@ func (h *Handler) looks() bool {
 	})
 }
 
-// look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where no
-// rule asks for that, and where nothing is known.
+// look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where nothing is known.
 func (w *writing) look(plain []byte) *findings {
-	if !w.h.looks() {
-		return nil
-	}
 	f := &findings{
 		writing: w, plain: plain,
 		mentions: map[string]int{}, by: map[place]*newcomer{}, memo: map[ruledTexts]*sketched{}, left: map[int]*newcomer{},
@@ -91,7 +88,7 @@ func (w *writing) look(plain []byte) *findings {
 		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
 		return nil
 	}
-	replies, err := w.enrich(io.Discard, bytes.NewReader(plain), f, math.MaxInt64/2)
+	replies, err := w.enrich(io.Discard, bytes.NewReader(plain), firstReading{f}, math.MaxInt64/2)
 	if f.replies = replies; err == nil && len(f.seen) > 0 {
 		err = guarded(func() error {
 			f.judge(w.r.Context())
@@ -108,7 +105,22 @@ func (w *writing) look(plain []byte) *findings {
 }
 
 // Start implements adapters.Writing.
-func (f *findings) Start(o adapters.Operation) bool {
+func (f *findings) Start(o adapters.Operation) bool { return f.left[o.Number] == nil }
+
+// leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent, and counts those that are.
+func (f *findings) leavesNothing() bool {
+	if len(f.left) == 0 {
+		return false
+	}
+	f.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
+	return len(f.left) == len(f.ops)
+}
+
+// firstReading is the write as an adapters.Writing that takes its documents down and changes nothing.
+type firstReading struct{ *findings }
+
+// Start implements adapters.Writing.
+func (f firstReading) Start(o adapters.Operation) bool {
 	f.ops = append(f.ops, o)
 	if o.ID != "" {
 		f.mentions[o.ID]++
@@ -117,7 +129,7 @@ func (f *findings) Start(o adapters.Operation) bool {
 }
 
 // Count implements adapters.Writing: documents are counted as they are sent.
-func (f *findings) Count(adapters.Change) {}
+func (f firstReading) Count(adapters.Change) {}
 
 // Sketch implements adapters.Writing: one sketch for each rule and texts.
 func (f *findings) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
@@ -135,7 +147,7 @@ func (f *findings) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, 
 }
 
 // Cluster implements adapters.Writing: the document is a newcomer, of no known cluster yet.
-func (f *findings) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+func (f firstReading) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
 	if rule.Clusters || rule.OnDuplicate != adapters.IndexDuplicates {
 		n := &newcomer{candidate: candidate{id: o.ID, sketch: s}, op: o, rule: rule, keys: rule.BandKeys(s), partial: partial}
 		n.newcomer = n
@@ -145,8 +157,8 @@ func (f *findings) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.
 	return ""
 }
 
-// cluster returns the cluster that was found for a document.
-func (f *findings) cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+// Cluster implements adapters.Writing: it is the one that was found for the document.
+func (f *findings) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
 	n := f.by[place{o.Number, partial}]
 	if n == nil || n.rule != rule || !n.sketch.SameText(s) {
 		return ""
@@ -311,15 +323,15 @@ func (f *findings) resend(all [][]byte, missing []int) {
 
 // send sends some operations of the write and returns the entries of the reply.
 func (f *findings) send(operations []int) ([][]byte, error) {
-	only, again := *f, writing{h: f.h, r: f.r, class: f.class, who: f.who}
-	only.left, again.found = map[int]*newcomer{}, &only
+	only := *f
+	only.writing, only.left = &writing{h: f.h, r: f.r, class: f.class, who: f.who}, map[int]*newcomer{}
 	for i := range f.ops {
 		if !slices.Contains(operations, i) {
 			only.left[i] = &newcomer{}
 		}
 	}
 	var body bytes.Buffer
-	if _, err := again.enrich(&body, bytes.NewReader(f.plain), &again, f.h.Limits.EngineMaxBody); err != nil {
+	if _, err := only.enrich(&body, bytes.NewReader(f.plain), &only, f.h.Limits.EngineMaxBody); err != nil {
 		return nil, err
 	}
 	header := f.r.Header.Clone()

@@ -97,8 +97,14 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	var enriched bytes.Buffer
 	enriched.Grow(int(enrichedRoom(len(plain))))
 	wr := &writing{h: h, r: r, class: class, who: senderOf(r)}
-	wr.found = wr.look(plain)
-	_, err := wr.enrich(&enriched, bytes.NewReader(plain), wr, h.Limits.EngineMaxBody-int64(len(plain)))
+	var found *findings
+	as := adapters.Writing(wr)
+	if h.looks() {
+		if found = wr.look(plain); found != nil {
+			as = found
+		}
+	}
+	_, err := wr.enrich(&enriched, bytes.NewReader(plain), as, h.Limits.EngineMaxBody-int64(len(plain)))
 	refused := adapters.Refusal("")
 	switch {
 	case err == nil:
@@ -108,14 +114,11 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	default:
 		h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		h.Log.Error("write could not be enriched", "error", unquoted(err))
-		wr.found = nil // nothing is left out of what was sent
+		found = nil // nothing is left out of what was sent
 	}
-	if f := wr.found; f != nil && len(f.left) > 0 {
-		h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
-		if len(f.left) == len(f.ops) { // nothing is left to be sent
-			f.answer(w)
-			return
-		}
+	if found != nil && found.leavesNothing() {
+		found.answer(w)
+		return
 	}
 	out := r.Clone(r.Context())
 	body := raw
@@ -127,7 +130,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	}
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	wr.forward(w, out)
+	wr.forward(w, out, found)
 }
 
 // enrichedRoom is how much room is taken for a body of the length with its documents enriched.
@@ -157,10 +160,10 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 		}
 		into.CloseWithError(err)
 	}()
-	wr.forward(w, out)
+	wr.forward(w, out, nil)
 }
 
-// writing is one write. It implements adapters.Writing.
+// writing is one write, of which nothing is known but what the request says. It implements adapters.Writing.
 type writing struct {
 	h     *Handler
 	r     *http.Request // as the client sent it
@@ -170,8 +173,7 @@ type writing struct {
 	streams bool
 	// makes says that a document has come that makes its index. The documents of a stream come while the reply may.
 	makes atomic.Bool
-	found *findings // about near-duplicates, nil if nothing
-	last  ruled
+	last  placed
 	made  sketch.Sketch
 }
 
@@ -187,9 +189,9 @@ func (w *writing) enrich(dst io.Writer, src io.Reader, as adapters.Writing, room
 }
 
 // forward sends the enriched write on. One that makes an index ends what is known of the names that now lead to it as
-// well. What was found out about its documents, if anything, completes the reply.
-func (w *writing) forward(rw http.ResponseWriter, out *http.Request) {
-	h, class, completes := w.h, w.class, w.found != nil && len(w.found.left) > 0
+// well. found is what was found out about its documents, nil for nothing; it completes the reply.
+func (w *writing) forward(rw http.ResponseWriter, out *http.Request, found *findings) {
+	h, class, completes := w.h, w.class, found != nil && len(found.left) > 0
 	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && (class.CleanWrite && !class.Shown || completes) {
 		out.Header["Accept-Encoding"] = accepted
 	}
@@ -206,11 +208,11 @@ func (w *writing) forward(rw http.ResponseWriter, out *http.Request) {
 	}()
 	h.sendAltering(rw, out, class.Alters, func(resp *http.Response) {
 		made(resp.StatusCode)
-		if w.found != nil {
-			w.found.remember(resp.StatusCode)
+		if found != nil {
+			found.remember(resp.StatusCode)
 		}
 		if completes {
-			w.found.complete(resp)
+			found.complete(resp)
 		}
 		if change != nil {
 			change(resp)
@@ -222,40 +224,32 @@ func (w *writing) forward(rw http.ResponseWriter, out *http.Request) {
 func (w *writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) {
 	change := w.h.catalog.changed(w.who)
 	if w.last.holds(index, whole, change) {
-		return w.last.rule, adapters.Fits
+		return w.last.rule, w.last.fit
 	}
-	rule, fit, absent := w.h.catalog.rule(w.r.Context(), w.who, index, whole)
-	if absent {
+	p := w.h.catalog.placing(w.r.Context(), w.who, index, whole)
+	if p.makes {
 		w.makes.Store(true)
 	}
-	if w.last = (ruled{}); rule != nil && fit == adapters.Fits && !absent {
-		w.last = ruled{index, whole, rule, change, time.Now().Add(ruledFor)}
+	if w.last = (placed{}); p.rule != nil && p.fit == adapters.Fits && !p.makes {
+		w.last = placed{p, index, whole, change, time.Now().Add(placedFor)}
 	}
-	return rule, fit
+	return p.rule, p.fit
 }
 
 // Identifies implements adapters.Writing.
 func (w *writing) Identifies() bool { return w.h.looks() }
 
 // Start implements adapters.Writing.
-func (w *writing) Start(o adapters.Operation) bool {
-	return w.found == nil || w.found.left[o.Number] == nil
-}
+func (w *writing) Start(adapters.Operation) bool { return true }
 
 // Sketch implements adapters.Writing.
 func (w *writing) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
-	if w.found != nil {
-		return w.found.Sketch(rule, texts)
-	}
 	return &w.made, rule.SketchInto(&w.made, texts)
 }
 
-// Cluster implements adapters.Writing.
-func (w *writing) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
-	switch {
-	case w.found != nil:
-		return w.found.cluster(o, rule, s, partial)
-	case w.streams && rule.OnDuplicate != adapters.IndexDuplicates:
+// Cluster implements adapters.Writing: the document is alone, as far as is known.
+func (w *writing) Cluster(_ adapters.Operation, rule *adapters.Rule, _ *sketch.Sketch, _ bool) string {
+	if w.streams && rule.OnDuplicate != adapters.IndexDuplicates {
 		w.h.Metrics.duplicates.WithLabelValues("too_long").Inc()
 	}
 	return ""
@@ -287,7 +281,7 @@ func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*
 	}
 	return func(resp *http.Response) {
 		if resp.StatusCode < 300 {
-			h.catalog.rule(r.Context(), senderOf(r), class.Makes, false)
+			h.catalog.placing(r.Context(), senderOf(r), class.Makes, false)
 		}
 		if change != nil {
 			change(resp)
@@ -295,19 +289,19 @@ func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*
 	}
 }
 
-// ruledFor is how long the documents of one write take the rule of the one before that went to the same name. It is little beside known.
-const ruledFor = 100 * time.Millisecond
+// placedFor is how long the documents of one write take the rule of the one before that went to the same name. It is little beside known.
+const placedFor = 100 * time.Millisecond
 
-// ruled is the rule of the last document of a write whose index was prepared.
-type ruled struct {
+// placed is how the last document of a write was enriched whose index was prepared.
+type placed struct {
+	placing
 	index  string
 	whole  bool
-	rule   *adapters.Rule
 	change int // the catalog's when it was asked
 	until  time.Time
 }
 
-func (l *ruled) holds(index string, whole bool, change int) bool {
+func (l *placed) holds(index string, whole bool, change int) bool {
 	return l.rule != nil && l.index == index && l.whole == whole && l.change == change && time.Now().Before(l.until)
 }
 
