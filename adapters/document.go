@@ -53,47 +53,6 @@ type Operation struct {
 	Creates bool
 }
 
-// Standing is the document that stands for one whose operation is left out of a write.
-type Standing struct {
-	// Index is the concrete index that it is in.
-	Index string
-	// Stored is the document as a scan read it; nil where it is one of the same write, of which Entry is then the entry in the
-	// reply.
-	Stored *Stored
-	Entry  []byte
-	// Reply is what the engine answered to Fetcher.Fetch.
-	Reply []byte
-}
-
-// Replies takes the engine's reply to a write apart, and puts together one with entries for operations that were left out.
-type Replies interface {
-	// Split returns the entries of a successful reply, one for each operation that was sent, and of each whether the engine
-	// refused it.
-	Split(reply []byte) (entries [][]byte, refused []bool, err error)
-	// NoOp returns the entry of an operation that changes nothing, in the engine's own form for it.
-	NoOp(o Operation, of Standing) ([]byte, error)
-	// Join returns the reply with these entries. Where nothing was sent, and so there is no reply, it is nil.
-	Join(reply []byte, entries [][]byte) ([]byte, error)
-	// Empty returns the status and the type of a successful reply where nothing was sent; an empty type is that of an error.
-	Empty() (status int, contentType string)
-}
-
-// A Fetcher is a Replies whose NoOp needs the engine's answer to the request that Fetch returns for a document, as far as method and path go.
-type Fetcher interface {
-	Fetch(o Operation, id string) *Request
-}
-
-// OneReply is the part of [Replies] to the writing of one document: the reply is its only entry.
-type OneReply struct{}
-
-// Split implements Replies.
-func (OneReply) Split(reply []byte) ([][]byte, []bool, error) {
-	return [][]byte{reply}, []bool{false}, nil
-}
-
-// Join implements Replies.
-func (OneReply) Join(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }
-
 // Fit says what an index takes of our fields.
 type Fit int
 
@@ -597,4 +556,19 @@ func (t *texts) collect(value []byte) {
 	default:
 		t.odd = true
 	}
+}
+
+// FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
+func (r *Rule) FieldTexts(document []byte) [][]string {
+	members, _, err := r.members(document)
+	if err != nil {
+		return make([][]string, len(r.Fields))
+	}
+	byField := make([][]string, len(r.Fields))
+	for i, field := range r.Fields {
+		var found texts
+		found.descend(members, field)
+		byField[i] = found.list
+	}
+	return byField
 }

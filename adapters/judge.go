@@ -11,11 +11,12 @@ import (
 
 // Judge turns what an engine shows of a hit into what package rerank compares. It is for one search.
 type Judge struct {
-	rules    Rules
-	controls Controls
-	profiles map[*Rule]*rerank.Profile
-	bases    map[string]*Rule // of what the rules decide by, where it is anything; a rule of each
-	last     struct {
+	rules     Rules
+	threshold float64
+	keep      int
+	profiles  map[*Rule]*rerank.Profile
+	bases     map[string]*Rule // of what the rules decide by, where it is anything; a rule of each
+	last      struct {
 		known bool
 		index string
 		rule  *Rule
@@ -37,9 +38,9 @@ type Judge struct {
 	Deadline rerank.Deadline
 }
 
-// NewJudge returns a Judge for a search under the controls.
-func NewJudge(rules Rules, controls Controls) *Judge {
-	j := &Judge{rules: rules, controls: controls, profiles: map[*Rule]*rerank.Profile{}, bases: map[string]*Rule{}}
+// NewJudge returns a Judge for a search. A threshold or a number of members to keep that is above 0 takes the place of the rules' own.
+func NewJudge(rules Rules, threshold float64, keep int) *Judge {
+	j := &Judge{rules: rules, threshold: threshold, keep: keep, profiles: map[*Rule]*rerank.Profile{}, bases: map[string]*Rule{}}
 	for _, rule := range rules {
 		if basis := rule.basis(); basis != "" {
 			j.bases[basis] = rule
@@ -243,8 +244,8 @@ func (j *Judge) profile(rule *Rule) *rerank.Profile {
 	if p == nil {
 		own := rule.Profile
 		p = &own
-		p.Threshold = cmp.Or(j.controls.Threshold, p.Threshold)
-		p.Keep = cmp.Or(j.controls.Keep, p.Keep)
+		p.Threshold = cmp.Or(j.threshold, p.Threshold)
+		p.Keep = cmp.Or(j.keep, p.Keep)
 		p.Within = rule.Together.Within
 		p.Same, p.Different = len(rule.Together.Same) > 0, len(rule.Together.Different) > 0
 		p.Chooses = !rule.Choice.Ranked()
@@ -253,57 +254,4 @@ func (j *Judge) profile(rule *Rule) *rerank.Profile {
 		j.profiles[rule] = p
 	}
 	return p
-}
-
-// Page returns what is needed to find the client's page of a search over the scope, under the controls and the engine's limit.
-func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) rerank.Page {
-	return rerank.Page{
-		From: from, Size: size, Window: p.Window(scope, controls), Limit: limit, Rate: scope.Rate, Margin: scope.Margin,
-		Whole:      scope.Chooses || scope.collapsed(controls),
-		Transitive: scope.Transitive,
-		Sources:    scope.expand(controls) == ExpandSource,
-		Deadline:   p.Deadline,
-	}
-}
-
-// Window returns how many ranks of a search over the scope are collapsed over.
-func (p Plan) Window(scope Scope, controls Controls) int {
-	return min(cmp.Or(controls.Window, scope.Window), p.MaxWindow)
-}
-
-// Show is what an answer is to show beside its hits.
-type Show struct {
-	Expand  Expand
-	Explain bool
-	// Collapsed says that the total is that of the collapsed list.
-	Collapsed bool
-	// DryRun says that nothing is folded.
-	DryRun bool
-}
-
-// Show returns what the answer to a search over the scope is to show, under the controls.
-func (s Scope) Show(controls Controls) Show {
-	show := Show{Expand: s.expand(controls), Collapsed: s.collapsed(controls), DryRun: controls.DryRun || s.DryRun && !controls.On}
-	if controls.Explain != nil {
-		show.Explain = *controls.Explain
-	}
-	return show
-}
-
-func (s Scope) collapsed(controls Controls) bool {
-	if controls.Collapsed != nil {
-		return *controls.Collapsed
-	}
-	return s.CollapsedTotals
-}
-
-func (s Scope) expand(controls Controls) Expand {
-	expand := s.Expand
-	if controls.Expand != nil {
-		expand = *controls.Expand
-	}
-	if controls.Explain != nil && *controls.Explain {
-		expand = max(expand, ExpandIDs)
-	}
-	return expand
 }

@@ -36,7 +36,7 @@ func TestDoubt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := *rule
 			r.Compute = !c.alone
-			j := NewJudge(Rules{&r}, Controls{})
+			j := NewJudge(Rules{&r}, 0, 0)
 			j.Doubting = !c.trusting
 			stored := ""
 			if c.stored != "" {
@@ -70,7 +70,7 @@ func TestTraitsOfSeveralRules(t *testing.T) {
 		rule("host", Together{Same: []string{"host"}}, Choice{}),
 		rule("votes", Together{}, Choice{By: ByField, Field: "votes"}),
 		rule("plain", Together{}, Choice{}),
-	}, Controls{})
+	}, 0, 0)
 	seen := func(index, host, votes string) rerank.Hit {
 		values := map[string][]string{"host": {host}, "votes": {votes}}
 		return j.Hit(Seen{Index: index, ID: host + votes, Shown: shown{`{"title": "the ferry is back in town"}`, values}})

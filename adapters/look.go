@@ -42,18 +42,3 @@ type Listed struct {
 	Index
 	Documents int
 }
-
-// FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
-func (r *Rule) FieldTexts(document []byte) [][]string {
-	members, _, err := r.members(document)
-	if err != nil {
-		return make([][]string, len(r.Fields))
-	}
-	byField := make([][]string, len(r.Fields))
-	for i, field := range r.Fields {
-		var found texts
-		found.descend(members, field)
-		byField[i] = found.list
-	}
-	return byField
-}

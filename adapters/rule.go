@@ -214,3 +214,15 @@ type Encoded struct {
 	sketch.Sketch
 	Text string
 }
+
+// GoesNative reports whether the engine can collapse at the rule's own settings, over the ids of clusters: these know agreement
+// alone.
+func (r *Rule) GoesNative() bool {
+	return r.Native && r.Profile.Keep <= 1 && r.Profile.Measure != rerank.Containment && r.basis() == ""
+}
+
+// Clustered reports whether a text is the id of a cluster made under the rule.
+func (r *Rule) Clustered(id string) bool {
+	mark := r.ClusterMark()
+	return len(id) > len(mark) && strings.HasPrefix(id, mark)
+}

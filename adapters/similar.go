@@ -310,21 +310,6 @@ func (k *likening) decide(a *Alike, source []byte) bool {
 	return near
 }
 
-// AllFields stands in a Selection for all fields that there are.
-const AllFields = "*"
-
-// StatusOf returns the HTTP status with which an engine refused what a store's error is about; 0 if it did not.
-func StatusOf(err error) int {
-	var refusal interface {
-		error
-		HTTPStatus() int
-	}
-	if errors.As(err, &refusal) {
-		return refusal.HTTPStatus()
-	}
-	return 0
-}
-
 // TextField is what a bare text is called where a document is asked for.
 const TextField = "text"
 

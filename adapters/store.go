@@ -207,3 +207,18 @@ var ErrRecreated = errors.New("the index was deleted, and perhaps created again,
 // ErrBusy is within the errors of Scan and Patch that say that the engine had no room for a request just now. A patch sent again does no
 // harm, and a scan can go on behind the last page.
 var ErrBusy = errors.New("the engine is busy")
+
+// AllFields stands in a Selection for all fields that there are.
+const AllFields = "*"
+
+// StatusOf returns the HTTP status with which an engine refused what a store's error is about; 0 if it did not.
+func StatusOf(err error) int {
+	var refusal interface {
+		error
+		HTTPStatus() int
+	}
+	if errors.As(err, &refusal) {
+		return refusal.HTTPStatus()
+	}
+	return 0
+}

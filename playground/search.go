@@ -195,7 +195,7 @@ func (e ended) Late() bool { return e.Err() != nil }
 
 // judged returns the hits as they are compared and as they are answered.
 func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, all []hit) {
-	judge := adapters.NewJudge(l.view.Rules, adapters.Controls{})
+	judge := adapters.NewJudge(l.view.Rules, 0, 0)
 	judge.Doubting, judge.Deadline = list.Doubting, ended{ctx}
 	all = []hit{}
 	for i, seen := range list.Hits {

@@ -121,7 +121,7 @@ func (s *search) begin(from, size int) {
 }
 
 func (s *search) newJudge() *adapters.Judge {
-	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls)
+	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls.Threshold, s.asked.Controls.Keep)
 	judge.Doubting, judge.Deadline = s.asked.Doubting, s.plan.Deadline
 	return judge
 }
