@@ -309,27 +309,3 @@ func (k *likening) decide(a *Alike, source []byte) bool {
 	}
 	return near
 }
-
-// TextField is what a bare text is called where a document is asked for.
-const TextField = "text"
-
-// TextsOf returns the texts of the rule's fields in a document's JSON. One that has none of these fields but a text of the name
-// text stands for that text. What is no text or no document has none.
-func (r *Rule) TextsOf(document []byte) []string {
-	members, _, err := r.members(document)
-	if err != nil {
-		return nil
-	}
-	found := r.find(members)
-	if found.odd {
-		return nil
-	}
-	if found.touched == 0 && !found.grazed {
-		if all, err := jsonedit.Members(document); err == nil {
-			if text, ok := jsonedit.Text(jsonedit.Get(all, TextField)); ok {
-				return []string{text}
-			}
-		}
-	}
-	return found.list
-}

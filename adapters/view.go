@@ -157,9 +157,9 @@ func (v *Views) AppendExplanation(dst []byte, rank int, rule *Rule, leader []byt
 }
 
 // Shared returns up to most shingles that two whole documents' JSON have in common, as text, in the order of the first. It is not nil.
-func (r *Rule) Shared(a, b []byte, most int) []string {
+func Shared(r *Rule, a, b []byte, most int) []string {
 	shared := []string{}
-	textsA, textsB := r.texts(a), r.texts(b)
+	textsA, textsB := slices.Concat(r.FieldTexts(a)...), slices.Concat(r.FieldTexts(b)...)
 	scheme := r.Sketcher.Scheme()
 	set := r.Sketcher.Shingles(textsB...)
 	if len(set) == 0 {
@@ -230,14 +230,4 @@ func candidates(scheme sketch.Scheme, text string, visit func(string) bool) (mor
 // spacelessScripts are written without blanks between words: shingles are of characters there.
 var spacelessScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
-}
-
-// texts returns the texts of the rule's fields in a whole document's JSON.
-func (r *Rule) texts(document []byte) []string {
-	members, _, err := r.members(document)
-	if err != nil {
-		return nil
-	}
-	found := r.find(members)
-	return found.list
 }

@@ -35,7 +35,7 @@ func TestShared(t *testing.T) {
 		{"a long one", sketch.Scheme{Words: 1}, strings.Repeat("é", 150) + " a", strings.Repeat("é", 150), []string{strings.Repeat("e", 150)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := viewRule(t, c.scheme).Shared(document(c.a), document(c.b), adapters.MaxShared)
+			got := adapters.Shared(viewRule(t, c.scheme), document(c.a), document(c.b), adapters.MaxShared)
 			expect.Same(t, c.want, got, "")
 		})
 	}

@@ -56,7 +56,7 @@ func (s *search) shared(rank, other int) []string {
 	if a == nil || b == nil {
 		return nil
 	}
-	return rule.Shared(a, b, adapters.MaxShared)
+	return adapters.Shared(rule, a, b, adapters.MaxShared)
 }
 
 // document returns the document of a rank, nil if its texts were not read.
