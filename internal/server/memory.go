@@ -24,12 +24,12 @@ func limitMemory(c *config.Config) {
 	debug.SetMemoryLimit(limit)
 }
 
-// ballastSize is twice what is allocated at least between two collections. Go's own pace, as much as is in use, has a sidecar with little in use
+// ballastSize is four times what is allocated at least between two collections. Go's own pace, as much as is in use, has a sidecar with little in use
 // collect every few megabytes, which took a third of its processor time.
-const ballastSize = 16 << 20
+const ballastSize = 32 << 20
 
 // ballast is never written, so that it takes addresses and no memory.
 var ballast = sync.OnceValue(func() []byte {
-	debug.SetGCPercent(50)
+	debug.SetGCPercent(25)
 	return make([]byte, ballastSize)
 })
