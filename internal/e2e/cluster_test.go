@@ -104,7 +104,7 @@ func TestClusterRefusesToWrite(t *testing.T) {
 	}{
 		{config(t, e, setup{match: "clus-*"}), nil, "error: --write: the rule of clus-refused stores no clusters: set native: true"},
 		{config(t, e, setup{match: "clus-*", rule: "native: true"}), []string{"--threshold", "0.9"}, "error: --write: searches take stored clusters for"},
-		{config(t, e, setup{match: "other-*", rule: "native: true"}), nil, "error: no index behind clus-refused that a rule matches"},
+		{config(t, e, setup{match: "other-*", rule: "native: true"}), nil, "error: index clus-refused: no rule matches it: a rule's match is compared with the names of indices"},
 	} {
 		out, code := sidecar(t, append([]string{"cluster", "--config", test.file, "--index", index, "--write"}, test.args...)...)
 		if code != 1 || !strings.HasPrefix(out, test.want) {
