@@ -55,19 +55,19 @@ func cleanImported(line []byte) []byte {
 		return line
 	}
 	members, err := jsonedit.Members(line)
-	if err != nil {
+	if err != nil || jsonedit.Repeated(members) { // not of the engine
 		return line
 	}
-	document := jsonedit.Get(members, "document")
-	switch {
-	case len(document) == 0:
+	shown := jsonedit.Get(members, "document")
+	if len(shown) == 0 {
 		return line
-	case document[0] == '"':
-		document = cutSpliced(document)
-	default:
-		if document, err = jsonedit.Cut(document, adapters.Our); err != nil {
-			return line
-		}
+	}
+	document := cutSpliced(shown)
+	if shown[0] != '"' {
+		document, err = jsonedit.Cut(shown, adapters.Our)
+	}
+	if err != nil || len(document) == len(shown) { // nothing of ours is in it
+		return line
 	}
 	clean, err := jsonedit.Set(line, "document", document)
 	if err != nil {
