@@ -105,7 +105,7 @@ func repeatable(r *http.Request, err error) bool {
 	if network && op.Op == "dial" || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true
 	}
-	return slices.Contains([]string{"_search", "_msearch", "_mget"}, path.Base(r.URL.Path))
+	return slices.Contains([]string{"_search", "_mget"}, path.Base(r.URL.Path))
 }
 
 // do sends a request and decodes its JSON into to, if to is not nil. An answer of 300 or above is a *refusal.

@@ -272,10 +272,12 @@ func (Dialect) Anything(index string, _ []string) *adapters.Request {
 	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "size=10"}
 }
 
-// Words returns a search for words in some fields of an index, short enough to be typed.
-func (Dialect) Words(index string, _ []string, words string) *adapters.Request {
-	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "q=" + url.QueryEscape(words)}
-}
+const (
+	// countedAtOnce is how many indices one search counts the documents of: their names are in its URL. countedSingly is how many are counted
+	// by a request each if such a search is refused.
+	countedAtOnce = 50
+	countedSingly = 20
+)
 
 // Listed implements adapters.EngineStore. Data streams come as themselves. Hidden ones come where a rule matches them.
 func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
@@ -296,28 +298,53 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 		list = append(list, adapters.Listed{Index: adapters.Index{Name: name, Mapped: i.Mapped, Ready: i.Ready}, Documents: -1})
 	}
 	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
-	s.countAll(ctx, list)
+	for part := range slices.Chunk(list, countedAtOnce) {
+		if s.countAll(ctx, part) != nil {
+			s.countEach(ctx, part[:min(len(part), countedSingly)])
+			break
+		}
+	}
 	return list, nil
 }
 
-// countAll counts the documents of indices, each by a search of its own in one request. Those that the client may not search stay uncounted.
-func (s *Store) countAll(ctx context.Context, list []adapters.Listed) {
-	var searches strings.Builder
+// countAll counts the documents of some indices by one search.
+func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
+	var names, queries []string
 	for _, l := range list {
-		fmt.Fprintf(&searches, `{"index":%s,"ignore_unavailable":true}`+"\n"+`{"size":0,"track_total_hits":true}`+"\n", jsonedit.AppendString(nil, l.Name))
+		names = append(names, url.PathEscape(l.Name))
+		name := string(jsonedit.AppendString(nil, l.Name))
+		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
 	}
 	var reply struct {
-		Responses []struct {
-			Hits struct{ Total *struct{ Value int } }
+		Aggregations struct {
+			Each struct {
+				Buckets map[string]struct {
+					Count *int `json:"doc_count"`
+				}
+			}
 		}
 	}
-	r := esapi.MsearchRequest{Body: strings.NewReader(searches.String())}
-	if len(list) == 0 || s.do(ctx, r, &reply) != nil || len(reply.Responses) != len(list) {
-		return
+	yes := true
+	query := fmt.Sprintf(`{"size":0,"aggs":{"each":{"filters":{"filters":{%s}}}}}`, strings.Join(queries, ","))
+	r := esapi.SearchRequest{Index: names, IgnoreUnavailable: &yes, AllowNoIndices: &yes, Body: strings.NewReader(query)}
+	if err := s.do(ctx, r, &reply); err != nil {
+		return err
 	}
-	for i, counted := range reply.Responses {
-		if counted.Hits.Total != nil {
-			list[i].Documents = counted.Hits.Total.Value
+	for i := range list {
+		if n := reply.Aggregations.Each.Buckets[list[i].Name].Count; n != nil {
+			list[i].Documents = *n
+		}
+	}
+	return nil
+}
+
+// countEach counts the documents of some indices one by one.
+func (s *Store) countEach(ctx context.Context, list []adapters.Listed) {
+	for i := range list {
+		var reply struct{ Count *int }
+		r := esapi.CountRequest{Index: []string{url.PathEscape(list[i].Name)}}
+		if s.do(ctx, r, &reply) == nil && reply.Count != nil {
+			list[i].Documents = *reply.Count
 		}
 	}
 }

@@ -268,6 +268,6 @@ func (s *Store) Documents(ctx context.Context, name string, fields []string, n i
 }
 
 // Words returns a search for words in some fields of an index, short enough to be typed.
-func Words(index string, _ []string, words string) *adapters.Request {
+func (Dialect) Words(index string, _ []string, words string) *adapters.Request {
 	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "q=" + url.QueryEscape(words)}
 }

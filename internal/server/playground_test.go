@@ -140,7 +140,7 @@ func (g *gate) all() []string {
 
 // reading are the requests by which the playground reads.
 var reading = regexp.MustCompile(`^(POST /[^/]+/_search|GET (/[^/]+)?/_mapping/field/[^/]+|(GET|POST) /[^/]+/_count|` +
-	`GET /collections(/[^/]+(/documents/search)?)?|POST /_msearch|POST /multi_search) `)
+	`GET /collections(/[^/]+(/documents/search)?)?|POST /multi_search) `)
 
 // TestPlaygroundReadsOnly: whatever is asked of it, nothing reaches an engine but searches and questions about its indices, all
 // of them with the user's own credentials; the operator's are never sent, and none stand in the log or an answer.
