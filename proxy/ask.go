@@ -99,6 +99,16 @@ var errUnreachable = errors.New("no answer")
 
 // exchange sends one request of ours to the engine and returns the reply, read whole and decoded. What is read counts as held, unless held is nil.
 func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
+	resp, err := h.roundTrip(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return held.readReply(resp, h.Limits.MaxReply)
+}
+
+// roundTrip sends one request of ours to the engine.
+func (h *Handler) roundTrip(ctx context.Context, request *adapters.Request) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
@@ -109,8 +119,7 @@ func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Re
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
-	defer resp.Body.Close()
-	return held.readReply(resp, h.Limits.MaxReply)
+	return resp, nil
 }
 
 // askHeader returns the client's headers for a request of ours: its own less those of its body and its connection.

@@ -376,7 +376,10 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
 	go func() {
 		defer cancel()
-		_, _ = h.exchange(ctx, nil, last)
+		if resp, err := h.roundTrip(ctx, last); err == nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, heldBody)) // so that the connection is used again
+			_ = resp.Body.Close()
+		}
 	}()
 }
 
