@@ -267,11 +267,6 @@ func (s *Store) blocked(ctx context.Context, index string) error {
 	return nil
 }
 
-// Anything returns a search of an index for the first documents that there are.
-func (Dialect) Anything(index string, _ []string) *adapters.Request {
-	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "size=10"}
-}
-
 const (
 	// countedAtOnce is how many indices one search counts the documents of: their names are in its URL. countedSingly is how many are counted
 	// by a request each if such a search is refused.
