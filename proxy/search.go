@@ -27,7 +27,7 @@ type search struct {
 	class adapters.Class
 	who   client
 	began time.Time
-	limit deadline
+	limit *deadline
 	// raw is the body as it was sent, body the decoded one. unread says why there is none; raw may then be the head of it alone.
 	raw, body []byte
 	unread    adapters.Reason
@@ -48,7 +48,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		h.unreachable(w, r, err)
 		return
 	}
-	s.limit = deadline{h: h, at: time.Now().Add(h.Limits.Deadline)}
+	s.limit = &deadline{h: h, at: time.Now().Add(h.Limits.Deadline)}
 	if s.unread == "" && !holdOf(r.Context()).begin() {
 		s.unread = adapters.ReasonBusy
 	}
@@ -109,7 +109,7 @@ func (s *search) parse() (parsed adapters.ParsedSearch) {
 	request.Body = s.body
 	if s.unread == "" {
 		plan := adapters.Plan{
-			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who), Deadline: &s.limit,
+			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who), Deadline: s.limit,
 		}
 		err := guarded(func() error {
 			parsed = s.h.Dialect.Search(s.class, request, plan)
