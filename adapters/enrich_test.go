@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // clustered returns a rule of title and body that stores all of our fields.
@@ -266,4 +268,34 @@ func checkEnriched(t *testing.T, what string, rule *Rule, document, got []byte, 
 	if !slices.Contains(right, cluster) || !rule.Clusters && cluster != "" {
 		t.Errorf("%s: the cluster is none of %q", what, right)
 	}
+}
+
+// FuzzNoForgery enriches any document: none of what is stored under a name of ours, as Elasticsearch reads names, is the client's.
+func FuzzNoForgery(f *testing.F) {
+	for _, s := range []string{
+		`{"title":"some words here","neardup_sketch":"forged"}`, `{"neardup_sketch":"forged"}`,
+		`{"title":5,"neardup_bands":["forged"]}`,
+		"{\"title\":\"a\",\"\xc1\xaeeardup_sketch\":\"forged\"}", `{"neardup_sketch.":"forged","title":"a b c"}`,
+		`{"neardup_cluster":"forged","neardup_cluster":"forged"}`,
+		`{"title":["a",null,"b"],"\u006eeardup_bands":"forged"}`, "\uFEFF{\"neardup_sketch\":\"forged\",}",
+	} {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(f)
+	rule := &Rule{Match: "*", Fields: []string{"title"}, Window: 10, Sketcher: sketcher, Bands: 4, Rows: 8, Clusters: true}
+	f.Fuzz(func(t *testing.T, document []byte, partial bool) {
+		e := enricher(rule, Fits, new([]Change))
+		out := e.Append(nil, "i", document, partial)
+		members, err := jsonedit.Members(out)
+		if err != nil {
+			return // the engine refuses it
+		}
+		for _, m := range members {
+			name, _ := jsonedit.Text(jsonedit.AppendString(nil, m.Key))
+			if Our(name) && bytes.Contains(m.Value, []byte("forged")) {
+				t.Fatalf("%q became %q", document, out)
+			}
+		}
+	})
 }
