@@ -3,6 +3,8 @@ package adapters
 import (
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // FuzzControls has any header and query for controls: what goes to the engine has none of them left and all else, byte for byte.
@@ -30,7 +32,7 @@ func FuzzControls(f *testing.F) {
 		if want := strings.Join(kept, "&"); plain.RawQuery != want {
 			t.Fatalf("%q became %q, want %q", query, plain.RawQuery, want)
 		}
-		if err == nil && (c.Threshold < 0 || c.Threshold > 1 || c.Keep < 0 || c.Keep > MaxKeep || c.Window < 0 ||
+		if err == nil && (c.Threshold < 0 || c.Threshold > 1 || c.Keep < 0 || c.Keep > rule.MaxKeep || c.Window < 0 ||
 			c.Threshold != c.Threshold) {
 			t.Fatalf("%q %q gave %+v", header, query, c)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // ControlHeader is the request header that carries controls: "Neardup-Control: threshold=0.9; window=500", or "on", or "off". Engines
@@ -34,7 +35,7 @@ type Controls struct {
 	// Keep, if above 0, replaces the rule's.
 	Keep int
 	// Expand, if not nil, replaces the rule's.
-	Expand *Expand
+	Expand *rule.Expand
 	// Explain, if not nil, says whether hits come with the reason why they were folded or shown.
 	Explain *bool
 	// Collapsed, if not nil, says whether the total shows what the collapsed list holds.
@@ -48,7 +49,7 @@ var controls = []string{
 
 // IsControl reports whether a URL parameter or a key of a search body is meant for us.
 func IsControl(name string) bool {
-	return name == "neardup" || strings.HasPrefix(name, FieldPrefix)
+	return name == "neardup" || strings.HasPrefix(name, rule.FieldPrefix)
 }
 
 // maxShown is how many bytes of a bad value are quoted.
@@ -83,8 +84,8 @@ func (c *Controls) set(name, value string) error {
 		c.Threshold = t
 	case "neardup_keep":
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > MaxKeep {
-			return fmt.Errorf("must be a whole number from 1 to %d, not [%s]", MaxKeep, value)
+		if err != nil || n < 1 || n > rule.MaxKeep {
+			return fmt.Errorf("must be a whole number from 1 to %d, not [%s]", rule.MaxKeep, value)
 		}
 		c.Keep = n
 	case "neardup_window":
@@ -94,7 +95,7 @@ func (c *Controls) set(name, value string) error {
 		}
 		c.Window = w
 	case "neardup_expand":
-		shown := map[string]Expand{"off": ExpandOff, "false": ExpandOff, "ids": ExpandIDs, "true": ExpandIDs, "": ExpandIDs, "source": ExpandSource}
+		shown := map[string]rule.Expand{"off": rule.ExpandOff, "false": rule.ExpandOff, "ids": rule.ExpandIDs, "true": rule.ExpandIDs, "": rule.ExpandIDs, "source": rule.ExpandSource}
 		expand, known := shown[value]
 		if !known {
 			return fmt.Errorf("must be off, ids or source, not [%s]", value)
@@ -242,5 +243,5 @@ func headerControl(name string) string {
 	if IsControl(name) {
 		return name
 	}
-	return FieldPrefix + name
+	return rule.FieldPrefix + name
 }

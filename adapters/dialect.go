@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -99,7 +100,7 @@ type Dialect interface {
 	// more than room bytes are added. It returns what takes the reply apart, nil where no operation can be left out of the write.
 	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our
 	// fields: for that it returns a [Refusal], before it has written anything. All other errors are those of src and dst.
-	EnrichWrite(c Class, dst io.Writer, src io.Reader, w Writing, room int64) (Replies, error)
+	EnrichWrite(c Class, dst io.Writer, src io.Reader, w rule.Writing, room int64) (Replies, error)
 	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
 	// stands. It returns only errors of src and dst.
 	CleanReply(c Class, dst io.Writer, src io.Reader) error
@@ -191,7 +192,7 @@ type Outcome struct {
 	rerank.Stats
 	Without int
 	// Sketches are those of the hits that were looked at.
-	Sketches Sketches
+	Sketches rule.Sketches
 	// Exact says that Folded is final for the whole window.
 	Exact bool
 	// Rounds is how often the engine was asked; Window the ranks collapsed over.
@@ -215,7 +216,7 @@ type NativeOutcome struct {
 
 // Plan is what a dialect is told for a search.
 type Plan struct {
-	Rules Rules
+	Rules rule.Rules
 	// Scope tells what is known of a target (an index, alias, pattern or list, as the client wrote it).
 	Scope func(target string) Scope
 	// MaxWindow caps the window that a request may ask for.
@@ -236,7 +237,7 @@ type Cursors interface {
 }
 
 // Add adds a rule that matches behind the target.
-func (s *Scope) Add(r *Rule) {
+func (s *Scope) Add(r *rule.Rule) {
 	s.DryRun = r.DryRun && (s.DryRun || !s.Configured)
 	s.Configured, s.Window, s.VectorWindow = true, max(s.Window, r.Window), max(s.VectorWindow, r.VectorWindow)
 	s.Chooses, s.Transitive = s.Chooses || !r.Choice.Ranked(), s.Transitive || r.Transitive
@@ -267,10 +268,10 @@ type Scope struct {
 	Chooses, Transitive bool
 	// CollapsedTotals, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
 	CollapsedTotals bool
-	Expand          Expand
+	Expand          rule.Expand
 	DryRun          bool
 	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
-	Deciding []Deciding
+	Deciding []rule.Deciding
 	Texts    []string
 	// Widening is what searches of the target have taught of late.
 	rerank.Widening
@@ -280,6 +281,6 @@ type Scope struct {
 	Piped bool
 	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there
 	// is none such. Fell, if not empty, says why it may not for a while: see [Outcome].
-	Native *Rule
+	Native *rule.Rule
 	Fell   Reason
 }

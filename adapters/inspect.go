@@ -1,13 +1,17 @@
 package adapters
 
-import "context"
+import (
+	"context"
+
+	"github.com/neardup/sidecar/internal/rule"
+)
 
 // Inspector answers what doctor asks, and changes nothing.
 type Inspector interface {
 	// Product asks the engine what it is.
 	Product(context.Context) (Product, error)
 	// Condition asks for the state of an index under a rule.
-	Condition(context.Context, Index, *Rule) (Condition, error)
+	Condition(context.Context, Index, *rule.Rule) (Condition, error)
 }
 
 // Product is what an engine says of itself.
@@ -30,7 +34,7 @@ type Condition struct {
 	Documents, Sketched int
 	// Undeclared are the rule's fields that the index has no declaration of, in the rule's order.
 	Undeclared []string
-	// Unfit are the rule's deciding fields whose values searches can't be shown, see [Rule.Deciding].
+	// Unfit are the rule's deciding fields whose values searches can't be shown, see [rule.Rule.Deciding].
 	Unfit []Unfit
 	// Fields is how many fields are declared in it and Limit how many there may be; both are 0 where there is no limit.
 	Fields, Limit int
@@ -40,7 +44,7 @@ type Condition struct {
 
 // Unfit is a deciding field whose values searches can't be shown.
 type Unfit struct {
-	Deciding
+	rule.Deciding
 	// Why says, for an operator, what is wrong with it. It is empty where the field is not declared: no document has it yet.
 	Why string
 }

@@ -1,5 +1,7 @@
 package adapters
 
+import "github.com/neardup/sidecar/internal/rule"
+
 // What a person who looks at lists asks of an engine: which indices there are, and a search of the words that were typed. Each
 // adapter has functions that make the requests and read the replies. None of them changes anything.
 
@@ -14,7 +16,7 @@ type Look struct {
 	Fields, Titles []string
 	// Judged says that what hits are folded and chosen by is read too: our field and the Deciding ones.
 	Judged   bool
-	Deciding []Deciding
+	Deciding []rule.Deciding
 }
 
 // Looked is the list that a look found.
@@ -22,14 +24,14 @@ type Looked struct {
 	// Total is the engine's count, -1 where it gave none.
 	Total int
 	Hits  []LookedHit
-	// Doubting is that of a [Judge] of the hits.
+	// Doubting is that of a [rule.Judge] of the hits.
 	Doubting bool
 }
 
 // LookedHit is a hit of a look.
 type LookedHit struct {
-	// Seen is what a [Judge] takes, ID the document's own id and Document its JSON as far as it was read.
-	Seen
+	// Seen is what a [rule.Judge] takes, ID the document's own id and Document its JSON as far as it was read.
+	rule.Seen
 	Document []byte
 	// Name is the concrete index, be it other than the one that rules are matched against.
 	Name string

@@ -1,5 +1,7 @@
 package adapters
 
+import "github.com/neardup/sidecar/internal/rule"
+
 // Standing is the document that stands for one whose operation is left out of a write.
 type Standing struct {
 	// Index is the concrete index that it is in.
@@ -18,7 +20,7 @@ type Replies interface {
 	// refused it.
 	Split(reply []byte) (entries [][]byte, refused []bool, err error)
 	// NoOp returns the entry of an operation that changes nothing, in the engine's own form for it.
-	NoOp(o Operation, of Standing) ([]byte, error)
+	NoOp(o rule.Operation, of Standing) ([]byte, error)
 	// Join returns the reply with these entries. Where nothing was sent, and so there is no reply, it is nil.
 	Join(reply []byte, entries [][]byte) ([]byte, error)
 	// Empty returns the status and the type of a successful reply where nothing was sent; an empty type is that of an error.
@@ -27,7 +29,7 @@ type Replies interface {
 
 // A Fetcher is a Replies whose NoOp needs the engine's answer to the request that Fetch returns for a document, as far as method and path go.
 type Fetcher interface {
-	Fetch(o Operation, id string) *Request
+	Fetch(o rule.Operation, id string) *Request
 }
 
 // OneReply is the part of [Replies] to the writing of one document: the reply is its only entry.

@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 func TestScopeOfSeveralRules(t *testing.T) {
-	plain := &Rule{Window: 10, DryRun: true}
-	chosen := &Rule{Window: 5, VectorWindow: 7, Choice: Choice{By: ByNewest}, DateField: "day", CollapsedTotals: true, Expand: ExpandIDs}
-	joined := &Rule{Window: 3, Transitive: true, DateField: "day", Choice: Choice{By: ByOldest}}
+	plain := &rule.Rule{Window: 10, DryRun: true}
+	chosen := &rule.Rule{Window: 5, VectorWindow: 7, Choice: rule.Choice{By: rule.ByNewest}, DateField: "day", CollapsedTotals: true, Expand: rule.ExpandIDs}
+	joined := &rule.Rule{Window: 3, Transitive: true, DateField: "day", Choice: rule.Choice{By: rule.ByOldest}}
 	var s Scope
-	for i, rule := range []*Rule{plain, chosen, joined} {
+	for i, rule := range []*rule.Rule{plain, chosen, joined} {
 		s.Add(rule)
 		if s.DryRun != (i == 0) {
 			t.Errorf("after %d rules dry run is %t", i+1, s.DryRun)
@@ -19,7 +20,7 @@ func TestScopeOfSeveralRules(t *testing.T) {
 	}
 	want := Scope{
 		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true,
-		Expand: ExpandIDs, Deciding: []Deciding{{"day", true}},
+		Expand: rule.ExpandIDs, Deciding: []rule.Deciding{{Field: "day", Date: true}},
 	}
 	expect.Same(t, want, s, "")
 }

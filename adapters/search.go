@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -93,7 +94,7 @@ type Asked struct {
 	Unseen Reason
 	// Neighbours is set for a search of nearest neighbours.
 	Neighbours *Neighbours
-	// Doubting is that of the search's [Judge].
+	// Doubting is that of the search's [rule.Judge].
 	Doubting bool
 	Ways     Ways
 	// Native is set where the engine can collapse the search itself, Cursor where clients go through its list by cursors, Point where it can
@@ -230,8 +231,8 @@ type Listing struct {
 type Hits interface {
 	// Len is how many there are.
 	Len() int
-	// Seen returns what a [Judge] takes of one. What it says is Shown is good until the next call.
-	Seen(i int) Seen
+	// Seen returns what a [rule.Judge] takes of one. What it says is Shown is good until the next call.
+	Seen(i int) rule.Seen
 }
 
 // PageHit is one hit of a page.
@@ -273,11 +274,11 @@ type Explanation struct {
 	Leader Place
 	views  *Views
 	rank   int
-	rule   *Rule
+	rule   *rule.Rule
 }
 
 // Explanation returns why the hit of a rank is shown. rule is that of its index, nil if it has none.
-func (v *Views) Explanation(rank int, rule *Rule) *Explanation {
+func (v *Views) Explanation(rank int, rule *rule.Rule) *Explanation {
 	return &Explanation{views: v, rank: rank, rule: rule}
 }
 

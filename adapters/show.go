@@ -3,6 +3,7 @@ package adapters
 import (
 	"cmp"
 
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -12,7 +13,7 @@ func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) re
 		From: from, Size: size, Window: p.Window(scope, controls), Limit: limit, Rate: scope.Rate, Margin: scope.Margin,
 		Whole:      scope.Chooses || scope.collapsed(controls),
 		Transitive: scope.Transitive,
-		Sources:    scope.expand(controls) == ExpandSource,
+		Sources:    scope.expand(controls) == rule.ExpandSource,
 		Deadline:   p.Deadline,
 	}
 }
@@ -24,7 +25,7 @@ func (p Plan) Window(scope Scope, controls Controls) int {
 
 // Show is what an answer is to show beside its hits.
 type Show struct {
-	Expand  Expand
+	Expand  rule.Expand
 	Explain bool
 	// Collapsed says that the total is that of the collapsed list.
 	Collapsed bool
@@ -48,24 +49,24 @@ func (s Scope) collapsed(controls Controls) bool {
 	return s.CollapsedTotals
 }
 
-func (s Scope) expand(controls Controls) Expand {
+func (s Scope) expand(controls Controls) rule.Expand {
 	expand := s.Expand
 	if controls.Expand != nil {
 		expand = *controls.Expand
 	}
 	if controls.Explain != nil && *controls.Explain {
-		expand = max(expand, ExpandIDs)
+		expand = max(expand, rule.ExpandIDs)
 	}
 	return expand
 }
 
 // NativeUnder returns the rule by whose clusters the engine may collapse a search over the scope, nil where what the controls ask
 // for takes query time. It is nil too where such a search fell back of late: fell then says why.
-func (s Scope) NativeUnder(c Controls) (r *Rule, fell Reason) {
+func (s Scope) NativeUnder(c Controls) (r *rule.Rule, fell Reason) {
 	r, show := s.Native, s.Show(c)
 	switch {
 	case r == nil, c.Window > 0, c.Keep > 1, c.Threshold > 0 && c.Threshold != r.Profile.Threshold,
-		show.Expand > ExpandOff, show.Explain, show.DryRun:
+		show.Expand > rule.ExpandOff, show.Explain, show.DryRun:
 		return nil, ""
 	case s.Fell != "":
 		return nil, s.Fell

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Store is the I/O half of an adapter, bound to one set of credentials. All methods are safe for concurrent use. Errors carry the
@@ -20,10 +22,10 @@ type Store interface {
 	// Scan reads the documents of one concrete index that are selected, page by page, as of one moment where the engine can. It stops
 	// at the first error of the engine or of yield. Without a rule what it reads of a document holds our fields and those that are
 	// selected.
-	Scan(ctx context.Context, index string, rule *Rule, s Selection, yield func(Page) error) error
+	Scan(ctx context.Context, index string, rule *rule.Rule, s Selection, yield func(Page) error) error
 	// Patch stores our fields of documents that Scan read, and gives way to whatever happened to them since. It returns one
 	// result for each patch, in order; the error is for the request as a whole.
-	Patch(ctx context.Context, index string, rule *Rule, patches []Patch) ([]Result, error)
+	Patch(ctx context.Context, index string, rule *rule.Rule, patches []Patch) ([]Result, error)
 	// Release takes out of an index what Patch left there for further patches. It takes time of its own where ctx has ended.
 	Release(ctx context.Context, index string)
 }
@@ -58,9 +60,9 @@ type EngineStore interface {
 // Provisioner is a Store of an engine with index templates, ingest pipelines and mappings that fill fields.
 type Provisioner interface {
 	// Templates declares our fields in the templates that the rules match, unless nothing is to be written.
-	Templates(ctx context.Context, rules Rules, dryRun bool) ([]Template, error)
+	Templates(ctx context.Context, rules rule.Rules, dryRun bool) ([]Template, error)
 	// Pipelines returns, by index, the pipelines that change documents after they were sketched.
-	Pipelines(ctx context.Context, rules Rules) (map[string][]string, error)
+	Pipelines(ctx context.Context, rules rule.Rules) (map[string][]string, error)
 	// Filled says, for an operator, how the mapping of an index fills fields of ours: a line each.
 	Filled(ctx context.Context, index string) ([]string, error)
 }
@@ -102,12 +104,12 @@ type Index struct {
 	Piped bool
 }
 
-// Of returns the rule of an index, or nil if none matches.
-func (rs Rules) Of(i Index) *Rule {
+// Rule returns the rule of the index, or nil if none matches.
+func (i Index) Rule(rules rule.Rules) *rule.Rule {
 	if i.As != "" {
-		return rs.For(i.As)
+		return rules.For(i.As)
 	}
-	return rs.For(i.Name)
+	return rules.For(i.Name)
 }
 
 // Page is some documents of a scan.
@@ -180,7 +182,7 @@ type Stored struct {
 // Patch is what our fields of a stored document are to hold; a field without a value is taken out.
 type Patch struct {
 	Stored
-	Ours
+	rule.Ours
 }
 
 // Result is what became of a patch.

@@ -8,14 +8,15 @@ import (
 	"unicode"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // Names of what is shown of folded hits, alike on all engines as far as their replies have a place for it.
 const (
-	AgreementField = FieldPrefix + "agreement"
-	ExplainField   = FieldPrefix + "explain"
+	AgreementField = rule.FieldPrefix + "agreement"
+	ExplainField   = rule.FieldPrefix + "explain"
 )
 
 // MaxShared is the most shared shingles that an explanation lists.
@@ -139,10 +140,10 @@ func AppendAgreement(dst []byte, share float64) []byte {
 // AppendExplanation appends, as a JSON object, why the hit of a rank is shown: {"representative", "leader", "folded", "threshold", "measure",
 // "window"}. rule is that of its index, nil if it has none; leader, a JSON value, says which hit leads the group and is left out where it
 // is nil.
-func (v *Views) AppendExplanation(dst []byte, rank int, rule *Rule, leader []byte) []byte {
-	by, folded := ByRank, v.groups[rank].Folded
-	if rule != nil {
-		by = cmp.Or(rule.Choice.By, ByRank)
+func (v *Views) AppendExplanation(dst []byte, rank int, r *rule.Rule, leader []byte) []byte {
+	by, folded := rule.ByRank, v.groups[rank].Folded
+	if r != nil {
+		by = cmp.Or(r.Choice.By, rule.ByRank)
 	}
 	dst = append(dst, `{"representative":"`+string(by)+`"`...)
 	if leader != nil {
@@ -157,7 +158,7 @@ func (v *Views) AppendExplanation(dst []byte, rank int, rule *Rule, leader []byt
 }
 
 // Shared returns up to most shingles that two whole documents' JSON have in common, as text, in the order of the first. It is not nil.
-func Shared(r *Rule, a, b []byte, most int) []string {
+func Shared(r *rule.Rule, a, b []byte, most int) []string {
 	shared := []string{}
 	textsA, textsB := slices.Concat(r.FieldTexts(a)...), slices.Concat(r.FieldTexts(b)...)
 	scheme := r.Sketcher.Scheme()

@@ -8,14 +8,15 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
-func viewRule(t *testing.T, scheme sketch.Scheme) *adapters.Rule {
+func viewRule(t *testing.T, scheme sketch.Scheme) *rule.Rule {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(scheme))(t)
-	return &adapters.Rule{Match: "a", Fields: []string{"body"}, Sketcher: sketcher, Choice: adapters.Choice{By: adapters.ByNewest}}
+	return &rule.Rule{Match: "a", Fields: []string{"body"}, Sketcher: sketcher, Choice: rule.Choice{By: rule.ByNewest}}
 }
 
 func TestShared(t *testing.T) {

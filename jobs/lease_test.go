@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 var errKilled = errors.New("killed")
@@ -61,7 +62,7 @@ func (s *site) way(ctx context.Context) error {
 }
 
 func (s *site) Scan(
-	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+	ctx context.Context, index string, rule *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	return s.memory.Scan(ctx, index, rule, sel, func(p adapters.Page) error {
 		if err := s.way(ctx); err != nil {
@@ -81,7 +82,7 @@ func (s *site) Journal() adapters.Journal { return s }
 
 func (s *site) Release(context.Context, string) {}
 
-func (s *site) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *site) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	if s.trust {
 		s.holds(patches)
 	}
@@ -176,7 +177,7 @@ func (s *site) Drop(ctx context.Context, job string, part, below int) error {
 type crowd struct {
 	*memory
 	ledger ledger
-	rule   *adapters.Rule
+	rule   *rule.Rule
 	rnd    *rand.Rand
 	fail   func(format string, args ...any)
 	n      int
@@ -308,7 +309,7 @@ func (c *crowd) live(ctx context.Context, rnd *rand.Rand) {
 		id := fmt.Sprintf("%04d", rnd.IntN(1000))
 		source := fmt.Sprintf(`{"title":"the ferry of %d was early for once in %d"}`, rnd.IntN(9), rnd.IntN(99))
 		computed, _ := c.rule.SketchOf([]byte(source))
-		whole, err := adapters.WithOurs([]byte(source), adapters.Ours{Sketch: computed.Text})
+		whole, err := rule.WithOurs([]byte(source), rule.Ours{Sketch: computed.Text})
 		if err != nil {
 			c.fail("%v", err)
 		}

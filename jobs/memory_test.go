@@ -13,6 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -55,7 +56,7 @@ func newMemory(pageSize int, sources map[string]string) *memory {
 }
 
 // job returns the memory as a job of the index news.
-func (m *memory) job(rule *adapters.Rule) Job { return Job{Store: m, Index: "news", Rule: rule} }
+func (m *memory) job(rule *rule.Rule) Job { return Job{Store: m, Index: "news", Rule: rule} }
 
 func (m *memory) put(id, source string) {
 	m.mu.Lock()
@@ -146,7 +147,7 @@ func (m *memory) chosen(s adapters.Selection) (all []adapters.Stored) {
 	return all
 }
 
-func (m *memory) Scan(ctx context.Context, _ string, _ *adapters.Rule, s adapters.Selection, yield func(adapters.Page) error) error {
+func (m *memory) Scan(ctx context.Context, _ string, _ *rule.Rule, s adapters.Selection, yield func(adapters.Page) error) error {
 	all := m.chosen(s)
 	total := len(all)
 	if s.Limit > 0 {
@@ -175,7 +176,7 @@ func (m *memory) Scan(ctx context.Context, _ string, _ *adapters.Rule, s adapter
 	return nil
 }
 
-func (m *memory) Patch(ctx context.Context, _ string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (m *memory) Patch(ctx context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	apply, failure := len(patches), error(nil)
 	if m.onPatch != nil {
 		apply, failure = m.onPatch(len(patches))
@@ -210,7 +211,7 @@ func (m *memory) patch(p adapters.Patch) adapters.Result {
 	case m.refuse[p.ID]:
 		return adapters.Refused
 	}
-	patched, err := adapters.WithOurs([]byte(source), p.Ours)
+	patched, err := rule.WithOurs([]byte(source), p.Ours)
 	if err != nil {
 		return adapters.Refused
 	}
@@ -221,13 +222,13 @@ func (m *memory) patch(p adapters.Patch) adapters.Result {
 	return adapters.Patched
 }
 
-func testRule(t testing.TB) *adapters.Rule {
+func testRule(t testing.TB) *rule.Rule {
 	t.Helper()
 	sketcher, err := sketch.New(sketch.DefaultScheme())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &adapters.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
+	return &rule.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
 }
 
 func documents(n int) map[string]string {
@@ -239,7 +240,7 @@ func documents(n int) map[string]string {
 }
 
 // wrong returns the ids of the documents whose sketch is not the one their text has.
-func (m *memory) wrong(rule *adapters.Rule) []string {
+func (m *memory) wrong(rule *rule.Rule) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var ids []string

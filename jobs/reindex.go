@@ -8,18 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Job is one concrete index to work on under one rule.
 type Job struct {
 	Store adapters.JobStore
 	Index string
-	Rule  *adapters.Rule
+	Rule  *rule.Rule
 }
 
 // Options say how a run goes about it. The zero value has no limits.

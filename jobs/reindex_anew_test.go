@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // rebuilt is a job of an index that is made again under its name, with as many documents, all without a sketch, and their numbers
@@ -34,7 +35,7 @@ func (r *rebuilt) Identity(context.Context, string) (string, error) {
 	return strconv.Itoa(int(r.times.Load())), nil
 }
 
-func (r *rebuilt) job(rule *adapters.Rule, journal adapters.Journal) Job {
+func (r *rebuilt) job(rule *rule.Rule, journal adapters.Journal) Job {
 	r.split, r.journal = r.ranges, journal
 	return Job{Store: r, Index: "news", Rule: rule}
 }
@@ -70,7 +71,7 @@ type refuses struct {
 	released atomic.Int32
 }
 
-func (r *refuses) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (r *refuses) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	if r.batches--; r.batches == 0 {
 		r.again(60)
 		return nil, fmt.Errorf("patch %s: %w", index, adapters.ErrRecreated)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 func TestReindexCounts(t *testing.T) {
@@ -218,7 +219,7 @@ type slowStore struct {
 	begun   int
 }
 
-func (s *slowStore) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *slowStore) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	s.mu.Lock()
 	s.begun += len(patches)
 	s.mu.Unlock()

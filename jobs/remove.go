@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // RemoveOptions say how a removal goes about it.
@@ -63,7 +64,7 @@ type removal struct {
 // judge implements mender. It looks for a member of ours, be it null.
 func (r *removal) judge(d adapters.Stored, again bool) (adapters.Patch, bool) {
 	members, err := jsonedit.Members(d.Source)
-	ours := err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return adapters.Our(m.Key) })
+	ours := err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return rule.Our(m.Key) })
 	switch {
 	case again && !ours:
 		r.counts.Cleaned++ // by whoever changed it

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // odd are documents in forms that no encoder of ours would write.
@@ -27,13 +28,13 @@ var odd = []string{
 }
 
 // enriched returns the documents as they stand with our fields, and as they were.
-func enriched(t testing.TB, rule *adapters.Rule, n int) (with, without map[string]string) {
+func enriched(t testing.TB, r *rule.Rule, n int) (with, without map[string]string) {
 	t.Helper()
 	with, without = map[string]string{}, map[string]string{}
 	for i := range n {
 		id, source := fmt.Sprintf("%04d", i), odd[i%len(odd)]
-		want, _ := rule.Wanted([]byte(source), numberOf(id))
-		document, err := adapters.WithOurs([]byte(source), want)
+		want, _ := r.Wanted([]byte(source), numberOf(id))
+		document, err := rule.WithOurs([]byte(source), want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func enriched(t testing.TB, rule *adapters.Rule, n int) (with, without map[strin
 }
 
 func TestRemoveLeavesNothing(t *testing.T) {
-	for _, rule := range []*adapters.Rule{testRule(t), richRule(t)} {
+	for _, rule := range []*rule.Rule{testRule(t), richRule(t)} {
 		with, without := enriched(t, rule, 3*len(odd))
 		with["cleared"], without["cleared"] = `{"title":"a","neardup_sketch":null}`, `{"title":"a"}`
 		with["twice"], without["twice"] = `{"neardup_bands":[1],"title":"a","neardup_cluster":7, "neardup_bands":[2]}`, `{"title":"a"}`
@@ -79,10 +80,10 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	rule := richRule(t)
+	r := richRule(t)
 	for range effort.Rounds(50) {
 		synctest.Test(t, func(t *testing.T) {
-			with, without := enriched(t, rule, 60)
+			with, without := enriched(t, r, 60)
 			m := byID{newMemory(1+rnd.IntN(30), with)}
 			m.onPatch = func(batch int) (int, error) {
 				if id := fmt.Sprintf("%04d", rnd.IntN(60)); rnd.IntN(2) == 0 {
@@ -95,8 +96,8 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 						return batch, nil
 					}
 					text := fmt.Sprintf(`{"title":"written meanwhile %d"}`, rnd.Int())
-					want, _ := rule.Wanted([]byte(text), 0)
-					document, _ := adapters.WithOurs([]byte(text), want)
+					want, _ := r.Wanted([]byte(text), 0)
+					document, _ := rule.WithOurs([]byte(text), want)
 					without[id] = text
 					m.put(id, string(document))
 				}

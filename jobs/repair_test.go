@@ -13,12 +13,13 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // byID is a memory that reads documents by their ids too, as engines do.
 type byID struct{ *memory }
 
-func (m byID) Scan(ctx context.Context, index string, rule *adapters.Rule, s adapters.Selection,
+func (m byID) Scan(ctx context.Context, index string, rule *rule.Rule, s adapters.Selection,
 	yield func(adapters.Page) error) error {
 	return m.memory.Scan(ctx, index, rule, s, func(p adapters.Page) error {
 		p.Documents = slices.DeleteFunc(slices.Clone(p.Documents), func(d adapters.Stored) bool {
@@ -29,7 +30,7 @@ func (m byID) Scan(ctx context.Context, index string, rule *adapters.Rule, s ada
 }
 
 // richRule is a rule that stores all three fields.
-func richRule(t testing.TB) *adapters.Rule {
+func richRule(t testing.TB) *rule.Rule {
 	rule := testRule(t)
 	rule.Bands, rule.Rows, rule.Clusters = 16, 8, true
 	return rule
@@ -37,41 +38,41 @@ func richRule(t testing.TB) *adapters.Rule {
 
 // TestVerifyLooksBesideTheSketch spoils one thing in a document that is right.
 func TestVerifyLooksBesideTheSketch(t *testing.T) {
-	rule := richRule(t)
-	other := *rule
+	r := richRule(t)
+	other := *r
 	other.Profile.Threshold = 0.9
 	text := `{"title":"the ferry was late again on the way to Saltmere"}`
-	right, _ := rule.Wanted([]byte(text), 1)
-	another, _ := rule.Wanted([]byte(`{"title":"quite another thing altogether in every word"}`), 1)
-	plain := *rule
+	right, _ := r.Wanted([]byte(text), 1)
+	another, _ := r.Wanted([]byte(`{"title":"quite another thing altogether in every word"}`), 1)
+	plain := *r
 	plain.Bands, plain.Rows, plain.Clusters = 0, 0, false
 	for _, c := range []struct {
 		name string
-		rule *adapters.Rule
-		have adapters.Ours
+		rule *rule.Rule
+		have rule.Ours
 		text string
 		want Findings
 	}{
-		{"all right", rule, right, text, Findings{Right: 1}},
-		{"no bands", rule, adapters.Ours{Sketch: right.Sketch, Cluster: right.Cluster}, text, Findings{Right: 1, Bands: FieldFindings{Absent: 1}}},
+		{"all right", r, right, text, Findings{Right: 1}},
+		{"no bands", r, rule.Ours{Sketch: right.Sketch, Cluster: right.Cluster}, text, Findings{Right: 1, Bands: FieldFindings{Absent: 1}}},
 		{
-			"stale bands", rule, adapters.Ours{Sketch: right.Sketch, Bands: another.Bands, Cluster: right.Cluster}, text,
+			"stale bands", r, rule.Ours{Sketch: right.Sketch, Bands: another.Bands, Cluster: right.Cluster}, text,
 			Findings{Right: 1, Bands: FieldFindings{Stale: 1}, Examples: []string{"one"}},
 		},
 		{
-			"a foreign cluster", rule, adapters.Ours{Sketch: right.Sketch, Bands: right.Bands, Cluster: other.ClusterID(7)}, text,
+			"a foreign cluster", r, rule.Ours{Sketch: right.Sketch, Bands: right.Bands, Cluster: other.ClusterID(7)}, text,
 			Findings{Right: 1, Cluster: FieldFindings{Foreign: 1}},
 		},
-		{"nothing", rule, adapters.Ours{}, text, Findings{Absent: 1, Bands: FieldFindings{Absent: 1}, Cluster: FieldFindings{Absent: 1}}},
-		{"all of another text is stale once", rule, another, text, Findings{Stale: 1, Examples: []string{"one"}}},
+		{"nothing", r, rule.Ours{}, text, Findings{Absent: 1, Bands: FieldFindings{Absent: 1}, Cluster: FieldFindings{Absent: 1}}},
+		{"all of another text is stale once", r, another, text, Findings{Stale: 1, Examples: []string{"one"}}},
 		{
-			"of another scheme", rule, adapters.Ours{Sketch: "AQAA", Bands: another.Bands, Cluster: other.ClusterID(7)}, text,
+			"of another scheme", r, rule.Ours{Sketch: "AQAA", Bands: another.Bands, Cluster: other.ClusterID(7)}, text,
 			Findings{Incomparable: 1, Cluster: FieldFindings{Foreign: 1}},
 		},
 		{"left over", &plain, right, text, Findings{Right: 1, Leftover: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			source, err := adapters.WithOurs([]byte(c.text), c.have)
+			source, err := rule.WithOurs([]byte(c.text), c.have)
 			if err != nil {
 				t.Fatal(err)
 			}

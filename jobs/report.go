@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -171,7 +172,7 @@ type VerifyReport struct {
 }
 
 // In returns the report on one index of an engine.
-func (f Findings) In(engine, index string, rule *adapters.Rule, repair bool) VerifyReport {
+func (f Findings) In(engine, index string, rule *rule.Rule, repair bool) VerifyReport {
 	f.Examples = append([]string{}, f.Examples...) // a list in JSON, if an empty one
 	r := VerifyReport{Engine: engine, Index: index, Findings: f}
 	if rule.Bands > 0 {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestVerifyTellsWhatIsBesideTheSketch, as far as the rule stores it.
@@ -14,7 +14,7 @@ func TestVerifyTellsWhatIsBesideTheSketch(t *testing.T) {
 		Bands: FieldFindings{Absent: 1, Stale: 2}, Cluster: FieldFindings{Absent: 3, Foreign: 4, Stale: 5}, Leftover: 6, Examples: []string{},
 	}
 	all := VerifyReport{Findings: found, Bands: &found.Bands, Cluster: &found.Cluster}
-	for rule, want := range map[*adapters.Rule]VerifyReport{{Bands: 32, Clusters: true}: all, {}: {Findings: found}} {
+	for rule, want := range map[*rule.Rule]VerifyReport{{Bands: 32, Clusters: true}: all, {}: {Findings: found}} {
 		if got := found.In("", "", rule, false); !cmp.Equal(got, want) {
 			t.Error(cmp.Diff(want, found.In("", "", rule, false)))
 		}

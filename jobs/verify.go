@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Findings counts documents by what stands in their fields of ours. Each that was scanned is counted once among what is said of
@@ -92,7 +93,7 @@ func Verify(ctx context.Context, job Job, s adapters.Selection, o VerifyOptions,
 
 // verification is one under way.
 type verification struct {
-	rule     *adapters.Rule
+	rule     *rule.Rule
 	repair   bool
 	findings Findings
 	// unmended are the documents in which something stale stands, as far as they are known not to be mended.
@@ -134,12 +135,12 @@ func (v *verification) mended(id string, result adapters.Result) {
 }
 
 // Count counts one document, and reports whether all that stands in its fields of ours is as it should be.
-func (f *Findings) Count(rule *adapters.Rule, document adapters.Stored) (right bool) {
+func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (right bool) {
 	f.Scanned++
-	computed, stored := rule.SketchOf(document.Source)
+	computed, stored := r.SketchOf(document.Source)
 	fits := false
 	switch {
-	case stored == nil && adapters.HasSketch(document.Source):
+	case stored == nil && rule.HasSketch(document.Source):
 		f.Incomparable++
 	case stored == nil && computed == nil:
 		fits = true
@@ -156,22 +157,22 @@ func (f *Findings) Count(rule *adapters.Rule, document adapters.Stored) (right b
 		fits = true
 		f.Right++
 	}
-	want, right := rule.Wanted(document.Source, numberOf(document.ID))
+	want, right := r.Wanted(document.Source, numberOf(document.ID))
 	if !right {
-		f.beside(rule, document, want, fits, stored != nil && !fits)
+		f.beside(r, document, want, fits, stored != nil && !fits)
 	}
 	return right
 }
 
 // beside counts what stands beside the sketch, which fits or not. counted says that the document is among those that do harm
 // already: each is so once.
-func (f *Findings) beside(rule *adapters.Rule, document adapters.Stored, want adapters.Ours, fits, counted bool) {
-	have := adapters.OursOf(document.Source)
-	if rule.Bands == 0 && len(have.Bands) > 0 || !rule.Clusters && have.Cluster != "" {
+func (f *Findings) beside(r *rule.Rule, document adapters.Stored, want rule.Ours, fits, counted bool) {
+	have := rule.OursOf(document.Source)
+	if r.Bands == 0 && len(have.Bands) > 0 || !r.Clusters && have.Cluster != "" {
 		f.Leftover++
 	}
 	switch {
-	case rule.Bands == 0 || slices.Equal(have.Bands, want.Bands):
+	case r.Bands == 0 || slices.Equal(have.Bands, want.Bands):
 	case len(have.Bands) == 0:
 		f.Bands.Absent++
 	case fits && !counted:
@@ -180,10 +181,10 @@ func (f *Findings) beside(rule *adapters.Rule, document adapters.Stored, want ad
 		f.example(document.ID)
 	}
 	switch {
-	case !rule.Clusters || have.Cluster == want.Cluster:
+	case !r.Clusters || have.Cluster == want.Cluster:
 	case have.Cluster == "":
 		f.Cluster.Absent++
-	case !strings.HasPrefix(have.Cluster, rule.ClusterMark()):
+	case !strings.HasPrefix(have.Cluster, r.ClusterMark()):
 		f.Cluster.Foreign++
 	case !counted:
 		f.Cluster.Stale++

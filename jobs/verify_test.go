@@ -13,28 +13,29 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // conditions are documents by what Verify makes of them.
-func conditions(t testing.TB, rule *adapters.Rule) map[string]func(text string) string {
+func conditions(t testing.TB, r *rule.Rule) map[string]func(text string) string {
 	t.Helper()
-	sketchOf := func(rule *adapters.Rule, text string) string {
+	sketchOf := func(rule *rule.Rule, text string) string {
 		computed, _ := rule.SketchOf([]byte(`{"title":"` + text + `"}`))
 		return computed.Text
 	}
-	fields, scheme := *rule, sketch.DefaultScheme()
+	fields, scheme := *r, sketch.DefaultScheme()
 	fields.Fields = []string{"title", "body"}
 	scheme.Seed = "another"
 	sketcher, err := sketch.New(scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeded := *rule
+	seeded := *r
 	seeded.Sketcher = sketcher
 	with := func(text, sketch string) string { return `{"title":"` + text + `","neardup_sketch":` + sketch + `}` }
 	return map[string]func(text string) string{
-		"right":                    func(text string) string { return with(text, `"`+sketchOf(rule, text)+`"`) },
+		"right":                    func(text string) string { return with(text, `"`+sketchOf(r, text)+`"`) },
 		"absent":                   func(text string) string { return `{"title":"` + text + `"}` },
 		"absent, cleared":          func(text string) string { return with(text, "null") },
 		"incomparable, fields":     func(text string) string { return with(text, `"`+sketchOf(&fields, text)+`"`) },
@@ -42,10 +43,10 @@ func conditions(t testing.TB, rule *adapters.Rule) map[string]func(text string) 
 		"incomparable, no sketch":  func(text string) string { return with(text, `"x"`) },
 		"incomparable, a number":   func(text string) string { return with(text, `7`) },
 		"incomparable, no text":    func(string) string { return with("", `"x"`) },
-		"stale":                    func(text string) string { return with(text+" changed", `"`+sketchOf(rule, text)+`"`) },
-		"emptied":                  func(text string) string { return with("…", `"`+sketchOf(rule, text)+`"`) },
-		"emptied, no text at all":  func(text string) string { return `{"neardup_sketch":"` + sketchOf(rule, text) + `","n":1}` },
-		"emptied, no texts":        func(text string) string { return `{"title":5,"neardup_sketch":"` + sketchOf(rule, text) + `"}` },
+		"stale":                    func(text string) string { return with(text+" changed", `"`+sketchOf(r, text)+`"`) },
+		"emptied":                  func(text string) string { return with("…", `"`+sketchOf(r, text)+`"`) },
+		"emptied, no text at all":  func(text string) string { return `{"neardup_sketch":"` + sketchOf(r, text) + `","n":1}` },
+		"emptied, no texts":        func(text string) string { return `{"title":5,"neardup_sketch":"` + sketchOf(r, text) + `"}` },
 		"textless":                 func(string) string { return `{"title":"…"}` },
 		"textless, cleared":        func(string) string { return with("", "null") },
 		"textless, can't be read":  func(string) string { return `{"title":` },

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -73,8 +74,8 @@ type Rule struct {
 // View is how an index is looked at: a rule, or what another preset makes of it.
 type View struct {
 	// Rules are those of the engine with Rule, the one of the index, in its place. Handler collapses by them.
-	Rules   adapters.Rules
-	Rule    *adapters.Rule
+	Rules   rule.Rules
+	Rule    *rule.Rule
 	Handler http.Handler
 	Preset  string
 	// MaxWindow caps the window.

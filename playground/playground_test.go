@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -25,14 +26,14 @@ import (
 func scene(t *testing.T, h http.HandlerFunc) *Handler {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
-	rule := &adapters.Rule{
+	r := &rule.Rule{
 		Match: "news*", Fields: []string{"body"}, Window: 1000, Compute: true, Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: 0.6},
 	}
-	view := &View{Rules: adapters.Rules{rule}, Rule: rule, Handler: h, MaxWindow: 1000, Preset: "default", YAML: "- match: news*\n"}
+	view := &View{Rules: rule.Rules{r}, Rule: r, Handler: h, MaxWindow: 1000, Preset: "default", YAML: "- match: news*\n"}
 	e := Engine{
 		Name: "e", Kind: "made-up", Credentials: "password",
-		Rules:  []Rule{{Match: "news*", Fields: rule.Fields, Threshold: 0.6, Window: 1000, Preset: "default"}},
+		Rules:  []Rule{{Match: "news*", Fields: r.Fields, Threshold: 0.6, Window: 1000, Preset: "default"}},
 		Source: madeUp{view},
 	}
 	p := New()
@@ -58,7 +59,7 @@ func (madeUp) LookedAt(_ adapters.Look, reply *adapters.Reply) (l adapters.Looke
 	}
 	for i, text := range strings.Split(string(reply.Body), "\n") {
 		document, _ := json.Marshal(map[string]string{"body": text})
-		seen := adapters.Seen{Index: "news", ID: fmt.Sprint(i), Shown: shownText(document)}
+		seen := rule.Seen{Index: "news", ID: fmt.Sprint(i), Shown: shownText(document)}
 		l.Hits = append(l.Hits, adapters.LookedHit{Seen: seen, Document: document, Name: "news"})
 	}
 	l.Total = len(l.Hits)
@@ -72,7 +73,7 @@ func (madeUp) Listed(_ context.Context, header adapters.Header) ([]adapters.List
 func (m madeUp) View(int, string) (*View, error) { return m.view, nil }
 
 func (m madeUp) Match(index string) int {
-	if adapters.Matches(m.view.Rule.Match, index) {
+	if rule.Matches(m.view.Rule.Match, index) {
 		return 0
 	}
 	return -1
@@ -348,6 +349,6 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 // shownText is a document that is shown whole.
 type shownText []byte
 
-func (s shownText) Document(*adapters.Rule) []byte { return s }
+func (s shownText) Document(*rule.Rule) []byte { return s }
 
-func (shownText) Values(adapters.Deciding) []string { return nil }
+func (shownText) Values(rule.Deciding) []string { return nil }

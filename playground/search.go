@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -195,7 +196,7 @@ func (e ended) Late() bool { return e.Err() != nil }
 
 // judged returns the hits as they are compared and as they are answered.
 func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, all []hit) {
-	judge := adapters.NewJudge(l.view.Rules, 0, 0)
+	judge := rule.NewJudge(l.view.Rules, 0, 0)
 	judge.Doubting, judge.Deadline = list.Doubting, ended{ctx}
 	all = []hit{}
 	for i, seen := range list.Hits {

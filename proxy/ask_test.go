@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -45,7 +46,7 @@ func (b bodies) Raw() []byte { return []byte(b) }
 
 func (bodies) Len() int { return 1 }
 
-func (b bodies) Seen(int) adapters.Seen { return adapters.Seen{ID: string(b)} }
+func (b bodies) Seen(int) rule.Seen { return rule.Seen{ID: string(b)} }
 
 func (d together) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
 	all := bodies("")

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -135,8 +136,8 @@ func (c *catalog) lastChange(v *view) int {
 
 // placing is how the documents that are written to a name are to be enriched.
 type placing struct {
-	rule *adapters.Rule // nil if none matches
-	fit  adapters.Fit
+	rule *rule.Rule // nil if none matches
+	fit  rule.Fit
 	// makes says that a whole document makes the index, since there is none and we have not made it before.
 	makes bool
 }
@@ -147,14 +148,14 @@ func (c *catalog) placing(ctx context.Context, who client, name string, whole bo
 	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(ctx, who, name, e)
 	}
-	rule := c.single(name, e.indices)
+	r := c.single(name, e.indices)
 	absent := !there(e.indices)
 	switch {
 	case e.err != nil: // the index may be another one by now
-		return placing{rule: rule, fit: min(fitOf(e.indices), adapters.ClearsAll)}
-	case rule == nil || absent && !whole:
-		return placing{rule: rule}
-	case absent || fitOf(e.indices) != adapters.Fits:
+		return placing{rule: r, fit: min(fitOf(e.indices), rule.ClearsAll)}
+	case r == nil || absent && !whole:
+		return placing{rule: r}
+	case absent || fitOf(e.indices) != rule.Fits:
 		how := preparing
 		if whole {
 			how = creating
@@ -187,21 +188,21 @@ func written(i adapters.Index) bool { return !i.NoWrite }
 
 // single returns the one rule that all indices share which a document written to the name can go to, or nil if they do not. Where
 // there is none it is the rule of the name.
-func (c *catalog) single(name string, indices []adapters.Index) *adapters.Rule {
+func (c *catalog) single(name string, indices []adapters.Index) *rule.Rule {
 	first := slices.IndexFunc(indices, written)
 	if first < 0 {
 		return c.Rules.For(name)
 	}
-	rule := c.Rules.Of(indices[first])
-	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return written(i) && c.Rules.Of(i) != rule }) {
+	rule := indices[first].Rule(c.Rules)
+	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return written(i) && i.Rule(c.Rules) != rule }) {
 		return nil
 	}
 	return rule
 }
 
 // fitOf returns what may be added to a document whichever of the indices it goes to.
-func fitOf(indices []adapters.Index) adapters.Fit {
-	least, some := adapters.Fits, false
+func fitOf(indices []adapters.Index) rule.Fit {
+	least, some := rule.Fits, false
 	for _, i := range indices {
 		if !written(i) {
 			continue
@@ -209,15 +210,15 @@ func fitOf(indices []adapters.Index) adapters.Fit {
 		some = true
 		switch {
 		case !i.Mapped && !i.Ready:
-			least = adapters.FitsNothing
+			least = rule.FitsNothing
 		case !i.Known && !i.Ready:
-			least = min(least, adapters.ClearsSketch)
+			least = min(least, rule.ClearsSketch)
 		case !i.Ready || i.Moves:
-			least = min(least, adapters.ClearsAll)
+			least = min(least, rule.ClearsAll)
 		}
 	}
 	if !some {
-		return adapters.FitsNothing
+		return rule.FitsNothing
 	}
 	return least
 }
@@ -227,7 +228,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	e := c.lookup(ctx, who, target)
 	s := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
 	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
-		return i.Piped && (target != "" || c.Rules.Of(i) != nil) // a point in time names no index, and may be of any
+		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
 	})
 	if e.seen {
 		s.Widening = e.widening
@@ -244,13 +245,13 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 }
 
 // native returns the rule that all indices behind a name share, if it is known and lets the engine collapse by clusters; or nil.
-func (c *catalog) native(e entry) *adapters.Rule {
+func (c *catalog) native(e entry) *rule.Rule {
 	if e.err != nil {
 		return nil
 	}
-	var shared *adapters.Rule
+	var shared *rule.Rule
 	for _, i := range e.indices {
-		rule := c.Rules.Of(i)
+		rule := i.Rule(c.Rules)
 		switch {
 		case i.Absent:
 			continue
@@ -265,16 +266,16 @@ func (c *catalog) native(e entry) *adapters.Rule {
 // mayName reports whether a rule matches an index that a target may stand for by its name, whatever is behind it: a closed index, or one
 // of another cluster, is not found there.
 func (c *catalog) mayName(target string) bool {
-	return slices.ContainsFunc(c.Rules, func(rule *adapters.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
+	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
 }
 
 // touches reports whether the rule matches an index behind the target; where these can't be found out, whether it may.
-func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
+func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
 	if e.err == nil {
-		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && c.Rules.Of(i) == rule })
+		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && i.Rule(c.Rules) == r })
 	}
 	for name := range strings.SplitSeq(target, ",") {
-		if name == "" || adapters.Matches(rule.Match, name) || strings.Contains(name, "*") && adapters.Matches(name, rule.Match) {
+		if name == "" || rule.Matches(r.Match, name) || strings.Contains(name, "*") && rule.Matches(name, r.Match) {
 			return true
 		}
 	}
@@ -351,7 +352,7 @@ func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, cr
 		return s.Prepare(ctx, name, create)
 	}
 	for i, index := range indices {
-		if index.Ready || index.Absent || index.Moves || !written(index) || c.Rules.Of(index) == nil {
+		if index.Ready || index.Absent || index.Moves || !written(index) || index.Rule(c.Rules) == nil {
 			continue
 		}
 		if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
@@ -524,11 +525,11 @@ func (c *catalog) report(who client, name string, indices []adapters.Index, err 
 	switch {
 	case err != nil:
 		warn(name, err.Error())
-	case !there(indices) && fitOf(indices) != adapters.Fits:
+	case !there(indices) && fitOf(indices) != rule.Fits:
 		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
 	}
 	for _, i := range indices {
-		if (!i.Ready || i.Moves) && written(i) && !i.Absent && c.Rules.Of(i) != nil {
+		if (!i.Ready || i.Moves) && written(i) && !i.Absent && i.Rule(c.Rules) != nil {
 			warn(i.Name, i.Why)
 		}
 	}

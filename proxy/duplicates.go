@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -25,8 +26,8 @@ type candidate struct {
 // newcomer is a document of a write that gets a sketch.
 type newcomer struct {
 	candidate
-	op      adapters.Operation
-	rule    *adapters.Rule
+	op      rule.Operation
+	rule    *rule.Rule
 	keys    []int64
 	partial bool
 	// standing is the document that stands for it, where its operation is left out of the write.
@@ -38,13 +39,13 @@ type newcomer struct {
 // perLook is about how many bytes are held for each byte of a write that is looked through: its texts, its sketches and its bands.
 const perLook = 2
 
-// findings is what is found out about the documents of a write before it is sent. As an adapters.Writing it is the write with what was found
+// findings is what is found out about the documents of a write before it is sent. As an rule.Writing it is the write with what was found
 // out: each document gets its cluster, and operations are left out.
 type findings struct {
 	*writing
 	plain   []byte // the body as the client sent it
 	replies adapters.Replies
-	ops     []adapters.Operation
+	ops     []rule.Operation
 	// mentions is how many operations have the id, whatever index they go to: a name may be an alias.
 	mentions map[string]int
 	seen     []*newcomer
@@ -62,7 +63,7 @@ type place struct {
 
 // ruledTexts are the texts of a document, under a rule; sketched is what was made of them.
 type ruledTexts struct {
-	rule  *adapters.Rule
+	rule  *rule.Rule
 	texts string
 }
 
@@ -73,8 +74,8 @@ type sketched struct {
 
 // looks reports whether a rule asks for a look at what is stored before a document is.
 func (h *Handler) looks() bool {
-	return slices.ContainsFunc(h.Rules, func(r *adapters.Rule) bool {
-		return r.Clusters || r.OnDuplicate != adapters.IndexDuplicates
+	return slices.ContainsFunc(h.Rules, func(r *rule.Rule) bool {
+		return r.Clusters || r.OnDuplicate != rule.IndexDuplicates
 	})
 }
 
@@ -104,8 +105,8 @@ func (w *writing) look(plain []byte) *findings {
 	return f
 }
 
-// Start implements adapters.Writing.
-func (f *findings) Start(o adapters.Operation) bool { return f.left[o.Number] == nil }
+// Start implements rule.Writing.
+func (f *findings) Start(o rule.Operation) bool { return f.left[o.Number] == nil }
 
 // leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent, and counts those that are.
 func (f *findings) leavesNothing() bool {
@@ -116,11 +117,11 @@ func (f *findings) leavesNothing() bool {
 	return len(f.left) == len(f.ops)
 }
 
-// firstReading is the write as an adapters.Writing that takes its documents down and changes nothing.
+// firstReading is the write as an rule.Writing that takes its documents down and changes nothing.
 type firstReading struct{ *findings }
 
-// Start implements adapters.Writing.
-func (f firstReading) Start(o adapters.Operation) bool {
+// Start implements rule.Writing.
+func (f firstReading) Start(o rule.Operation) bool {
 	f.ops = append(f.ops, o)
 	if o.ID != "" {
 		f.mentions[o.ID]++
@@ -128,11 +129,11 @@ func (f firstReading) Start(o adapters.Operation) bool {
 	return true
 }
 
-// Count implements adapters.Writing: documents are counted as they are sent.
-func (f firstReading) Count(adapters.Change) {}
+// Count implements rule.Writing: documents are counted as they are sent.
+func (f firstReading) Count(rule.Change) {}
 
-// Sketch implements adapters.Writing: one sketch for each rule and texts.
-func (f *findings) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
+// Sketch implements rule.Writing: one sketch for each rule and texts.
+func (f *findings) Sketch(rule *rule.Rule, texts []string) (*sketch.Sketch, bool) {
 	key := ruledTexts{rule: rule}
 	for _, text := range texts {
 		key.texts += strconv.Itoa(len(text)) + ":" + text
@@ -146,10 +147,10 @@ func (f *findings) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, 
 	return &m.sketch, m.ok
 }
 
-// Cluster implements adapters.Writing: the document is a newcomer, of no known cluster yet.
-func (f firstReading) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
-	if rule.Clusters || rule.OnDuplicate != adapters.IndexDuplicates {
-		n := &newcomer{candidate: candidate{id: o.ID, sketch: s}, op: o, rule: rule, keys: rule.BandKeys(s), partial: partial}
+// Cluster implements rule.Writing: the document is a newcomer, of no known cluster yet.
+func (f firstReading) Cluster(o rule.Operation, r *rule.Rule, s *sketch.Sketch, partial bool) string {
+	if r.Clusters || r.OnDuplicate != rule.IndexDuplicates {
+		n := &newcomer{candidate: candidate{id: o.ID, sketch: s}, op: o, rule: r, keys: r.BandKeys(s), partial: partial}
 		n.newcomer = n
 		f.seen = append(f.seen, n)
 		f.by[place{o.Number, partial}] = n
@@ -157,8 +158,8 @@ func (f firstReading) Cluster(o adapters.Operation, rule *adapters.Rule, s *sket
 	return ""
 }
 
-// Cluster implements adapters.Writing: it is the one that was found for the document.
-func (f *findings) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+// Cluster implements rule.Writing: it is the one that was found for the document.
+func (f *findings) Cluster(o rule.Operation, rule *rule.Rule, s *sketch.Sketch, partial bool) string {
 	n := f.by[place{o.Number, partial}]
 	if n == nil || n.rule != rule || !n.sketch.SameText(s) {
 		return ""

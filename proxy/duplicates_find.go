@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -28,13 +29,13 @@ const (
 type group struct {
 	name      string // as the write has it
 	index     string // as the engine has it
-	rule      *adapters.Rule
+	rule      *rule.Rule
 	newcomers []*newcomer
 	store     adapters.Store
 	stored    []*candidate
-	own       map[string]adapters.Ours // of the documents that are updated
-	whole     bool                     // all look-ups answered
-	routed    bool                     // the name routes documents: by their ids alone they are not found
+	own       map[string]rule.Ours // of the documents that are updated
+	whole     bool                 // all look-ups answered
+	routed    bool                 // the name routes documents: by their ids alone they are not found
 }
 
 // judge gives every newcomer its cluster, and finds the operations that are to be left out.
@@ -60,7 +61,7 @@ func (f *findings) groups() (list []*group) {
 		i := slices.IndexFunc(list, func(g *group) bool { return g.name == n.op.Index && g.rule == n.rule })
 		if i < 0 {
 			i = len(list)
-			list = append(list, &group{name: n.op.Index, rule: n.rule, own: map[string]adapters.Ours{}})
+			list = append(list, &group{name: n.op.Index, rule: n.rule, own: map[string]rule.Ours{}})
 		}
 		list[i].newcomers = append(list[i].newcomers, n)
 	}
@@ -121,7 +122,7 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 			ids = append(ids, n.id)
 		}
 		for _, key := range n.keys {
-			keys[key] = g.rule.OnDuplicate != adapters.IndexDuplicates
+			keys[key] = g.rule.OnDuplicate != rule.IndexDuplicates
 		}
 	}
 	maps.DeleteFunc(keys, func(_ int64, wanted bool) bool { return !wanted })
@@ -134,7 +135,7 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	g.store = f.h.Open(f.who.header, f.who.query)
 	if len(ids) > 0 {
 		err = f.scan(ctx, g, adapters.Selection{IDs: ids, Brief: true}, func(d adapters.Stored) {
-			g.own[d.ID] = adapters.OursOf(d.Source)
+			g.own[d.ID] = rule.OursOf(d.Source)
 		})
 	}
 	seen := map[string]bool{}
@@ -171,7 +172,7 @@ func (f *findings) scan(ctx context.Context, g *group, s adapters.Selection, eac
 
 // candidate returns a stored document as a candidate; nil where it has no sketch that could be compared.
 func (g *group) candidate(d adapters.Stored) *candidate {
-	have := adapters.OursOf(d.Source)
+	have := rule.OursOf(d.Source)
 	s := g.rule.Decode(have.Sketch)
 	if s == nil {
 		return nil
@@ -235,7 +236,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	own := g.own[n.id]
 	for _, c := range list {
 		if n.id != "" && c.id == n.id && c.stored != nil && own.Sketch == "" {
-			own = adapters.Ours{Sketch: c.sketch.String(), Cluster: c.cluster}
+			own = rule.Ours{Sketch: c.sketch.String(), Cluster: c.cluster}
 		}
 	}
 	if own.Sketch == text && strings.HasPrefix(own.Cluster, g.rule.ClusterMark()) {
@@ -243,7 +244,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 		return
 	}
 	n.cluster = g.rule.ClusterID(n.sketch.Fingerprint)
-	if g.rule.OnDuplicate == adapters.IndexDuplicates {
+	if g.rule.OnDuplicate == rule.IndexDuplicates {
 		return
 	}
 	if c := best(n, list, func(c *candidate) bool { return n.id == "" || c.id != n.id }); c != nil {
@@ -274,7 +275,7 @@ func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *ca
 // mayGo reports whether the operation of a newcomer may be left out, if something stands for it.
 func (f *findings) mayGo(g *group, n *newcomer) bool {
 	t := g.rule.Together
-	return g.rule.OnDuplicate == adapters.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Creates && !n.partial &&
+	return g.rule.OnDuplicate == rule.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Creates && !n.partial &&
 		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.id == "" || f.mentions[n.id] == 1)
 }
 
@@ -322,7 +323,7 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 		}
 		if n.standing.stored != nil {
 			now := there[n.standing.id]
-			if now == nil || adapters.OursOf(now.Source).Sketch != n.standing.sketch.String() {
+			if now == nil || rule.OursOf(now.Source).Sketch != n.standing.sketch.String() {
 				continue
 			}
 			c := *n.standing // which other requests may hold as well

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -22,7 +23,7 @@ import (
 // a fault is wanted.
 type bank struct {
 	*engine
-	rule *adapters.Rule
+	rule *rule.Rule
 	// fault, if set, is asked before each scan; each has the documents of a scan in another order.
 	fault func(ctx context.Context, s adapters.Selection) error
 	// refused are the ids that the engine refuses, reply what it answers to a write in place of the truth, if set.
@@ -39,9 +40,9 @@ type bank struct {
 	turn  int
 }
 
-func newBank(t testing.TB, index string, on adapters.OnDuplicate, clusters bool) *bank {
+func newBank(t testing.TB, index string, on rule.OnDuplicate, clusters bool) *bank {
 	t.Helper()
-	r := rule(t)
+	r := newRule(t)
 	r.Profile.Threshold, r.Profile.MinShingles = 0.6, 8
 	r.Bands, r.Rows, r.OnDuplicate, r.Clusters = 32, 4, on, clusters
 	b := &bank{engine: newEngine(index), rule: r, docs: map[string]string{}}
@@ -58,7 +59,7 @@ func (b *bank) front(t testing.TB) front {
 // of returns what sets up a sidecar before the bank, with a transport of its own unless that is nil.
 func (b *bank) of(transport http.RoundTripper) func(*proxy.Engine) {
 	return func(e *proxy.Engine) {
-		e.Rules = adapters.Rules{b.rule}
+		e.Rules = rule.Rules{b.rule}
 		e.Open = func(adapters.Header, string) adapters.Store { return b }
 		e.Dialect = elastic.Dialect{}
 		if transport != nil {
@@ -74,16 +75,16 @@ func (b *bank) put(id, title string) {
 }
 
 // enrichedBy returns a document as it is stored under the rule, in its own cluster or another.
-func enrichedBy(r *adapters.Rule, title, cluster string) string {
+func enrichedBy(r *rule.Rule, title, cluster string) string {
 	s, _ := r.Sketch([]string{title})
-	o := adapters.Ours{Sketch: s.String(), Bands: r.BandKeys(&s)}
+	o := rule.Ours{Sketch: s.String(), Bands: r.BandKeys(&s)}
 	if r.Clusters {
 		if o.Cluster = cluster; cluster == "" {
 			o.Cluster = r.ClusterID(s.Fingerprint)
 		}
 	}
 	plain, _ := json.Marshal(map[string]string{"title": title})
-	document, _ := adapters.WithOurs(plain, o)
+	document, _ := rule.WithOurs(plain, o)
 	return string(document)
 }
 
@@ -98,7 +99,7 @@ func (b *bank) Prepare(ctx context.Context, name string, _ bool) ([]adapters.Ind
 }
 
 // Scan implements adapters.Store.
-func (b *bank) Scan(ctx context.Context, _ string, _ *adapters.Rule, s adapters.Selection, yield func(adapters.Page) error) error {
+func (b *bank) Scan(ctx context.Context, _ string, _ *rule.Rule, s adapters.Selection, yield func(adapters.Page) error) error {
 	b.mu.Lock()
 	b.scans = append(b.scans, s)
 	fault := b.fault
@@ -111,7 +112,7 @@ func (b *bank) Scan(ctx context.Context, _ string, _ *adapters.Rule, s adapters.
 	b.mu.Lock()
 	var page adapters.Page
 	for id, document := range b.docs {
-		holds := slices.Contains(s.IDs, id) || !b.unseen && slices.ContainsFunc(adapters.OursOf([]byte(document)).Bands, func(key int64) bool { return slices.Contains(s.Bands, key) })
+		holds := slices.Contains(s.IDs, id) || !b.unseen && slices.ContainsFunc(rule.OursOf([]byte(document)).Bands, func(key int64) bool { return slices.Contains(s.Bands, key) })
 		if holds {
 			page.Documents = append(page.Documents, adapters.Stored{ID: id, Source: []byte(document)})
 		}
@@ -126,7 +127,7 @@ func (b *bank) Scan(ctx context.Context, _ string, _ *adapters.Rule, s adapters.
 }
 
 // Patch implements adapters.Store.
-func (b *bank) Patch(context.Context, string, *adapters.Rule, []adapters.Patch) ([]adapters.Result, error) {
+func (b *bank) Patch(context.Context, string, *rule.Rule, []adapters.Patch) ([]adapters.Result, error) {
 	panic("a write patches nothing")
 }
 
@@ -195,8 +196,8 @@ func clusters(body string) (list []string) {
 			members, _ := jsonedit.Members(document)
 			document = jsonedit.Get(members, "doc")
 		}
-		if adapters.HasOurs(document) {
-			list = append(list, adapters.OursOf(document).Cluster)
+		if rule.HasOurs(document) {
+			list = append(list, rule.OursOf(document).Cluster)
 		}
 	}
 	return list

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestSkipAtRandom keeps a ledger of random bulks: every operation is answered in its place; what was left out has a near-duplicate that is
@@ -22,7 +22,7 @@ func TestSkipAtRandom(t *testing.T) {
 	skipped := 0
 	rounds := effort.Rounds(1000)
 	for range rounds {
-		b := newBank(t, "news-1", adapters.SkipDuplicates, random.IntN(2) == 0)
+		b := newBank(t, "news-1", rule.SkipDuplicates, random.IntN(2) == 0)
 		model := map[string]string{}
 		for n := range random.IntN(4) {
 			id, title := fmt.Sprint("d", n), told(random.IntN(5), random.IntN(3))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -36,7 +37,7 @@ type node struct{ doc, before int32 }
 
 type remembered struct {
 	place string
-	rule  *adapters.Rule
+	rule  *rule.Rule
 	*candidate
 }
 
@@ -56,7 +57,7 @@ func (r *recent) turn(now time.Time) {
 }
 
 // add remembers a document that was written to a place, which is an [entryKey].
-func (r *recent) add(place string, rule *adapters.Rule, c *candidate, keys []int64) {
+func (r *recent) add(place string, rule *rule.Rule, c *candidate, keys []int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(time.Now())
@@ -94,7 +95,7 @@ func (f *findings) remember(status int) {
 		return
 	}
 	for _, n := range f.seen {
-		if n.rule.OnDuplicate == adapters.IndexDuplicates || n.partial || f.left[n.op.Number] != nil {
+		if n.rule.OnDuplicate == rule.IndexDuplicates || n.partial || f.left[n.op.Number] != nil {
 			continue
 		}
 		c := n.candidate

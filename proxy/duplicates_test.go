@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestTag holds documents to the cluster that they are stored with.
@@ -42,9 +43,9 @@ func TestTag(t *testing.T) {
 		{"near one that is stored, untagged", line("index 1", told(1, 2)), true, []string{"1.2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			on := adapters.TagDuplicates
+			on := rule.TagDuplicates
 			if c.native {
-				on = adapters.IndexDuplicates
+				on = rule.IndexDuplicates
 			}
 			b := newBank(t, "news-1", on, true)
 			mark := b.rule.ClusterMark()
@@ -104,7 +105,7 @@ func TestSkip(t *testing.T) {
 		{"with a routing", []string{`{"index":{"_id":"1","routing":"x"}}` + "\n" + `{"title":"` + told(1, 0) + `"}` + "\n"}, nil, "index 1 done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+			b := newBank(t, "news-1", rule.SkipDuplicates, false)
 			b.put("stored1", told(1, 0))
 			b.put("stored2", told(2, 0))
 			b.refused = map[string]bool{"no": true, "no2": true}
@@ -136,7 +137,7 @@ func TestSkip(t *testing.T) {
 func cut(body string) string {
 	var b strings.Builder
 	for l := range strings.Lines(body) {
-		for _, field := range []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField} {
+		for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
 			if at := strings.Index(l, `,"`+field+`":`); at >= 0 {
 				value := l[at+len(field)+4:]
 				end := strings.IndexAny(value[1:], `"]`) + 2
@@ -150,7 +151,7 @@ func cut(body string) string {
 
 // TestSkipOne holds single documents to the answer to one that changes nothing.
 func TestSkipOne(t *testing.T) {
-	b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+	b := newBank(t, "news-1", rule.SkipDuplicates, false)
 	b.put("stored1", told(1, 0))
 	f := b.front(t)
 	document := `{"title":"` + told(1, 1) + `"}`
@@ -195,14 +196,14 @@ func TestDuplicatesFailOpen(t *testing.T) {
 			return nil
 		}},
 	} {
-		for _, on := range []adapters.OnDuplicate{adapters.TagDuplicates, adapters.SkipDuplicates} {
+		for _, on := range []rule.OnDuplicate{rule.TagDuplicates, rule.SkipDuplicates} {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBank(t, "news-1", on, on == adapters.TagDuplicates)
+				b := newBank(t, "news-1", on, on == rule.TagDuplicates)
 				b.put("stored1", told(1, 0))
 				b.fault = c.fault
 				f := handler(t, []string{"http://engine"}, b.of(inMemory{b.engine}))
 				body := line("index 1", told(1, 1)) + line("update 2", told(3, 0)) + line("create", told(1, 2))
-				if on == adapters.SkipDuplicates && c.name == "refused ids" {
+				if on == rule.SkipDuplicates && c.name == "refused ids" {
 					body = strings.ReplaceAll(body, told(1, 2), told(2, 2)) // or else the two stand for one another
 				}
 				began := time.Now()
@@ -259,7 +260,7 @@ func TestRepliesOfSkipped(t *testing.T) {
 		}, "", 502, "on_duplicate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+			b := newBank(t, "news-1", rule.SkipDuplicates, false)
 			b.put("stored1", told(1, 0))
 			b.reply = c.reply
 			a := do(t, "POST", b.front(t).url+"/news-1/_bulk", body, "Accept-Encoding: br, "+c.accept)
@@ -275,7 +276,7 @@ func TestRepliesOfSkipped(t *testing.T) {
 
 // TestDuplicatesOfStreams: a body that is not held whole is stored as it is, and counted.
 func TestDuplicatesOfStreams(t *testing.T) {
-	b := newBank(t, "news-1", adapters.SkipDuplicates, true)
+	b := newBank(t, "news-1", rule.SkipDuplicates, true)
 	b.put("stored1", told(1, 0))
 	f := b.front(t)
 	body := line("index 1", told(1, 1)) + fat("news-1", 1100)
@@ -299,7 +300,7 @@ func TestSkipWhatChanges(t *testing.T) {
 		{"the new one comes", func(b *bank) { b.docs["1"] = enrichedBy(b.rule, told(5, 0), "") }, "index 1 done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+			b := newBank(t, "news-1", rule.SkipDuplicates, false)
 			b.put("stored1", told(1, 0))
 			b.fault = func(_ context.Context, s adapters.Selection) error {
 				if b.mu.Lock(); s.IDs != nil {
@@ -317,7 +318,7 @@ func TestSkipWhatChanges(t *testing.T) {
 // TestDuplicatesOfAMomentAgo: what was written through the sidecar is known before searches find it, to the same client alone, and stands for
 // another only while it is there.
 func TestDuplicatesOfAMomentAgo(t *testing.T) {
-	b := newBank(t, "news-1", adapters.SkipDuplicates, true)
+	b := newBank(t, "news-1", rule.SkipDuplicates, true)
 	b.unseen = true
 	f := b.front(t)
 	send := func(lines string, want string, headers ...string) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -119,7 +120,7 @@ func (e *engine) lookedUp(w http.ResponseWriter, a arrival) bool {
 	case name == "_index_template":
 		io.WriteString(w, `{"index_templates":[]}`)
 	case a.method == "PUT":
-		e.indices[name] = e.indices[name] || strings.Contains(string(a.body), adapters.SketchField)
+		e.indices[name] = e.indices[name] || strings.Contains(string(a.body), rule.SketchField)
 		io.WriteString(w, `{"acknowledged":true}`)
 	case strings.Contains(a.uri, "flat_settings=true"):
 		fmt.Fprintf(w, `{%q:{"settings":{},"mappings":{}}}`, name)
@@ -134,12 +135,12 @@ func (e *engine) lookedUp(w http.ResponseWriter, a arrival) bool {
 func (e *engine) mappings(w http.ResponseWriter, name string) {
 	found := map[string]any{}
 	for index, mapped := range e.indices {
-		if !adapters.Matches(name, index) {
+		if !rule.Matches(name, index) {
 			continue
 		}
 		fields := map[string]any{}
 		if mapped {
-			fields[adapters.SketchField] = map[string]any{"mapping": map[string]any{adapters.SketchField: map[string]any{"type": "binary", "doc_values": true}}}
+			fields[rule.SketchField] = map[string]any{"mapping": map[string]any{rule.SketchField: map[string]any{"type": "binary", "doc_values": true}}}
 		}
 		found[index] = map[string]any{"mappings": fields}
 	}
@@ -220,13 +221,13 @@ func (l *lines) String() string {
 }
 
 // rule sketches the title of news-*.
-func rule(t testing.TB) *adapters.Rule {
+func newRule(t testing.TB) *rule.Rule {
 	t.Helper()
 	sketcher, err := sketch.New(sketch.DefaultScheme())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &adapters.Rule{Match: "news-*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
+	return &rule.Rule{Match: "news-*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
 }
 
 // handler returns a sidecar that needs no network of its own in front of the nodes.
@@ -234,7 +235,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 	t.Helper()
 	log := &lines{}
 	e := proxy.Engine{
-		Dialect: elastic.Dialect{}, Rules: adapters.Rules{rule(t)}, Transport: proxy.NewTransport(),
+		Dialect: elastic.Dialect{}, Rules: rule.Rules{newRule(t)}, Transport: proxy.NewTransport(),
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, node := range nodes {

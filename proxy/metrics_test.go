@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/neardup/sidecar/internal/rule"
+
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/neardup/sidecar/adapters"
@@ -250,7 +253,7 @@ func (p *pausing) Read(b []byte) (int, error) {
 // dawdling is a dialect that takes a second for a write.
 type dawdling struct{ adapters.Dialect }
 
-func (d dawdling) EnrichWrite(_ adapters.Class, dst io.Writer, src io.Reader, _ adapters.Writing, _ int64) (adapters.Replies, error) {
+func (d dawdling) EnrichWrite(_ adapters.Class, dst io.Writer, src io.Reader, _ rule.Writing, _ int64) (adapters.Replies, error) {
 	time.Sleep(time.Second)
 	_, err := io.Copy(dst, src)
 	return nil, err

@@ -38,7 +38,7 @@ func nativeEngine(t *testing.T, mark string, aliens *int) (e *engine, asked *int
 // where it is not that, for a second.
 func TestNativeIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := rule(t)
+		r := newRule(t)
 		r.Native, r.Clusters = true, true
 		aliens := 0
 		e, asked := nativeEngine(t, r.ClusterMark(), &aliens)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Defaults of Limits.
@@ -68,7 +69,7 @@ type Engine struct {
 	// it does not show the document is the answer to who asks for its near-duplicates.
 	Document func(index, id string) *adapters.Request
 	// Rules say which documents are sketched and how hits fold.
-	Rules adapters.Rules
+	Rules rule.Rules
 	// URLs are the engine's nodes: scheme and host, and a path if the engine has one in front of it.
 	URLs []*url.URL
 	// Transport, if set, carries the requests in place of one with our defaults.

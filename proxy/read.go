@@ -9,8 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/neardup/sidecar/internal/rule"
+
 	fastgzip "github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
+
 	fastzlib "github.com/klauspost/compress/zlib"
 
 	"github.com/neardup/sidecar/adapters"
@@ -75,7 +78,7 @@ func names(head []byte, r *http.Request) bool {
 		}
 		defer held.give(int64(len(head)))
 	}
-	return adapters.NamesOurs(head)
+	return rule.NamesOurs(head)
 }
 
 // changeOf returns what is done to the reply to a request of the class: our fields are cut out, unless they can't be in it or are
@@ -168,7 +171,7 @@ func (a *ahead) look(resp *http.Response) {
 			rest = failing{cmp.Or(err, io.EOF)}
 		}
 		resp.Body = readCloser{io.MultiReader(bytes.NewReader(raw), rest), body}
-		if a.found = a.found || bytes.Contains(a.plain, []byte(adapters.FieldPrefix)); a.found || whole || err != nil {
+		if a.found = a.found || bytes.Contains(a.plain, []byte(rule.FieldPrefix)); a.found || whole || err != nil {
 			return
 		}
 	}

@@ -26,7 +26,7 @@ var stories = []string{
 
 // searching answers searches over the stories as an engine does that knows nothing of us but a stored field.
 func searching(t testing.TB) func(http.ResponseWriter, arrival) {
-	r := rule(t)
+	r := newRule(t)
 	return func(w http.ResponseWriter, a arrival) {
 		asked := struct {
 			From, Size int

@@ -14,6 +14,8 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/similar"
 )
 
 const (
@@ -59,7 +61,7 @@ func similarOf(method, path string) (a likenessAsk, ours bool) {
 }
 
 // likenessOf reads what the query says of a likeness.
-func likenessOf(rawQuery string) (l adapters.Likeness, err error) {
+func likenessOf(rawQuery string) (l similar.Likeness, err error) {
 	l.Size = defaultAlike
 	params := adapters.Params(rawQuery)
 	if text, given := adapters.Last(params, "threshold"); given {
@@ -142,7 +144,7 @@ func (s *similarity) configured(ctx context.Context, name string) (list []adapte
 		return []adapters.Index{{Name: name}}
 	}
 	for _, index := range e.indices {
-		if !index.Absent && s.h.Rules.Of(index) != nil {
+		if !index.Absent && index.Rule(s.h.Rules) != nil {
 			list = append(list, index)
 		}
 	}
@@ -181,19 +183,19 @@ func (s *similarity) answer(ctx context.Context) error {
 	if held := holdOf(ctx); !held.begin() || !held.take(perQuestion) {
 		return errBusy
 	}
-	found, err := s.h.Rules.Similar(ctx, store, s.indices, document, likeness)
+	found, err := similar.Find(ctx, s.h.Rules, store, s.indices, document, likeness)
 	if err != nil {
 		return err
 	}
 	return s.reply(struct {
 		Took int64 `json:"took"`
-		adapters.Similar
+		similar.Similar
 	}{time.Since(began).Milliseconds(), found})
 }
 
 // stored returns the document that is asked about. One that the client does not find goes its own way: the engine says why.
-func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, adapters.Alike, error) {
-	source, as, failed := s.h.Rules.Document(ctx, store, s.indices, s.ask.id)
+func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, similar.Alike, error) {
+	source, as, failed := similar.Document(ctx, s.h.Rules, store, s.indices, s.ask.id)
 	if source != nil {
 		return source, as, nil
 	}
@@ -245,7 +247,7 @@ func (s *similarity) members() ([]jsonedit.Member, error) {
 }
 
 // nobody is the id of no document. To look for it takes no more than the right to search.
-const nobody = adapters.FieldPrefix + "nobody"
+const nobody = rule.FieldPrefix + "nobody"
 
 // compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
 func (s *similarity) compare(ctx context.Context) error {
@@ -266,15 +268,15 @@ func (s *similarity) compare(ctx context.Context) error {
 	index := s.indices[0]
 	if s.unknown { // is the client one that the engine knows at all?
 		one := adapters.Selection{IDs: []string{nobody}, Brief: true}
-		err := s.h.Open(s.who.header, s.who.query).Scan(ctx, index.Name, s.h.Rules.Of(index), one, func(adapters.Page) error { return nil })
+		err := s.h.Open(s.who.header, s.who.query).Scan(ctx, index.Name, index.Rule(s.h.Rules), one, func(adapters.Page) error { return nil })
 		if err != nil {
 			return err
 		}
 	}
 	return s.reply(struct {
 		Index string `json:"index"`
-		adapters.Comparison
-	}{index.Name, s.h.Rules.Of(index).Compare(a, b, likeness.Threshold)})
+		similar.Comparison
+	}{index.Name, similar.Compare(index.Rule(s.h.Rules), a, b, likeness.Threshold)})
 }
 
 // reply answers a value as JSON, with the headers of the engine's answers.
@@ -309,9 +311,9 @@ func (s *similarity) fail(err error) {
 		status, reason = http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later"
 	case errors.Is(err, context.DeadlineExceeded):
 		status, reason = http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String()
-	case errors.Is(err, adapters.ErrNoBands):
+	case errors.Is(err, similar.ErrNoBands):
 		status = http.StatusBadRequest
-	case errors.Is(err, adapters.ErrRoom):
+	case errors.Is(err, similar.ErrRoom):
 		status = http.StatusRequestEntityTooLarge
 	case status >= http.StatusBadRequest:
 	case isBad:

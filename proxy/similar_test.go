@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -35,7 +36,7 @@ func (r reader) Resolve(context.Context, string) ([]adapters.Index, error) {
 }
 
 func (r reader) Scan(
-	ctx context.Context, index string, _ *adapters.Rule, s adapters.Selection, yield func(adapters.Page) error,
+	ctx context.Context, index string, _ *rule.Rule, s adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	r.asked = append(r.asked, r.key+" "+index)
 	if r.scans != nil {
@@ -44,7 +45,7 @@ func (r reader) Scan(
 		}
 	}
 	for id, source := range r.documents {
-		keys := adapters.OursOf([]byte(source)).Bands
+		keys := rule.OursOf([]byte(source)).Bands
 		if s.IDs != nil && !slices.Contains(s.IDs, id) ||
 			s.Bands != nil && !slices.ContainsFunc(keys, func(key int64) bool { return slices.Contains(s.Bands, key) }) {
 			continue
@@ -60,14 +61,14 @@ func (r reader) Scan(
 // for a document that no search shows.
 func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 	t.Helper()
-	r := rule(t)
+	r := newRule(t)
 	r.Bands, r.Rows = 32, 4
 	if s.documents == nil {
 		s.documents = map[string]string{}
 		for i := range 20 {
 			text := fmt.Sprintf(`{"title":"the story of number %d as it was told to us by the elders of the town on the day %d of the year"}`, i/4, i/4)
 			want, _ := r.Wanted([]byte(text), 0)
-			source := expect.Value(adapters.WithOurs([]byte(text), want))(t)
+			source := expect.Value(rule.WithOurs([]byte(text), want))(t)
 			s.documents[fmt.Sprint(i)] = string(source)
 		}
 	}
@@ -79,7 +80,7 @@ func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 		_, _ = io.WriteString(w, `{"said":"engine: `+a.method+` `+strings.ReplaceAll(a.uri, `"`, "")+` `+fmt.Sprint(len(a.body))+`"}`)
 	}
 	return serve(t, engine, func(e *proxy.Engine) {
-		e.Rules = adapters.Rules{r}
+		e.Rules = rule.Rules{r}
 		e.Open = func(header adapters.Header, _ string) adapters.Store {
 			return reader{shelf: s, key: http.Header(header).Get("Authorization")}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -93,12 +94,12 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 
 // writeWhole sends on a body that was read whole: as it was sent if nothing in it changes. compressed says that raw is plain compressed.
 func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte, compressed bool) {
-	class.Shown = class.Shown || class.Alters && adapters.NamesOurs(plain)
+	class.Shown = class.Shown || class.Alters && rule.NamesOurs(plain)
 	var enriched bytes.Buffer
 	enriched.Grow(int(enrichedRoom(len(plain))))
 	wr := &writing{h: h, r: r, class: class, who: senderOf(r)}
 	var found *findings
-	as := adapters.Writing(wr)
+	as := rule.Writing(wr)
 	if h.looks() {
 		if found = wr.look(plain); found != nil {
 			as = found
@@ -163,7 +164,7 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	wr.forward(w, out, nil)
 }
 
-// writing is one write, of which nothing is known but what the request says. It implements adapters.Writing.
+// writing is one write, of which nothing is known but what the request says. It implements rule.Writing.
 type writing struct {
 	h     *Handler
 	r     *http.Request // as the client sent it
@@ -179,7 +180,7 @@ type writing struct {
 
 // enrich copies the body from src to dst with its documents enriched, as far as there is room for more bytes. as is the write itself, or its
 // findings. It returns what takes the reply apart.
-func (w *writing) enrich(dst io.Writer, src io.Reader, as adapters.Writing, room int64) (adapters.Replies, error) {
+func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, room int64) (adapters.Replies, error) {
 	var replies adapters.Replies
 	err := guarded(func() (err error) {
 		replies, err = w.h.Dialect.EnrichWrite(w.class, dst, src, as, room)
@@ -220,8 +221,8 @@ func (w *writing) forward(rw http.ResponseWriter, out *http.Request, found *find
 	})
 }
 
-// Rule implements adapters.Writing.
-func (w *writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) {
+// Rule implements rule.Writing.
+func (w *writing) Rule(index string, whole bool) (*rule.Rule, rule.Fit) {
 	change := w.h.catalog.changed(w.who)
 	if w.last.holds(index, whole, change) {
 		return w.last.rule, w.last.fit
@@ -230,33 +231,33 @@ func (w *writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) 
 	if p.makes {
 		w.makes.Store(true)
 	}
-	if w.last = (placed{}); p.rule != nil && p.fit == adapters.Fits && !p.makes {
+	if w.last = (placed{}); p.rule != nil && p.fit == rule.Fits && !p.makes {
 		w.last = placed{p, index, whole, change, time.Now().Add(placedFor)}
 	}
 	return p.rule, p.fit
 }
 
-// Identifies implements adapters.Writing.
+// Identifies implements rule.Writing.
 func (w *writing) Identifies() bool { return w.h.looks() }
 
-// Start implements adapters.Writing.
-func (w *writing) Start(adapters.Operation) bool { return true }
+// Start implements rule.Writing.
+func (w *writing) Start(rule.Operation) bool { return true }
 
-// Sketch implements adapters.Writing.
-func (w *writing) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
+// Sketch implements rule.Writing.
+func (w *writing) Sketch(rule *rule.Rule, texts []string) (*sketch.Sketch, bool) {
 	return &w.made, rule.SketchInto(&w.made, texts)
 }
 
-// Cluster implements adapters.Writing: the document is alone, as far as is known.
-func (w *writing) Cluster(_ adapters.Operation, rule *adapters.Rule, _ *sketch.Sketch, _ bool) string {
-	if w.streams && rule.OnDuplicate != adapters.IndexDuplicates {
+// Cluster implements rule.Writing: the document is alone, as far as is known.
+func (w *writing) Cluster(_ rule.Operation, r *rule.Rule, _ *sketch.Sketch, _ bool) string {
+	if w.streams && r.OnDuplicate != rule.IndexDuplicates {
 		w.h.Metrics.duplicates.WithLabelValues("too_long").Inc()
 	}
 	return ""
 }
 
-// Number implements adapters.Writing: by the id and the index that a document goes to, and at random where it has no id.
-func (w *writing) Number(o adapters.Operation) uint64 {
+// Number implements rule.Writing: by the id and the index that a document goes to, and at random where it has no id.
+func (w *writing) Number(o rule.Operation) uint64 {
 	if o.ID == "" {
 		return max(rand.Uint64(), 1)
 	}
@@ -267,11 +268,11 @@ func (w *writing) Number(o adapters.Operation) uint64 {
 	return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
 }
 
-// Hold implements adapters.Writing.
+// Hold implements rule.Writing.
 func (w *writing) Hold(n int) bool { return n == 0 || holdOf(w.r.Context()).Room(n) }
 
-// Count implements adapters.Writing.
-func (w *writing) Count(c adapters.Change) { w.h.Metrics.documents.WithLabelValues(c.String()).Inc() }
+// Count implements rule.Writing.
+func (w *writing) Count(c rule.Change) { w.h.Metrics.documents.WithLabelValues(c.String()).Inc() }
 
 // declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the
 // client knows.

@@ -17,11 +17,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
 
 // enriched reports how many documents of a body carry a sketch.
-func enriched(body []byte) int { return strings.Count(string(body), adapters.SketchField) }
+func enriched(body []byte) int { return strings.Count(string(body), rule.SketchField) }
 
 func TestWriteEnriches(t *testing.T) {
 	small, large, huge := bulk("news-1", 3), fat("news-1", 200), fat("news-1", 300)
@@ -78,7 +79,7 @@ func TestWriteEnriches(t *testing.T) {
 func withoutSketches(body string) string {
 	var b strings.Builder
 	for {
-		before, after, found := strings.Cut(body, `,"`+adapters.SketchField+`":"`)
+		before, after, found := strings.Cut(body, `,"`+rule.SketchField+`":"`)
 		b.WriteString(before)
 		if !found {
 			return b.String()
@@ -411,7 +412,7 @@ func TestShortWrites(t *testing.T) {
 // panicking is a dialect with a bug.
 type panicking struct{ adapters.Dialect }
 
-func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, adapters.Writing, int64) (adapters.Replies, error) {
+func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, rule.Writing, int64) (adapters.Replies, error) {
 	panic("a bug")
 }
 func (panicking) CleanReply(adapters.Class, io.Writer, io.Reader) error { panic("a bug") }

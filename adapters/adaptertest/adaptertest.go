@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -88,10 +89,10 @@ type Document struct {
 
 // Rules returns the rules of the contract: news-* sketches title and body and computes what lacks, shop-* sketches the title
 // alone, at another threshold, and leaves what lacks alone.
-func Rules(t testing.TB) adapters.Rules {
+func Rules(t testing.TB) rule.Rules {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
-	return adapters.Rules{
+	return rule.Rules{
 		{Match: "news-*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.7}, Window: 30, Compute: true, Sketcher: sketcher},
 		{Match: "shop-*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.4}, Window: 12, Sketcher: sketcher},
 	}
@@ -160,12 +161,12 @@ func through(t *testing.T, what, text string, copied func(dst io.Writer, src io.
 }
 
 // enrich returns what a write is enriched by, and counts the documents that get a sketch.
-func enrich(s Subject, r *adapters.Request, rules adapters.Rules, enriched *int) func(dst io.Writer, src io.Reader) error {
+func enrich(s Subject, r *adapters.Request, rules rule.Rules, enriched *int) func(dst io.Writer, src io.Reader) error {
 	return func(dst io.Writer, src io.Reader) error {
 		*enriched = 0
 		w := By(rules)
-		w.Counts = func(c adapters.Change) {
-			if c == adapters.Enriched {
+		w.Counts = func(c rule.Change) {
+			if c == rule.Enriched {
 				*enriched++
 			}
 		}
@@ -194,7 +195,7 @@ func testWrites(t *testing.T, s Subject) {
 		if err := by(io.Discard, strings.NewReader(body)); err != nil || enriched != w.Enriched {
 			t.Errorf("%s: enriched %d documents, want %d (%v)", what, enriched, w.Enriched, err)
 		}
-		ours := jsonedit.Cuts{Drop: func(path []string) bool { return adapters.Our(path[len(path)-1]) }}
+		ours := jsonedit.Cuts{Drop: func(path []string) bool { return rule.Our(path[len(path)-1]) }}
 		if plain := jsonedit.Cleaned([]byte(whole), ours); string(plain) != body {
 			t.Errorf("%s: without our field it is\n%s\nwant\n%s", what, plain, body)
 		}

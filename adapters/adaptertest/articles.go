@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Articles returns n documents for benchmarks, the same ones on every call: each of a title and a body of so many bytes in sentences and
 // paragraphs, with its sketch by the rule stored. The given share of them are other versions of one before.
-func Articles(t testing.TB, rule *adapters.Rule, n, bytes int, share float64) []Document {
+func Articles(t testing.TB, r *rule.Rule, n, bytes int, share float64) []Document {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, uint64(n)))
 	list, texts := make([]Document, n), make([][]string, 0, n)
@@ -28,8 +28,8 @@ func Articles(t testing.TB, rule *adapters.Rule, n, bytes int, share float64) []
 			texts = append(texts, text)
 		}
 		source := fmt.Appendf(nil, `{"id":"%d","title":"Report %d of the day","body":%s,"n":%d}`, i, i, strconv.Quote(strings.Join(text, " ")), i)
-		computed, _ := rule.SketchOf(source)
-		source, err := adapters.WithOurs(source, adapters.Ours{Sketch: computed.Text})
+		computed, _ := r.SketchOf(source)
+		source, err := rule.WithOurs(source, rule.Ours{Sketch: computed.Text})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -17,7 +18,7 @@ const maxWindow = 25
 
 // corpus is the ranked list behind each target, in one engine.
 type corpus struct {
-	rules adapters.Rules
+	rules rule.Rules
 	list  map[string][]Document
 }
 
@@ -58,7 +59,7 @@ func newCorpus(t testing.TB, s Subject, random *rand.Rand, most int) *corpus {
 					by.Sketcher = foreign
 				}
 				if sketched, _ := by.SketchOf(d.Source); sketched != nil {
-					if d.Source, err = adapters.WithOurs(d.Source, adapters.Ours{Sketch: sketched.Text}); err != nil {
+					if d.Source, err = rule.WithOurs(d.Source, rule.Ours{Sketch: sketched.Text}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -110,12 +111,12 @@ func (c *corpus) scope(target []string) (scope adapters.Scope) {
 
 // choose has some of the rules show other members than the leaders, and more of them.
 func (c *corpus) choose(random *rand.Rand) {
-	for i, rule := range c.rules {
-		chosen := *rule
+	for i, r := range c.rules {
+		chosen := *r
 		chosen.Profile.Keep = random.IntN(4)
 		chosen.Transitive = random.IntN(4) == 0
 		if random.IntN(3) == 0 {
-			chosen.Choice.By = adapters.ByLongest
+			chosen.Choice.By = rule.ByLongest
 		}
 		c.rules[i] = &chosen
 	}
@@ -127,17 +128,17 @@ func (c *corpus) collapsed(target []string, window int) []int {
 	hits := make([]rerank.Hit, len(documents))
 	for i, d := range documents {
 		hits[i].ID = d.Index + d.ID
-		rule := c.rules.For(d.Index)
-		if rule == nil {
+		r := c.rules.For(d.Index)
+		if r == nil {
 			continue
 		}
-		computed, stored := rule.SketchOf(d.Source)
-		if stored == nil && rule.Compute {
+		computed, stored := r.SketchOf(d.Source)
+		if stored == nil && r.Compute {
 			stored = computed
 		}
 		if stored != nil {
-			profile := rule.Profile
-			profile.Chooses = rule.Choice.By == adapters.ByLongest
+			profile := r.Profile
+			profile.Chooses = r.Choice.By == rule.ByLongest
 			hits[i].Sketch, hits[i].Profile = &stored.Sketch, &profile
 			hits[i].Traits.Merit = rerank.Merit{Known: true, Number: float64(stored.Shingles)}
 		}

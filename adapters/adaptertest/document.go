@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // odd are JSON values of which bytes, or their meaning, are easily lost.
@@ -82,7 +82,7 @@ var ours = []string{
 
 // bare returns a document less our field.
 func bare(document string) string {
-	cut, err := jsonedit.Cut([]byte(document), adapters.Our)
+	cut, err := jsonedit.Cut([]byte(document), rule.Our)
 	if err != nil {
 		return document
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // added is what enriching may put into a body.
@@ -48,7 +49,7 @@ func FuzzWrites(f *testing.F, s Subject) {
 	rules := Rules(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for name, class := range forms {
-			through := func(rule *adapters.Rule, slow bool) string {
+			through := func(rule *rule.Rule, slow bool) string {
 				var out bytes.Buffer
 				src := io.Reader(bytes.NewReader(body))
 				if slow {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // testOperations holds the dialect to telling of each operation of a write, in order, and to leaving out those that are to go
@@ -29,7 +30,7 @@ func testOperations(t *testing.T, s Subject) {
 			what := fmt.Sprintf("%s %s (%d documents)", r.Method, r.Path, n)
 			parts := make([]string, n)
 			for i := range parts {
-				parts[i] = remaining(t, s, r, partial, n, func(o adapters.Operation) bool { return o.Number == i })
+				parts[i] = remaining(t, s, r, partial, n, func(o rule.Operation) bool { return o.Number == i })
 				if !strings.Contains(parts[i], documents[i]) {
 					t.Errorf("%s: operation %d is %q", what, i, parts[i])
 				}
@@ -44,7 +45,7 @@ func testOperations(t *testing.T, s Subject) {
 						want += part
 					}
 				}
-				got := remaining(t, s, r, partial, n, func(o adapters.Operation) bool { return stay>>o.Number&1 == 1 })
+				got := remaining(t, s, r, partial, n, func(o rule.Operation) bool { return stay>>o.Number&1 == 1 })
 				if got != want {
 					t.Errorf("%s: of %b stays %q, not %q", what, stay, got, want)
 				}
@@ -54,13 +55,13 @@ func testOperations(t *testing.T, s Subject) {
 }
 
 // remaining returns what stays of a write of n documents.
-func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int, stays func(adapters.Operation) bool) string {
+func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int, stays func(rule.Operation) bool) string {
 	t.Helper()
 	class := s.Dialect.Classify(r)
 	var out bytes.Buffer
-	var told []adapters.Operation
+	var told []rule.Operation
 	w := Always(nil)
-	w.Starts = func(o adapters.Operation) bool { told = append(told, o); return stays(o) }
+	w.Starts = func(o rule.Operation) bool { told = append(told, o); return stays(o) }
 	w.Identify = true
 	replies, err := s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), w, 1<<20)
 	expect.OK(t, err)
@@ -81,7 +82,7 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 }
 
 // testReplies puts together the reply to a write of which nothing was sent, and takes it apart.
-func testReplies(t *testing.T, r adapters.Replies, told []adapters.Operation) {
+func testReplies(t *testing.T, r adapters.Replies, told []rule.Operation) {
 	t.Helper()
 	var entries [][]byte
 	for _, o := range told {

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // maxAsks is how often a search may ask.
@@ -158,7 +159,7 @@ func (x *trial) checkPages(t *testing.T, searches []Search) {
 		t.Errorf("%+v: %v", searches, err)
 		return
 	}
-	if bytes.Contains(answer.Body, []byte(adapters.SketchField)) {
+	if bytes.Contains(answer.Body, []byte(rule.SketchField)) {
 		t.Errorf("%+v: our field is shown: %s", searches, answer.Body)
 	}
 	pages := x.Hits(answer.Body)
@@ -275,7 +276,7 @@ func (x *trial) controlled(name, value string) map[string]*adapters.Request {
 	query, header := *x.request, *x.request
 	query.RawQuery = strings.Trim(name+"="+value+"&"+query.RawQuery, "&")
 	header.Header = maps.Clone(header.Header)
-	header.Header[adapters.ControlHeader] = []string{strings.TrimPrefix(name, adapters.FieldPrefix) + "=" + value}
+	header.Header[adapters.ControlHeader] = []string{strings.TrimPrefix(name, rule.FieldPrefix) + "=" + value}
 	places := map[string]*adapters.Request{"query": &query, "header": &header}
 	if body := x.WithControl(x.request, name, value); body != nil {
 		places["body"] = body
@@ -337,7 +338,7 @@ func (x *trial) checkDryRun(t *testing.T) {
 			continue
 		}
 		expect.Same(t, x.Hits(own.Bytes())[0], x.Hits(answer.Body)[0], "%s: a dry run folds (-engine +answer)", place)
-		if o := answer.Outcomes[0]; !o.DryRun || o.Raw == 0 || bytes.Contains(answer.Body, []byte(adapters.SketchField)) {
+		if o := answer.Outcomes[0]; !o.DryRun || o.Raw == 0 || bytes.Contains(answer.Body, []byte(rule.SketchField)) {
 			t.Errorf("%s: the outcome of a dry run is %+v, its answer %s", place, o, answer.Body)
 		}
 	}

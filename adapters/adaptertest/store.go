@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/rule"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
@@ -50,7 +52,7 @@ func TestStore(t *testing.T, s StoreSubject) {
 type shelf struct {
 	StoreSubject
 	store adapters.Store
-	rule  *adapters.Rule
+	rule  *rule.Rule
 }
 
 // prepared makes an index, prepared if that is asked for, and returns its name.
@@ -189,7 +191,7 @@ func (x *shelf) patches(t *testing.T, index string, want map[string]string) (lis
 	t.Helper()
 	for _, d := range x.scan(t, index, want) {
 		if computed, stored := x.rule.SketchOf(d.Source); computed != nil && (stored == nil || stored.Text != computed.Text) {
-			list = append(list, adapters.Patch{Stored: d, Ours: adapters.Ours{Sketch: computed.Text}})
+			list = append(list, adapters.Patch{Stored: d, Ours: rule.Ours{Sketch: computed.Text}})
 		}
 	}
 	slices.SortFunc(list, func(a, b adapters.Patch) int { return cmp.Compare(a.ID, b.ID) })
@@ -244,7 +246,7 @@ func (x *shelf) testClear(t *testing.T, index string, want map[string]string) {
 	const wordless = `{"title":"?!","body":"","n":1`
 	for _, id := range x.IDs {
 		old, _ := x.rule.SketchOf([]byte(want[id]))
-		x.Put(t, index, id, wordless+`,"`+adapters.SketchField+`":"`+old.Text+`"}`)
+		x.Put(t, index, id, wordless+`,"`+rule.SketchField+`":"`+old.Text+`"}`)
 		want[id] = wordless + "}"
 	}
 	var clear []adapters.Patch
@@ -258,7 +260,7 @@ func (x *shelf) testClear(t *testing.T, index string, want map[string]string) {
 	}
 	x.patch(t, index, clear, nil)
 	for id, d := range x.scan(t, index, want) {
-		if computed, _ := x.rule.SketchOf(d.Source); computed == nil && adapters.HasSketch(d.Source) {
+		if computed, _ := x.rule.SketchOf(d.Source); computed == nil && rule.HasSketch(d.Source) {
 			t.Errorf("%q is not cleared: %s", id, d.Source)
 		}
 	}
@@ -271,7 +273,7 @@ func (x *shelf) testGivesWay(t *testing.T) {
 	patches := x.patches(t, index, want)
 	const other = `{"title":"another text","body":"by another","n":7}`
 	sketched, _ := x.rule.SketchOf([]byte(other))
-	own := expect.Value(adapters.WithOurs([]byte(other), adapters.Ours{Sketch: sketched.Text}))(t)
+	own := expect.Value(rule.WithOurs([]byte(other), rule.Ours{Sketch: sketched.Text}))(t)
 	but := map[string]adapters.Result{}
 	for i := range 4 {
 		bare, sketched, gone := fmt.Sprint("d", 3*i), fmt.Sprint("d", 3*i+1), fmt.Sprint("d", 3*i+2)

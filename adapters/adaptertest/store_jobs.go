@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/rule"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
@@ -23,7 +25,7 @@ import (
 // StoreJobs is what a subject offers to jobs beyond the port.
 type StoreJobs struct {
 	// Open returns a store that knows the rules.
-	Open func(t *testing.T, rules adapters.Rules) adapters.JobStore
+	Open func(t *testing.T, rules rule.Rules) adapters.JobStore
 	// Wide makes an index like Make's, in several shares if the engine has such.
 	Wide func(t *testing.T, name string)
 	// Query selects, in the engine's words, the documents with n below 5.
@@ -34,11 +36,11 @@ type StoreJobs struct {
 
 // TestStoreJobs holds the subject to what the contract of a Store says of jobs.
 func TestStoreJobs(t *testing.T, s StoreSubject, j StoreJobs) {
-	rule := *Rules(t)[0]
-	rule.Match, rule.Clusters, rule.OnDuplicate = "*", true, adapters.TagDuplicates
-	rule.Bands, rule.Rows = adapters.ChooseBands(rule.Sketcher.Scheme().Positions, rule.Profile.Threshold)
-	store := j.Open(t, adapters.Rules{&rule})
-	x := &benchOfJobs{shelf{StoreSubject: s, store: store, rule: &rule}, j, store}
+	r := *Rules(t)[0]
+	r.Match, r.Clusters, r.OnDuplicate = "*", true, rule.TagDuplicates
+	r.Bands, r.Rows = rule.ChooseBands(r.Sketcher.Scheme().Positions, r.Profile.Threshold)
+	store := j.Open(t, rule.Rules{&r})
+	x := &benchOfJobs{shelf{StoreSubject: s, store: store, rule: &r}, j, store}
 	t.Run("parts", x.testParts)
 	t.Run("selections", x.testSelections)
 	t.Run("all of ours", x.testAllOfOurs)
@@ -191,14 +193,14 @@ func (x *benchOfJobs) resumed(t *testing.T, index, part string, want map[string]
 }
 
 // sketched stores documents with our fields as they are to be, and returns them by id with the fields.
-func (x *benchOfJobs) sketched(t *testing.T, index string, n int) map[string]adapters.Ours {
+func (x *benchOfJobs) sketched(t *testing.T, index string, n int) map[string]rule.Ours {
 	t.Helper()
-	all := map[string]adapters.Ours{}
+	all := map[string]rule.Ours{}
 	for i := range n {
 		id := fmt.Sprint("d", i)
 		text := fmt.Sprintf(`{"title":"title %d","body":"%d words of many %d %d","n":%d}`, i, i*i, i*7, i*31, i)
 		all[id], _ = x.rule.Wanted([]byte(text), 0)
-		document := expect.Value(adapters.WithOurs([]byte(text), all[id]))(t)
+		document := expect.Value(rule.WithOurs([]byte(text), all[id]))(t)
 		x.Put(t, index, id, string(document))
 	}
 	return all
@@ -209,7 +211,7 @@ func (x *benchOfJobs) testSelections(t *testing.T) {
 	index := x.wide(t, "selections")
 	full := x.sketched(t, index, 30)
 	x.Put(t, index, "bare", `{"title":"bare","body":"text","n":100}`)
-	x.Put(t, index, "half", `{"title":"half","body":"text","n":3,"`+adapters.ClusterField+`":"abc"}`)
+	x.Put(t, index, "half", `{"title":"half","body":"text","n":3,"`+rule.ClusterField+`":"abc"}`)
 	x.settle(t, index)
 	everything := append(ids(full), "bare", "half")
 	slices.Sort(everything)
@@ -237,7 +239,7 @@ func (x *benchOfJobs) testSelections(t *testing.T) {
 			t.Errorf("%s: %q, not %q", c.what, ids(got), c.want)
 		}
 		for id, d := range got {
-			if o := adapters.OursOf(d.Source); full[id].Sketch != "" && !o.Equal(full[id]) {
+			if o := rule.OursOf(d.Source); full[id].Sketch != "" && !o.Equal(full[id]) {
 				t.Errorf("%s: %q holds %+v, not %+v", c.what, id, o, full[id])
 			}
 			members, err := jsonedit.Members(d.Source)
@@ -271,10 +273,10 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 		before[id] = x.Get(t, index, id)
 	}
 	x.settle(t, index)
-	step := func(what string, ours func(adapters.Stored) adapters.Ours) {
+	step := func(what string, ours func(adapters.Stored) rule.Ours) {
 		t.Helper()
 		all, _ := x.read(t, index, adapters.Selection{})
-		wanted := map[string]adapters.Ours{}
+		wanted := map[string]rule.Ours{}
 		var patches []adapters.Patch
 		for id, d := range all {
 			wanted[id] = ours(d)
@@ -283,7 +285,7 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 		x.patch(t, index, patches, nil)
 		for id := range want {
 			document := x.Get(t, index, id)
-			if got := adapters.OursOf([]byte(document)); !got.Equal(wanted[id]) {
+			if got := rule.OursOf([]byte(document)); !got.Equal(wanted[id]) {
 				t.Errorf("%s: %q holds %+v, not %+v", what, id, got, wanted[id])
 			}
 			if diff := gocmp.Diff(decoded(t, before[id]), decoded(t, bare(document))); diff != "" {
@@ -292,7 +294,7 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 		}
 		x.settle(t, index)
 	}
-	step("as wanted", func(d adapters.Stored) adapters.Ours {
+	step("as wanted", func(d adapters.Stored) rule.Ours {
 		o, _ := x.rule.Wanted(d.Source, 7)
 		return o
 	})
@@ -302,14 +304,14 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 			t.Errorf("%q is not right: %s", id, d.Source)
 		}
 	}
-	step("another cluster", func(d adapters.Stored) adapters.Ours {
-		o := adapters.OursOf(d.Source)
+	step("another cluster", func(d adapters.Stored) rule.Ours {
+		o := rule.OursOf(d.Source)
 		o.Cluster = x.rule.ClusterID(99)
 		return o
 	})
-	step("nothing", func(adapters.Stored) adapters.Ours { return adapters.Ours{} })
+	step("nothing", func(adapters.Stored) rule.Ours { return rule.Ours{} })
 	for id := range want {
-		if document := x.Get(t, index, id); adapters.HasOurs([]byte(document)) {
+		if document := x.Get(t, index, id); rule.HasOurs([]byte(document)) {
 			t.Errorf("something of ours is left in %q: %s", id, document)
 		}
 	}

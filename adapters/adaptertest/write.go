@@ -17,99 +17,100 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // writing is what is known while a write is enriched.
 type writing struct {
-	rules            adapters.Rules
+	rules            rule.Rules
 	prepared, clears bool
 	room             int64
 }
 
 // telling returns a Writing which tells changes of every document.
-func (w writing) telling(changes *[]adapters.Change) Writing {
+func (w writing) telling(changes *[]rule.Change) Writing {
 	*changes = nil
-	fit := adapters.FitsNothing
+	fit := rule.FitsNothing
 	switch {
 	case w.prepared:
-		fit = adapters.Fits
+		fit = rule.Fits
 	case w.clears:
-		fit = adapters.ClearsSketch
+		fit = rule.ClearsSketch
 	}
 	return Writing{
-		Rules:  func(index string, _ bool) (*adapters.Rule, adapters.Fit) { return w.rules.For(index), fit },
-		Counts: func(c adapters.Change) { *changes = append(*changes, c) },
+		Rules:  func(index string, _ bool) (*rule.Rule, rule.Fit) { return w.rules.For(index), fit },
+		Counts: func(c rule.Change) { *changes = append(*changes, c) },
 	}
 }
 
-// Writing is an adapters.Writing of functions, each of which but Rules may be nil. Documents get no clusters.
+// Writing is an rule.Writing of functions, each of which but Rules may be nil. Documents get no clusters.
 type Writing struct {
-	Rules  func(index string, whole bool) (*adapters.Rule, adapters.Fit)
-	Starts func(adapters.Operation) bool
+	Rules  func(index string, whole bool) (*rule.Rule, rule.Fit)
+	Starts func(rule.Operation) bool
 	Holds  func(n int) bool
-	Counts func(adapters.Change)
+	Counts func(rule.Change)
 	// Identify is what Identifies reports.
 	Identify bool
 }
 
 // Always returns a Writing whose documents all go under the rule, to indices that fit.
-func Always(rule *adapters.Rule) Writing {
-	return Writing{Rules: func(string, bool) (*adapters.Rule, adapters.Fit) { return rule, adapters.Fits }}
+func Always(r *rule.Rule) Writing {
+	return Writing{Rules: func(string, bool) (*rule.Rule, rule.Fit) { return r, rule.Fits }}
 }
 
 // Unprepared returns a Writing whose documents all go under the rule, to indices that take nothing of ours.
-func Unprepared(rule *adapters.Rule) Writing {
-	return Writing{Rules: func(string, bool) (*adapters.Rule, adapters.Fit) { return rule, adapters.FitsNothing }}
+func Unprepared(r *rule.Rule) Writing {
+	return Writing{Rules: func(string, bool) (*rule.Rule, rule.Fit) { return r, rule.FitsNothing }}
 }
 
 // By returns a Writing whose documents go under the rules, to indices that fit.
-func By(rules adapters.Rules) Writing {
-	return Writing{Rules: func(index string, _ bool) (*adapters.Rule, adapters.Fit) { return rules.For(index), adapters.Fits }}
+func By(rules rule.Rules) Writing {
+	return Writing{Rules: func(index string, _ bool) (*rule.Rule, rule.Fit) { return rules.For(index), rule.Fits }}
 }
 
-// Rule implements adapters.Writing.
-func (w Writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) {
+// Rule implements rule.Writing.
+func (w Writing) Rule(index string, whole bool) (*rule.Rule, rule.Fit) {
 	return w.Rules(index, whole)
 }
 
-// Identifies implements adapters.Writing.
+// Identifies implements rule.Writing.
 func (w Writing) Identifies() bool { return w.Identify }
 
-// Start implements adapters.Writing.
-func (w Writing) Start(o adapters.Operation) bool { return w.Starts == nil || w.Starts(o) }
+// Start implements rule.Writing.
+func (w Writing) Start(o rule.Operation) bool { return w.Starts == nil || w.Starts(o) }
 
-// Sketch implements adapters.Writing.
-func (w Writing) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
+// Sketch implements rule.Writing.
+func (w Writing) Sketch(rule *rule.Rule, texts []string) (*sketch.Sketch, bool) {
 	s, ok := rule.Sketch(texts)
 	return &s, ok
 }
 
-// Cluster implements adapters.Writing.
-func (w Writing) Cluster(adapters.Operation, *adapters.Rule, *sketch.Sketch, bool) string { return "" }
+// Cluster implements rule.Writing.
+func (w Writing) Cluster(rule.Operation, *rule.Rule, *sketch.Sketch, bool) string { return "" }
 
-// Number implements adapters.Writing.
-func (w Writing) Number(adapters.Operation) uint64 { return 0 }
+// Number implements rule.Writing.
+func (w Writing) Number(rule.Operation) uint64 { return 0 }
 
-// Hold implements adapters.Writing.
+// Hold implements rule.Writing.
 func (w Writing) Hold(n int) bool { return w.Holds == nil || w.Holds(n) }
 
-// Count implements adapters.Writing.
-func (w Writing) Count(c adapters.Change) {
+// Count implements rule.Writing.
+func (w Writing) Count(c rule.Change) {
 	if w.Counts != nil {
 		w.Counts(c)
 	}
 }
 
 // through returns a body as it is enriched, and what was done to its documents.
-func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Reader) (string, []adapters.Change, error) {
+func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Reader) (string, []rule.Change, error) {
 	t.Helper()
 	class := s.Dialect.Classify(r)
 	if class.Kind != adapters.KindWrite {
 		t.Fatalf("%s %s?%s is a %s", r.Method, r.Path, r.RawQuery, class.Kind)
 	}
 	var out bytes.Buffer
-	var changes []adapters.Change
+	var changes []rule.Change
 	_, err := s.Dialect.EnrichWrite(class, &out, src, w.telling(&changes), w.room)
 	return out.String(), changes, err
 }
@@ -117,39 +118,39 @@ func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Re
 // changed is a document, what is to be done to it and the texts that its sketch is then made of.
 type changed struct {
 	name, document string
-	change         adapters.Change
+	change         rule.Change
 	texts          []string
 }
 
 var wholes = []changed{
-	{"both texts", `{"title":"a b","body":"c d"}`, adapters.Enriched, []string{"a b", "c d"}},
-	{"one text", `{ "body" : "c d" }`, adapters.Enriched, []string{"c d"}},
-	{"a list of texts", `{"title":["a",["b"]],"n":1e3}`, adapters.Enriched, []string{"a", "b"}},
-	{"null", `{"title":null,"body":"c"}`, adapters.Enriched, []string{"c"}},
-	{"an escaped name", `{"\u0074itle":"\u0061"}`, adapters.Enriched, []string{"a"}},
-	{"a value of the client's own", `{"title":"a","neardup_sketch":"x"}`, adapters.Enriched, []string{"a"}},
-	{"a value of the client's own, first", `{"neardup_sketch":[1],"title":"a"}`, adapters.Enriched, []string{"a"}},
-	{"a value of the client's own, alone", `{"neardup_sketch":"x"}`, adapters.Textless, nil},
-	{"nothing", `{}`, adapters.Textless, nil},
-	{"no word", `{"title":"?!","body":null}`, adapters.Textless, nil},
-	{"a number for a text", `{"title":7,"body":"c"}`, adapters.Unreadable, nil},
-	{"a text twice", `{"title":"a","title":"b"}`, adapters.Unreadable, nil},
-	{"text that is not UTF-8", "{\"title\":\"\xff\"}", adapters.Unreadable, nil},
-	{"no object", `["title"]`, adapters.Unreadable, nil},
-	{"what ends early", `{"title":"a"`, adapters.Unreadable, nil},
+	{"both texts", `{"title":"a b","body":"c d"}`, rule.Enriched, []string{"a b", "c d"}},
+	{"one text", `{ "body" : "c d" }`, rule.Enriched, []string{"c d"}},
+	{"a list of texts", `{"title":["a",["b"]],"n":1e3}`, rule.Enriched, []string{"a", "b"}},
+	{"null", `{"title":null,"body":"c"}`, rule.Enriched, []string{"c"}},
+	{"an escaped name", `{"\u0074itle":"\u0061"}`, rule.Enriched, []string{"a"}},
+	{"a value of the client's own", `{"title":"a","neardup_sketch":"x"}`, rule.Enriched, []string{"a"}},
+	{"a value of the client's own, first", `{"neardup_sketch":[1],"title":"a"}`, rule.Enriched, []string{"a"}},
+	{"a value of the client's own, alone", `{"neardup_sketch":"x"}`, rule.Textless, nil},
+	{"nothing", `{}`, rule.Textless, nil},
+	{"no word", `{"title":"?!","body":null}`, rule.Textless, nil},
+	{"a number for a text", `{"title":7,"body":"c"}`, rule.Unreadable, nil},
+	{"a text twice", `{"title":"a","title":"b"}`, rule.Unreadable, nil},
+	{"text that is not UTF-8", "{\"title\":\"\xff\"}", rule.Unreadable, nil},
+	{"no object", `["title"]`, rule.Unreadable, nil},
+	{"what ends early", `{"title":"a"`, rule.Unreadable, nil},
 }
 
 var partials = []changed{
-	{"both texts", `{"title":"a b","body":"c d"}`, adapters.Enriched, []string{"a b", "c d"}},
-	{"both, one null", `{"title":"a","body":null}`, adapters.Enriched, []string{"a"}},
-	{"one text", `{"title":"a b","n":1}`, adapters.Cleared, nil},
-	{"both null", `{"title":null,"body":null}`, adapters.Cleared, nil},
-	{"one null", `{"body":null}`, adapters.Cleared, nil},
-	{"a number for a text", `{"title":7,"body":"c"}`, adapters.Cleared, nil},
-	{"no text", `{"n":2}`, adapters.Untouched, nil},
-	{"nothing", `{}`, adapters.Untouched, nil},
-	{"a value of the client's own", `{"n":2,"neardup_sketch":"x"}`, adapters.Untouched, nil},
-	{"a value of the client's own beside a text", `{"neardup_sketch":"x","title":"a"}`, adapters.Cleared, nil},
+	{"both texts", `{"title":"a b","body":"c d"}`, rule.Enriched, []string{"a b", "c d"}},
+	{"both, one null", `{"title":"a","body":null}`, rule.Enriched, []string{"a"}},
+	{"one text", `{"title":"a b","n":1}`, rule.Cleared, nil},
+	{"both null", `{"title":null,"body":null}`, rule.Cleared, nil},
+	{"one null", `{"body":null}`, rule.Cleared, nil},
+	{"a number for a text", `{"title":7,"body":"c"}`, rule.Cleared, nil},
+	{"no text", `{"n":2}`, rule.Untouched, nil},
+	{"nothing", `{}`, rule.Untouched, nil},
+	{"a value of the client's own", `{"n":2,"neardup_sketch":"x"}`, rule.Untouched, nil},
+	{"a value of the client's own beside a text", `{"neardup_sketch":"x","title":"a"}`, rule.Cleared, nil},
 }
 
 // testChanges holds whole and partial documents to what is to become of them, whatever form they come in.
@@ -170,24 +171,24 @@ func testChanges(t *testing.T, s Subject) {
 }
 
 // withoutRoom makes of a change what it is where no sketch can be stored.
-func (c changed) withoutRoom(t *testing.T, s Subject, rules adapters.Rules, partial bool, copies int) {
+func (c changed) withoutRoom(t *testing.T, s Subject, rules rule.Rules, partial bool, copies int) {
 	t.Helper()
-	stored := c.change == adapters.Enriched || c.change == adapters.Cleared
+	stored := c.change == rule.Enriched || c.change == rule.Cleared
 	for _, w := range []struct {
 		writing
-		whole, partial adapters.Change
+		whole, partial rule.Change
 	}{
-		{writing{rules: rules, room: 1 << 30}, adapters.Unprepared, adapters.Unprepared},
-		{writing{rules: rules, room: 1 << 30, clears: true}, adapters.Unprepared, adapters.Cleared},
-		{writing{rules: rules, prepared: true, room: 0}, adapters.Oversized, adapters.Cleared},
-		{writing{room: 1 << 30}, adapters.Untouched, adapters.Untouched},
+		{writing{rules: rules, room: 1 << 30}, rule.Unprepared, rule.Unprepared},
+		{writing{rules: rules, room: 1 << 30, clears: true}, rule.Unprepared, rule.Cleared},
+		{writing{rules: rules, prepared: true, room: 0}, rule.Oversized, rule.Cleared},
+		{writing{room: 1 << 30}, rule.Untouched, rule.Untouched},
 	} {
 		c := c
 		switch {
 		case w.rules == nil:
-			c.change = adapters.Untouched
+			c.change = rule.Untouched
 		case stored && partial && s.Clears:
-			c.change = adapters.Cleared
+			c.change = rule.Cleared
 		case stored && partial:
 			c.change = w.partial
 		case stored:
@@ -200,11 +201,11 @@ func (c changed) withoutRoom(t *testing.T, s Subject, rules adapters.Rules, part
 // outdone reports whether the document's own value of our field stays, and null goes behind it where it gets no other of ours.
 func (c changed) outdone(s Subject) bool {
 	members, err := jsonedit.Members([]byte(c.document))
-	return s.LastCounts && err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return adapters.Our(m.Key) })
+	return s.LastCounts && err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return rule.Our(m.Key) })
 }
 
 // check holds one request of copies of the document to what is to become of each.
-func (c changed) check(t *testing.T, s Subject, rule *adapters.Rule, w writing, partial bool, copies int) {
+func (c changed) check(t *testing.T, s Subject, matched *rule.Rule, w writing, partial bool, copies int) {
 	t.Helper()
 	sent, stored := make([]string, copies), make([]string, copies)
 	for i := range sent {
@@ -213,10 +214,10 @@ func (c changed) check(t *testing.T, s Subject, rule *adapters.Rule, w writing, 
 			stored[i] = bare(c.document)
 		}
 		switch {
-		case c.change == adapters.Enriched:
-			sketched, _ := rule.Sketch(c.texts)
+		case c.change == rule.Enriched:
+			sketched, _ := matched.Sketch(c.texts)
 			stored[i] = spliced(stored[i], `"`+sketched.String()+`"`)
-		case c.change == adapters.Cleared, w.rules != nil && c.outdone(s):
+		case c.change == rule.Cleared, w.rules != nil && c.outdone(s):
 			stored[i] = spliced(stored[i], "null")
 		}
 	}
@@ -241,7 +242,7 @@ func (c changed) check(t *testing.T, s Subject, rule *adapters.Rule, w writing, 
 func spliced(document, value string) string {
 	end := strings.LastIndexByte(document, '}')
 	head := strings.TrimRight(document[:end], " ")
-	member := `"` + adapters.SketchField + `":` + value
+	member := `"` + rule.SketchField + `":` + value
 	if !strings.HasSuffix(head, "{") {
 		member = "," + member
 	}
@@ -262,8 +263,8 @@ func testDocuments(t *testing.T, s Subject) {
 		}
 		index, partial := []string{"news-1", "shop-1", "logs-1"}[random.IntN(3)], random.IntN(2) == 0
 		documents, stored, shown := make([]string, 1+random.IntN(3)), []string{}, []string{}
-		var want []adapters.Change
-		alone := adapters.NewEnricher(w.telling(&want), w.room)
+		var want []rule.Change
+		alone := rule.NewEnricher(w.telling(&want), w.room)
 		alone.Doubts = s.Doubts
 		alone.LastCounts, alone.NullFits = s.LastCounts, s.Clears
 		for i := range documents {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // maxExtracted is how many fields a client may have extracted itself beside ours in one reading: the engine keeps them in a
@@ -15,9 +16,9 @@ const maxExtracted = 8
 
 // decidingOf returns the fields to extract for the conditions and choices of the rules, each once: as a date, if it is wanted
 // as one too.
-func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
+func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
 	for _, d := range list {
-		same := func(other adapters.Deciding) bool { return other.Field == d.Field }
+		same := func(other rule.Deciding) bool { return other.Field == d.Field }
 		if at := slices.IndexFunc(fields, same); at >= 0 {
 			fields[at].Date = fields[at].Date || d.Date
 		} else {
@@ -30,7 +31,7 @@ func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
 // apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told
 // from it, or would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all
 // come by "fields".)
-func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
+func (d Dialect) apart(q *query, deciding []rule.Deciding) bool {
 	if !d.OpenSearch && jsonedit.Get(q.members, "fields") != nil && !q.patternsSketch() {
 		return true
 	}
@@ -53,7 +54,7 @@ func (q *query) inherits() bool {
 
 // collides reports whether the deciding fields, extracted in the client's own reading, could not be told from what the client has
 // extracted there.
-func (q *query) collides(deciding []adapters.Deciding) bool {
+func (q *query) collides(deciding []rule.Deciding) bool {
 	if len(deciding) == 0 {
 		return false
 	}
@@ -78,7 +79,7 @@ func (q *query) collides(deciding []adapters.Deciding) bool {
 		}
 	}
 	return len(names)+len(deciding) > maxExtracted || slices.ContainsFunc(names, func(name string) bool {
-		return strings.Contains(name, "*") || slices.ContainsFunc(deciding, func(d adapters.Deciding) bool { return d.Field == name })
+		return strings.Contains(name, "*") || slices.ContainsFunc(deciding, func(d rule.Deciding) bool { return d.Field == name })
 	})
 }
 
@@ -86,7 +87,7 @@ func (q *query) collides(deciding []adapters.Deciding) bool {
 type extracted []jsonedit.Member
 
 // Values is that of adapters.Shown.
-func (fields extracted) Values(d adapters.Deciding) (values []string) {
+func (fields extracted) Values(d rule.Deciding) (values []string) {
 	elements, err := jsonedit.Elements(jsonedit.Get(fields, d.Field))
 	if err != nil {
 		return nil
@@ -101,6 +102,6 @@ func (fields extracted) Values(d adapters.Deciding) (values []string) {
 
 // blames reports whether an error names one of the fields that we had extracted: a field without values by document, or of a
 // type that is no date, can't be.
-func blames(text []byte, deciding []adapters.Deciding) bool {
-	return slices.ContainsFunc(deciding, func(d adapters.Deciding) bool { return strings.Contains(string(text), "["+d.Field+"]") })
+func blames(text []byte, deciding []rule.Deciding) bool {
+	return slices.ContainsFunc(deciding, func(d rule.Deciding) bool { return strings.Contains(string(text), "["+d.Field+"]") })
 }

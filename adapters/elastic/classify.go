@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Forms of endpoint, in adapters.Class.Form.
@@ -68,9 +69,9 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		c.Format = formatOf(r)
 	}
 	c.Params = options{params, c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && splices(r, params)}
-	c.Shown = c.Form == formMapping && adapters.NamesOurs(path[len(path)-1])
+	c.Shown = c.Form == formMapping && rule.NamesOurs(path[len(path)-1])
 	for _, p := range params {
-		c.Shown = c.Shown || adapters.NamesOurs(p.Value)
+		c.Shown = c.Shown || rule.NamesOurs(p.Value)
 	}
 	return c
 }

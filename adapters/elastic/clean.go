@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // CleanReply implements adapters.Dialect.
@@ -61,7 +62,7 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 }
 
 // atTop cuts our fields out of a reply that is a document.
-var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
+var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && rule.Our(path[0]) }}
 
 // parts are the members beside "_source" that show fields of a document by their names, in a hit and in a reply about one document. To have
 // our fields cut out of another one, add a line here. deep says that they can stand anywhere below it; pruned that the engine leaves
@@ -75,10 +76,10 @@ var parts = map[string]struct{ deep, pruned bool }{
 // inDocument cuts our fields out of a document's source, and out of what is extracted or highlighted beside it: of a script's
 // result too, which may be the source.
 var inDocument = jsonedit.Cuts{
-	Prefix: adapters.FieldPrefix,
+	Prefix: rule.FieldPrefix,
 	Drop: func(path []string) bool {
 		last := len(path) - 1
-		if last == 0 || !adapters.Our(path[last]) {
+		if last == 0 || !rule.Our(path[last]) {
 			return false
 		}
 		if i := slices.Index(path, "_source"); i >= 0 && i < last {
@@ -96,7 +97,7 @@ var inDocument = jsonedit.Cuts{
 var inMapping = jsonedit.Cuts{
 	Drop: func(path []string) bool {
 		below := belowMappings(path)
-		return len(below) == 2 && below[0] == "properties" && adapters.Our(below[1]) || len(below) == 1 && adapters.Our(below[0])
+		return len(below) == 2 && below[0] == "properties" && rule.Our(below[1]) || len(below) == 1 && rule.Our(below[0])
 	},
 	Prune: func(path []string, element bool) bool {
 		last := len(path) - 1
@@ -136,7 +137,7 @@ var (
 
 // unquote takes our fields out of a document that an error's text quotes.
 func unquote(text []byte) []byte {
-	if !bytes.Contains(text, []byte(adapters.FieldPrefix)) {
+	if !bytes.Contains(text, []byte(rule.FieldPrefix)) {
 		return text
 	}
 	text = quotedShort.ReplaceAllLiteral(text, []byte(`}\"`)) // without ours it is quoted whole

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestCleanReply cuts our field out of replies in the forms in which engines print them, and holds the rest to what they
@@ -103,14 +104,14 @@ const mappedSketch = `"neardup_sketch":{"type":"binary","doc_values":true}`
 // TestQuotedShort has an error's text quote a document that ends among our fields, wherever that is.
 func TestQuotedShort(t *testing.T) {
 	escaped := func(text string) string { return strings.ReplaceAll(text, `"`, `\"`) }
-	ours := adapters.Ours{Sketch: "AQgq1Zz+/w==", Bands: []int64{-4294967296, -7, -1}, Cluster: "_3k9abcdefghijklm"}
+	ours := rule.Ours{Sketch: "AQgq1Zz+/w==", Bands: []int64{-4294967296, -7, -1}, Cluster: "_3k9abcdefghijklm"}
 	for what, bare := range map[string]string{"behind": `{"a":"[1]"}`, "alone": `{}`} {
-		whole := expect.Value(adapters.WithOurs([]byte(bare), ours))(t)
+		whole := expect.Value(rule.WithOurs([]byte(bare), ours))(t)
 		reply := func(quoted string) []byte { return []byte("(byte[])" + escaped(`"`+quoted) + "; line: 1") }
 		if got, want := unquote(reply(string(whole)+`"`)), reply(bare+`"`); !bytes.Equal(got, want) {
 			t.Errorf("%s: %s, not %s", what, got, want)
 		}
-		begins := strings.Index(string(whole), adapters.FieldPrefix) + len(adapters.FieldPrefix)
+		begins := strings.Index(string(whole), rule.FieldPrefix) + len(rule.FieldPrefix)
 		for at := begins; at < len(whole); at++ {
 			got, want := unquote(reply(string(whole[:at])+`"[truncated 9 bytes]`)), reply(bare+`"`)
 			if !bytes.Equal(got, want) {

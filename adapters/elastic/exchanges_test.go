@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -43,10 +44,10 @@ type exchange struct {
 // pinned is the scheme of the recorded sketches: a new default must not make them incomparable.
 var pinned = sketch.Scheme{Family: sketch.FastSimilarity, Words: 4, Positions: 32}
 
-func exchangeRules(t testing.TB) adapters.Rules {
+func exchangeRules(t testing.TB) rule.Rules {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(pinned))(t)
-	return adapters.Rules{{Match: "news-*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.6},
+	return rule.Rules{{Match: "news-*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.6},
 		Window: 30, Compute: true, Sketcher: sketcher}}
 }
 
@@ -120,7 +121,7 @@ func parsePlan(t testing.TB, text string) adapters.Plan {
 		case "rate":
 			known.Rate, err = strconv.ParseFloat(value, 64)
 		case "by":
-			rules[0].Choice = adapters.Choice{By: adapters.ByField, Field: value}
+			rules[0].Choice = rule.Choice{By: rule.ByField, Field: value}
 		case "same":
 			rules[0].Together.Same = []string{value}
 		case "native":

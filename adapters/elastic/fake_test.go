@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // fakeEngine answers a search or multi-search as the engine does whose ranked lists list returns: with from, size, source
@@ -152,7 +153,7 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 	}
 	var fields []string
 	for i, m := range members {
-		doc := m.Key == "n" || m.Key == adapters.SketchField // the texts have no doc values
+		doc := m.Key == "n" || m.Key == rule.SketchField // the texts have no doc values
 		if slices.Contains(b.Fields, m.Key) || doc && fakeListed(b.Doc, m.Key) {
 			fields = append(fields, fmt.Sprintf(`%q:[%s]`, members[i].Key, m.Value))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Formats of a write's body beside JSON, as they stand in adapters.Class.Format.
@@ -33,11 +34,11 @@ func formatOf(r *adapters.Request) string {
 // unread is the answer to a write whose documents in the format can't be read.
 func unread(format, why string) error {
 	return adapters.Refusal(fmt.Sprintf("this document in %s %s, so it can't be told whether it holds the field [%s], which is not the client's to write: "+
-		"write it as JSON (Content-Type: %s)", format, why, adapters.SketchField, jsonType))
+		"write it as JSON (Content-Type: %s)", format, why, rule.SketchField, jsonType))
 }
 
 // enrichFormat is EnrichWrite for a body in a format other than JSON.
-func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
+func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enricher) error {
 	if c.Form == formBulk {
 		if c.Format != formatSMILE { // the engines take no other
 			_, err := io.Copy(dst, src)
@@ -46,11 +47,11 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 		b := smileBulk{bulk{e: e, target: c.Target, noCreate: e.NoCreate}}
 		return jsonedit.EditLines(dst, src, smileEnd, b.edit, refuseSMILE)
 	}
-	if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
+	if !e.Start(rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
 		return nil
 	}
-	if rule := ruleOf(e, c.Target, c.Form == formUpdate); rule == nil {
-		e.Count(adapters.Untouched)
+	if r := ruleOf(e, c.Target, c.Form == formUpdate); r == nil {
+		e.Count(rule.Untouched)
 		_, err := io.Copy(dst, src)
 		return err
 	}
@@ -65,7 +66,7 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 		return nil
 	})
 	if err == nil && why != "" {
-		e.Count(adapters.Unreadable)
+		e.Count(rule.Unreadable)
 		err = unread(c.Format, why)
 	}
 	return err
@@ -83,7 +84,7 @@ func formatRoom(format string, body []byte) int {
 }
 
 // editFormat returns a document of a configured index, or the body of an update, enriched. why says why that can't be done.
-func editFormat(format string, e *adapters.Enricher, index string, body []byte, update bool) (out []byte, why string) {
+func editFormat(format string, e *rule.Enricher, index string, body []byte, update bool) (out []byte, why string) {
 	room := formatRoom(format, body)
 	if !e.Hold(room) {
 		return nil, "takes more to read than there is room for now"
@@ -110,13 +111,13 @@ func editFormat(format string, e *adapters.Enricher, index string, body []byte, 
 }
 
 // ruleOf returns the rule of an index that a document is written to, or nil.
-func ruleOf(e *adapters.Enricher, index string, partial bool) *adapters.Rule {
+func ruleOf(e *rule.Enricher, index string, partial bool) *rule.Rule {
 	rule, _ := e.Rule(index, !partial && !e.NoCreate)
 	return rule
 }
 
 // oursFor returns what a document gets of our fields. shadow is what concerns its rule of it, as JSON.
-func oursFor(e *adapters.Enricher, index string, shadow []byte, partial, scripted bool) []jsonedit.Member {
+func oursFor(e *rule.Enricher, index string, shadow []byte, partial, scripted bool) []jsonedit.Member {
 	if scripted {
 		e.AppendScripted(nil, index, shadow)
 		return nil
@@ -124,7 +125,7 @@ func oursFor(e *adapters.Enricher, index string, shadow []byte, partial, scripte
 	list, _ := jsonedit.Members(e.Append(nil, index, shadow, partial)) // which is well-formed
 	ours := list[:0]
 	for _, m := range list {
-		if adapters.Our(m.Key) {
+		if rule.Our(m.Key) {
 			ours = append(ours, m)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // written is a form in which a test writes a document and reads it back.
@@ -344,7 +345,7 @@ func refuses(t *testing.T, what, mediaType, body string) {
 	got, err := enrichForm(t, mediaType, "PUT", "/shop-1/_doc/1", []byte(body))
 	runtime.ReadMemStats(&after)
 	var refusal adapters.Refusal
-	if !errors.As(err, &refusal) || len(got) > 0 || !strings.Contains(err.Error(), adapters.SketchField) {
+	if !errors.As(err, &refusal) || len(got) > 0 || !strings.Contains(err.Error(), rule.SketchField) {
 		t.Errorf("%s: %q, %v", what, got, err)
 	}
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 128<<20+uint64(32*len(body)) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // hits are those of a reading.
@@ -147,9 +148,9 @@ func (h *hits) tell() (err error) {
 func (h *hits) Len() int { return len(h.hits) }
 
 // Seen implements adapters.Hits.
-func (h *hits) Seen(i int) adapters.Seen {
+func (h *hits) Seen(i int) rule.Seen {
 	h.at, h.read = i, false
-	seen := adapters.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
+	seen := rule.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
 	if h.judged {
 		seen.Stored = sketchIn(h.hits[i].at(h.hits[i].sketch))
 	}
@@ -157,7 +158,7 @@ func (h *hits) Seen(i int) adapters.Seen {
 }
 
 // Values implements adapters.Shown.
-func (h *hits) Values(d adapters.Deciding) []string {
+func (h *hits) Values(d rule.Deciding) []string {
 	if !h.read {
 		h.fields, _ = jsonedit.Members(h.hits[h.at].at(h.hits[h.at].fields)) // there are none where none has a value
 		h.read = true
@@ -166,7 +167,7 @@ func (h *hits) Values(d adapters.Deciding) []string {
 }
 
 // Document implements adapters.Shown.
-func (h *hits) Document(*adapters.Rule) []byte {
+func (h *hits) Document(*rule.Rule) []byte {
 	if !h.texts {
 		return nil
 	}

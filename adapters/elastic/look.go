@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // notInNames are the characters that no index's name holds.
@@ -85,7 +86,7 @@ func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
 	}
 	fields, _ := jsonedit.Members(jsonedit.Get(members, "fields")) // there are none where none has a value
 	h.Name, h.Document = index, sourceIn(members)
-	h.Seen = adapters.Seen{
+	h.Seen = rule.Seen{
 		Index: d.ruleName(index), ID: id, Stored: storedSketch(fields), Shown: shownDocument{fields, h.Document},
 	}
 	if score := jsonedit.Get(members, "_score"); score != nil && string(score) != "null" {
@@ -116,12 +117,12 @@ type shownDocument struct {
 }
 
 // Document implements adapters.Shown.
-func (d shownDocument) Document(*adapters.Rule) []byte { return d.json }
+func (d shownDocument) Document(*rule.Rule) []byte { return d.json }
 
 // sourceIn returns a hit's source, of which there is none where no field of it was let through.
 func sourceIn(hit []jsonedit.Member) []byte { return orEmpty(jsonedit.Get(hit, "_source")) }
 
 // storedSketch returns our field's value among the fields extracted from a hit, or nothing.
 func storedSketch(fields []jsonedit.Member) []byte {
-	return sketchIn(jsonedit.Get(fields, adapters.SketchField))
+	return sketchIn(jsonedit.Get(fields, rule.SketchField))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 var dialect Dialect
@@ -27,7 +28,7 @@ func TestLookFor(t *testing.T) {
 	}
 	l := adapters.Look{
 		Index: "ä%20.b", Words: "say \"hi\"\n}", Size: 7, Fields: []string{"title", `a"b`}, Titles: []string{"name", "title"},
-		Judged: true, Header: adapters.Header{"Authorization": {"x"}}, Deciding: []adapters.Deciding{{Field: "at", Date: true}, {Field: "host"}},
+		Judged: true, Header: adapters.Header{"Authorization": {"x"}}, Deciding: []rule.Deciding{{Field: "at", Date: true}, {Field: "host"}},
 	}
 	r, err := dialect.LookFor(l)
 	if err != nil {
@@ -61,7 +62,7 @@ func TestLookedAt(t *testing.T) {
 	first, second := got.Hits[0], got.Hits[1]
 	if first.Index != "logs" || first.Name != ".ds-logs-2026.01.02-000003" || first.ID != "1" || string(first.Stored) != "abc=" ||
 		string(first.Score) != "1.25" || string(first.Document) != `{"b":"x"}` ||
-		fmt.Sprint(first.Shown.Values(adapters.Deciding{Field: "host"})) != "[h i]" {
+		fmt.Sprint(first.Shown.Values(rule.Deciding{Field: "host"})) != "[h i]" {
 		t.Errorf("%+v", first)
 	}
 	if second.Score != nil || string(second.Shown.Document(nil)) != "{}" || len(second.Stored) > 0 {
@@ -77,7 +78,7 @@ func TestLookedAt(t *testing.T) {
 		{200, `{"hits":{"hits":[{"_id":"1"}]}}`, 0},
 		{200, `nothing`, 0},
 	} {
-		look := adapters.Look{Deciding: []adapters.Deciding{{Field: "host"}}}
+		look := adapters.Look{Deciding: []rule.Deciding{{Field: "host"}}}
 		_, err := dialect.LookedAt(look, &adapters.Reply{Status: c.status, Body: []byte(c.body)})
 		if err == nil || adapters.StatusOf(err) != c.want || c.want == 0 && !errors.Is(err, adapters.ErrNotUnderstood) {
 			t.Errorf("%s: %v", c.body, err)
@@ -103,7 +104,7 @@ func TestRealListed(t *testing.T) {
 			l.must("POST", "/"+name+"stream/_doc?refresh=true", `{"@timestamp":"2026-01-01T00:00:00Z","body":"x"}`)
 		}
 		s := l.store(http.DefaultTransport)
-		s.rules = adapters.Rules{{Match: "." + name + "c"}}
+		s.rules = rule.Rules{{Match: "." + name + "c"}}
 		list, err := s.Listed(t.Context())
 		if err != nil {
 			t.Fatal(err)

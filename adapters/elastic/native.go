@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // In native mode a search goes to the engine once, as the client wrote it, with the engine's own collapse over ids of clusters.
@@ -16,7 +17,7 @@ import (
 
 // nativeCounts is the name of our aggregation, alien and clusters those of its parts.
 const (
-	nativeCounts = adapters.FieldPrefix + "native"
+	nativeCounts = rule.FieldPrefix + "native"
 	alien        = "alien"
 	clusters     = "clusters"
 )
@@ -27,7 +28,7 @@ const mostAggregations = 10
 
 // nativeSearch is how the engine collapses one search. A nil one is of a search for query time alone.
 type nativeSearch struct {
-	rule *adapters.Rule
+	rule *rule.Rule
 	fell adapters.Reason // why it is for query time for a while, empty if it is not
 }
 
@@ -46,7 +47,7 @@ func (d Dialect) collapsesOver(q *query) bool {
 	switch {
 	case q.after != nil, q.asked.Limit != maxResultWindow, q.shown, remote(q.asked.Target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
-		d.apart(q, []adapters.Deciding{{Field: adapters.ClusterField}}):
+		d.apart(q, []rule.Deciding{{Field: rule.ClusterField}}):
 		return false
 	}
 	for _, name := range []string{"terminate_after", "search_type"} {
@@ -56,7 +57,7 @@ func (d Dialect) collapsesOver(q *query) bool {
 	}
 	// A list of neighbours differs with how many are asked for; and what the client says of a field of ours is for the engine alone.
 	// Nobody writes a letter as an escape, from \u005f on, but who may mean one of these words.
-	for _, word := range []string{`"knn"`, `"neural"`, `"hybrid"`, adapters.FieldPrefix, `\u005`, `\u006`, `\u007`} {
+	for _, word := range []string{`"knn"`, `"neural"`, `"hybrid"`, rule.FieldPrefix, `\u005`, `\u006`, `\u007`} {
 		if bytes.Contains(q.body, []byte(word)) {
 			return false
 		}
@@ -84,7 +85,7 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 	if q.native.fell != "" {
 		return nil, q.native.fell, nil
 	}
-	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+adapters.ClusterField+`"}`))
+	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+rule.ClusterField+`"}`))
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,7 +112,7 @@ func (q *query) counts() []byte {
 	}
 	mark := q.native.rule.ClusterMark()
 	behind := mark[:len(mark)-1] + string(mark[len(mark)-1]+1)
-	const field = `"` + adapters.ClusterField + `"`
+	const field = `"` + rule.ClusterField + `"`
 	out := append([]byte(`{"filter":`), filter...)
 	out = append(out, `,"aggs":{"`+alien+`":{"filter":{"bool":{"should":[{"bool":{"must_not":{"exists":{"field":`+field+`}}}},`+
 		`{"range":{`+field+`:{"lt":"`+mark+`"}}},{"range":{`+field+`:{"gte":"`+behind+`"}}}]}}},`+
@@ -213,7 +214,7 @@ func numberOf(object []byte, key string) (int, error) {
 // clusterOf returns the id of a hit's cluster, which the engine extracts by itself; nothing if there is not one.
 func clusterOf(h *hit) string {
 	fields, _ := jsonedit.Members(h.at(h.fields))
-	values, err := jsonedit.Elements(jsonedit.Get(fields, adapters.ClusterField))
+	values, err := jsonedit.Elements(jsonedit.Get(fields, rule.ClusterField))
 	if err != nil || len(values) != 1 {
 		return ""
 	}
@@ -223,7 +224,7 @@ func clusterOf(h *hit) string {
 
 // blamesCollapse reports whether the engine's failure can be for what we asked.
 func blamesCollapse(reply *adapters.Reply) bool {
-	return reply.Status >= 500 && slices.ContainsFunc([]string{"collapse", adapters.FieldPrefix}, func(word string) bool {
+	return reply.Status >= 500 && slices.ContainsFunc([]string{"collapse", rule.FieldPrefix}, func(word string) bool {
 		return bytes.Contains(reply.Body, []byte(word))
 	})
 }

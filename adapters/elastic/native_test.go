@@ -9,15 +9,16 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // nativePlan is a plan in which the engine may collapse.
-func nativePlan(t testing.TB) (adapters.Plan, *adapters.Rule) {
-	rule := exchangeRules(t)[0]
-	rule.Native, rule.Clusters = true, true
-	scope := adapters.Scope{Native: rule}
-	scope.Add(rule)
-	return adapters.Plan{Rules: adapters.Rules{rule}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, rule
+func nativePlan(t testing.TB) (adapters.Plan, *rule.Rule) {
+	r := exchangeRules(t)[0]
+	r.Native, r.Clusters = true, true
+	scope := adapters.Scope{Native: r}
+	scope.Add(r)
+	return adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, r
 }
 
 func searchNative(t testing.TB, p adapters.Plan, d Dialect, query, body string) adapters.ParsedSearch {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // packed is a binary form of JSON in which a value's bytes mean the same wherever they stand, so that an object can be edited by
@@ -195,11 +195,11 @@ func quote(dst, text []byte) []byte {
 }
 
 // packedFields returns what a document gets of our fields. own says that it has some of the client's.
-func packedFields(p packed, e *adapters.Enricher, index string, data []byte, at int, partial, scripted bool) (fields []byte, own bool, end int, ok bool) {
-	rule := ruleOf(e, index, partial)
+func packedFields(p packed, e *rule.Enricher, index string, data []byte, at int, partial, scripted bool) (fields []byte, own bool, end int, ok bool) {
+	r := ruleOf(e, index, partial)
 	shadow := []byte{'{'}
 	end, ok = eachMember(p, data, at, func(m packedMember) {
-		if own = own || adapters.Our(m.name); rule == nil || !rule.Concerns(m.name) {
+		if own = own || rule.Our(m.name); r == nil || !r.Concerns(m.name) {
 			return
 		}
 		if len(shadow) > 1 {
@@ -208,7 +208,7 @@ func packedFields(p packed, e *adapters.Enricher, index string, data []byte, at 
 		shadow = append(quote(shadow, []byte(m.name)), ':')
 		shadow = packedJSON(p, shadow, data, m.value)
 	})
-	if !ok || rule == nil {
+	if !ok || r == nil {
 		return nil, false, end, ok
 	}
 	for _, m := range oursFor(e, index, append(shadow, '}'), partial, scripted) {
@@ -219,7 +219,7 @@ func packedFields(p packed, e *adapters.Enricher, index string, data []byte, at 
 
 // packedDocument appends the object with its document enriched. changed says that it is another,
 // ok that it could be read.
-func packedDocument(p packed, e *adapters.Enricher, index string, dst, data []byte, at int, partial, scripted bool) (out []byte, changed, ok bool) {
+func packedDocument(p packed, e *rule.Enricher, index string, dst, data []byte, at int, partial, scripted bool) (out []byte, changed, ok bool) {
 	fields, own, end, ok := packedFields(p, e, index, data, at, partial, scripted)
 	switch {
 	case !ok:
@@ -234,7 +234,7 @@ func packedDocument(p packed, e *adapters.Enricher, index string, dst, data []by
 func withFields(p packed, dst, data []byte, at int, fields []byte) []byte {
 	dst = p.appendOpen(dst)
 	eachMember(p, data, at, func(m packedMember) {
-		if !adapters.Our(m.name) {
+		if !rule.Our(m.name) {
 			dst = append(dst, data[m.start:m.end]...)
 		}
 	})
@@ -259,7 +259,7 @@ func appendPacked(p packed, dst, value []byte) []byte {
 }
 
 // packedUpdate is packedDocument for the body of an update.
-func packedUpdate(p packed, e *adapters.Enricher, index string, dst, data []byte, at int) (out []byte, changed, ok bool) {
+func packedUpdate(p packed, e *rule.Enricher, index string, dst, data []byte, at int) (out []byte, changed, ok bool) {
 	scripted, whole := false, true
 	eachMember(p, data, at, func(m packedMember) {
 		scripted = scripted || m.name == "scripted_upsert" && yes(packedJSON(p, nil, data, m.value))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // handled answers requests without a network.
@@ -53,7 +54,7 @@ func TestPatchOfABusyEngine(t *testing.T) {
 			_, _ = w.Write([]byte(c.reply))
 		})
 		ready(store)
-		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}}, Ours: adapters.Ours{Sketch: "x"}}
+		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}}, Ours: rule.Ours{Sketch: "x"}}
 		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{patch, patch})
 		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
 			t.Errorf("%d %s: %v %v after %d bulks", c.status, c.reply, results, err, sent)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // maxResultWindow is the engine's default limit on from + size (index.max_result_window).
@@ -50,15 +51,15 @@ type mentions struct {
 // means are how the search can be read, under the rules of its scope.
 type means struct {
 	show     adapters.Show
-	deciding []adapters.Deciding // the fields extracted beside the sketch
-	fields   []string            // the sketched fields of the rules that compute
-	texts    texts               // how these come with the client's own hits
-	window   int                 // how many ranks are collapsed over
-	picks    bool                // hits can be picked by a filter
-	narrows  bool                // that can stand within the query
-	numbers  bool                // hits can be told by their sequence numbers
-	scatters bool                // the page's hits can stand anywhere in the window
-	walks    bool                // clients go on from its last hit by a cursor, and what was shown is remembered for that
+	deciding []rule.Deciding // the fields extracted beside the sketch
+	fields   []string        // the sketched fields of the rules that compute
+	texts    texts           // how these come with the client's own hits
+	window   int             // how many ranks are collapsed over
+	picks    bool            // hits can be picked by a filter
+	narrows  bool            // that can stand within the query
+	numbers  bool            // hits can be told by their sequence numbers
+	scatters bool            // the page's hits can stand anywhere in the window
+	walks    bool            // clients go on from its last hit by a cursor, and what was shown is remembered for that
 }
 
 // Asked implements adapters.Search.
@@ -86,7 +87,7 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	q.texts = q.textsOf(q.fields)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()
-	q.numbers = q.picks && !d.Named && q.show.Expand == adapters.ExpandOff && q.after == nil &&
+	q.numbers = q.picks && !d.Named && q.show.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
 	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.show.Collapsed
 	a.Ways = adapters.Ways{
@@ -121,9 +122,9 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		return q, "", err
 	}
 	q.members = members
-	q.shown = adapters.NamesOurs(body)
+	q.shown = rule.NamesOurs(body)
 	for _, p := range params {
-		q.shown = q.shown || adapters.NamesOurs(p.Value)
+		q.shown = q.shown || rule.NamesOurs(p.Value)
 	}
 	if reason := q.check(); reason != "" {
 		return q, reason, nil
@@ -259,7 +260,7 @@ func (q *query) readPage() adapters.Reason {
 		return "not_understood" // such hits have no id to tell them by
 	}
 	for _, list := range []string{q.value("fields"), q.value("docvalue_fields"), stored} {
-		q.extracted = q.extracted || strings.Contains(list, adapters.SketchField)
+		q.extracted = q.extracted || strings.Contains(list, rule.SketchField)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Keys that a reading of sketches alone leaves out, and those that only one reading of a search asks for.
@@ -167,9 +168,9 @@ func (q *query) line(body []byte) []byte {
 func oneLine(body []byte) []byte { return bytes.ReplaceAll(body, []byte("\n"), []byte(" ")) }
 
 // extractions returns what is extracted beside what the client has, of a reading with its sources or without.
-func (q *query) extractions(sources bool, deciding []adapters.Deciding) (list [][]byte) {
+func (q *query) extractions(sources bool, deciding []rule.Deciding) (list [][]byte) {
 	if !sources || !q.listsSketch() {
-		list = append(list, jsonedit.AppendString(nil, adapters.SketchField))
+		list = append(list, jsonedit.AppendString(nil, rule.SketchField))
 	}
 	for _, d := range deciding {
 		entry := jsonedit.AppendString(nil, d.Field)
@@ -205,18 +206,18 @@ func stringsOf(texts []string) []byte {
 // field asked for twice with its values twice.
 func (q *query) listsSketch() bool {
 	value, ok := adapters.Last(q.params, "docvalue_fields")
-	if ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
+	if ok && slices.Contains(strings.Split(value, ","), rule.SketchField) {
 		return true
 	}
 	names, _ := fieldNames(jsonedit.Get(q.members, "docvalue_fields"))
-	return slices.Contains(names, adapters.SketchField) || q.patternsSketch()
+	return slices.Contains(names, rule.SketchField) || q.patternsSketch()
 }
 
 // patternsSketch reports whether the client's fields hold a pattern that brings the sketch too.
 func (q *query) patternsSketch() bool {
 	names, ok := fieldNames(jsonedit.Get(q.members, "fields"))
 	return ok && slices.ContainsFunc(names, func(name string) bool {
-		return strings.Contains(name, "*") && adapters.Matches(name, adapters.SketchField)
+		return strings.Contains(name, "*") && rule.Matches(name, rule.SketchField)
 	})
 }
 

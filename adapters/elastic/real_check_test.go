@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -123,7 +124,7 @@ func (p *page) check(t *testing.T, name, got, own string) {
 			t.Errorf("%s: hit %d of the page (-want +got):\n%s", name, i, diff)
 			return
 		}
-		if (folded != nil) != (p.show.Expand > adapters.ExpandOff) || (why != "") != p.show.Explain {
+		if (folded != nil) != (p.show.Expand > rule.ExpandOff) || (why != "") != p.show.Explain {
 			t.Errorf("%s: hit %d shows %v %s", name, i, folded, why)
 			return
 		}
@@ -174,10 +175,10 @@ func (p *page) checkFolded(t *testing.T, name string, rank int, got *inner) {
 		if idOf(t, bare) != p.hits[want[i]].ID {
 			t.Errorf("%s: folded hit %d is %s, want %s", name, i, bare, p.hits[want[i]].ID)
 		}
-		if p.show.Expand == adapters.ExpandSource && bare != p.raw[want[i]] {
+		if p.show.Expand == rule.ExpandSource && bare != p.raw[want[i]] {
 			t.Errorf("%s: folded hit %d is\n%s, want\n%s", name, i, bare, p.raw[want[i]])
 		}
-		if p.show.Expand == adapters.ExpandIDs && (strings.Contains(bare, `"_source"`) || strings.Contains(bare, `"fields"`)) {
+		if p.show.Expand == rule.ExpandIDs && (strings.Contains(bare, `"_source"`) || strings.Contains(bare, `"fields"`)) {
 			t.Errorf("%s: folded hit %d shows too much: %s", name, i, bare)
 		}
 		with := leader

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // decide runs a page over versions of one text under a rule, and returns the ids of its hits, or why it is left to the engine.
-func (l *larder) decide(index, body string, rules ...*adapters.Rule) string {
+func (l *larder) decide(index, body string, rules ...*rule.Rule) string {
 	l.t.Helper()
 	answer, err := l.answer(requestFor("POST", "/"+index+"/_search", "", body), planOf(rules, false, 0.3))
 	switch {
@@ -39,7 +40,7 @@ func TestRealDecidingFields(t *testing.T) {
 			"date":{"type":"date"},"nanos":{"type":"date_nanos"},"long":{"type":"long"},"double":{"type":"double"},
 			"keyword":{"type":"keyword"},"ip":{"type":"keyword"},"bool":{"type":"boolean"},"o":{"properties":{"k":{"type":"keyword"}}},
 			"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`, 1)
-		rule := pageRule(l)
+		r := pageRule(l)
 		documents := map[string]stored{}
 		for i := range 4 { // a and b are alike in all, c differs, d has nothing
 			id, same := string(rune('a'+i)), i < 2
@@ -61,12 +62,12 @@ func TestRealDecidingFields(t *testing.T) {
 					d.source[field] = value
 				}
 			}
-			s, _ := rule.Sketch(textsOf(d))
+			s, _ := r.Sketch(textsOf(d))
 			d.sketch, documents[id] = s.String(), d
 		}
 		l.put(index, documents)
 		const list = `{"sort":["n"]}`
-		if got := l.decide(index, list, rule); got != "a" {
+		if got := l.decide(index, list, r); got != "a" {
 			t.Fatalf("without a condition: %s", got)
 		}
 		for field, want := range map[string]string{
@@ -74,7 +75,7 @@ func TestRealDecidingFields(t *testing.T) {
 			"o.k":       "a c d",
 			"title.raw": "a", "unmapped": "a b c d", "o": "a b c d", "c.x": "a b c d", "title": "refused", "body": "refused",
 		} {
-			one := *rule
+			one := *r
 			one.Together.Same = []string{field}
 			if got := l.decide(index, list, &one); got != want {
 				t.Errorf("same %s: %s, want %s", field, got, want)
@@ -88,52 +89,52 @@ func TestRealDecidingFields(t *testing.T) {
 			"date": "a c d", "nanos": "a c d", "long": "a b c d", "unmapped": "a b c d", "keyword": "refused", "bool": "refused",
 			"title": "refused",
 		} {
-			one := *rule
+			one := *r
 			one.Together.Within, one.Together.WithinField = time.Second.Milliseconds(), field
 			if got := l.decide(index, list, &one); got != want {
 				t.Errorf("within %s: %s, want %s", field, got, want)
 			}
 		}
 		for field, want := range map[string]string{"date": "c", "nanos": "c", "long": "a", "unmapped": "a", "keyword": "refused"} {
-			one := *rule
-			one.Choice, one.DateField = adapters.Choice{By: adapters.ByNewest}, field
+			one := *r
+			one.Choice, one.DateField = rule.Choice{By: rule.ByNewest}, field
 			if got := l.decide(index, list, &one); got != want {
 				t.Errorf("newest by %s: %s, want %s", field, got, want)
 			}
 		}
 		for field, want := range map[string]string{"long": "c", "double": "c", "keyword": "c", "bool": "a", "date": "c",
 			"unmapped": "a", "n": "d", "title": "refused"} {
-			one := *rule
-			one.Choice = adapters.Choice{By: adapters.ByField, Field: field}
+			one := *r
+			one.Choice = rule.Choice{By: rule.ByField, Field: field}
 			if got := l.decide(index, list, &one); got != want {
 				t.Errorf("greatest %s: %s, want %s", field, got, want)
 			}
 		}
-		l.checkOtherMapping(index, rule, documents)
+		l.checkOtherMapping(index, r, documents)
 	})
 }
 
 // checkOtherMapping searches two indices, of which one can't give what decides: it fails alone, and the search is left to the
 // engine.
-func (l *larder) checkOtherMapping(index string, rule *adapters.Rule, documents map[string]stored) {
+func (l *larder) checkOtherMapping(index string, matched *rule.Rule, documents map[string]stored) {
 	other := l.name + "1"
 	l.create(other, `"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"},"keyword":{"type":"text"},`+
 		`"date":{"type":"keyword"}`, 1)
 	one := documents["d"]
 	one.source["keyword"] = "x"
 	l.put(other, map[string]stored{"e": one})
-	for _, change := range []func(*adapters.Rule){
-		func(r *adapters.Rule) { r.Together.Same = []string{"keyword"} },
-		func(r *adapters.Rule) { r.Together.Within, r.Together.WithinField = time.Hour.Milliseconds(), "date" },
+	for _, change := range []func(*rule.Rule){
+		func(r *rule.Rule) { r.Together.Same = []string{"keyword"} },
+		func(r *rule.Rule) { r.Together.Within, r.Together.WithinField = time.Hour.Milliseconds(), "date" },
 	} {
-		changed := *rule
+		changed := *matched
 		change(&changed)
 		if got := l.decide(index+","+other, `{"sort":["n"]}`, &changed); got != "refused" {
 			l.t.Errorf("%s: %s", other, got)
 		}
 		answer, err := l.answer(requestFor("POST", "/_msearch", "",
 			fmt.Sprintf("{\"index\":[%q,%q]}\n{\"sort\":[\"n\"]}\n{\"index\":%q}\n{\"sort\":[\"n\"]}\n", index, other, index)),
-			planOf(adapters.Rules{&changed}, false, 0.3))
+			planOf(rule.Rules{&changed}, false, 0.3))
 		if err != nil || len(fakeHits(answer.Body)[0]) != 5 || len(fakeHits(answer.Body)[1]) != 3 ||
 			answer.Outcomes[0].Reason != "refused" || answer.Outcomes[1].Reason != "" {
 			l.t.Errorf("%v %+v", err, answer)

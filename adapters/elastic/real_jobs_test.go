@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // withoutPoints is a transport to an engine that grants no point in time, and counts those that are asked for.
@@ -30,11 +31,11 @@ func (w *withoutPoints) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // jobsRule is a rule that stores all fields of ours.
-func jobsRule(t *testing.T, match string) *adapters.Rule {
-	rule := *adaptertest.Rules(t)[0]
-	rule.Match, rule.Clusters = match, true
-	rule.Bands, rule.Rows = adapters.ChooseBands(rule.Sketcher.Scheme().Positions, rule.Profile.Threshold)
-	return &rule
+func jobsRule(t *testing.T, match string) *rule.Rule {
+	r := *adaptertest.Rules(t)[0]
+	r.Match, r.Clusters = match, true
+	r.Bands, r.Rows = rule.ChooseBands(r.Sketcher.Scheme().Positions, r.Profile.Threshold)
+	return &r
 }
 
 // store opens a store under a rule with all fields of ours for the test's indices.
@@ -44,7 +45,7 @@ func (l *larder) store(transport http.RoundTripper) *Store {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s, _ := Dialect{}.Open(transport, []*url.URL{u}, adapters.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
+	s, _ := Dialect{}.Open(transport, []*url.URL{u}, rule.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
 	return s
 }
 
@@ -204,9 +205,9 @@ func TestRealLines(t *testing.T) {
 			l.must("PUT", "/"+index+"/_doc/"+path, want[path])
 		}
 		l.must("POST", "/"+index+"/_refresh", "")
-		rule := s.rules[0]
-		wanted := func(document []byte) adapters.Ours { o, _ := rule.Wanted(document, 1); return o }
-		for _, ours := range []func([]byte) adapters.Ours{wanted, func([]byte) adapters.Ours { return adapters.Ours{} }} {
+		matched := s.rules[0]
+		wanted := func(document []byte) rule.Ours { o, _ := matched.Wanted(document, 1); return o }
+		for _, ours := range []func([]byte) rule.Ours{wanted, func([]byte) rule.Ours { return rule.Ours{} }} {
 			var patches []adapters.Patch
 			err := s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
 				for _, d := range p.Documents {
@@ -223,8 +224,8 @@ func TestRealLines(t *testing.T) {
 			}
 			for path, document := range want {
 				got := l.must("GET", "/"+index+"/_source/"+path, "")
-				bare, err := jsonedit.Cut([]byte(got), adapters.Our)
-				if stored := adapters.OursOf([]byte(got)); err != nil || string(bare) != document || !stored.Equal(ours([]byte(got))) {
+				bare, err := jsonedit.Cut([]byte(got), rule.Our)
+				if stored := rule.OursOf([]byte(got)); err != nil || string(bare) != document || !stored.Equal(ours([]byte(got))) {
 					t.Errorf("%q, not %q: %v", got, document, err)
 				}
 			}
@@ -277,7 +278,7 @@ func TestRealRemoved(t *testing.T) {
 			}
 			for range 2 {
 				note, err := s.Remove(t.Context(), index)
-				if err != nil || !strings.Contains(note, adapters.SketchField+", "+adapters.BandsField+", "+adapters.ClusterField) {
+				if err != nil || !strings.Contains(note, rule.SketchField+", "+rule.BandsField+", "+rule.ClusterField) {
 					t.Errorf("%q, %v", note, err)
 				}
 			}

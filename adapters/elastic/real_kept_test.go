@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // kindsOfIndices are kinds of indices whose documents the engine does not show, or does not keep, as they were sent. A job keeps all of what is stored,
@@ -110,8 +111,8 @@ func TestRealKept(t *testing.T) {
 					t.Fatal(list, err)
 				}
 				before, found := k.views(s, index, c.routing, len(c.documents)), k.found(index, c.search)
-				other := func(o adapters.Ours) adapters.Ours { o.Cluster += "x"; return o }
-				for _, ours := range []func(adapters.Ours) adapters.Ours{nil, other, func(adapters.Ours) adapters.Ours { return adapters.Ours{} }} {
+				other := func(o rule.Ours) rule.Ours { o.Cluster += "x"; return o }
+				for _, ours := range []func(rule.Ours) rule.Ours{nil, other, func(rule.Ours) rule.Ours { return rule.Ours{} }} {
 					written, err := k.patchAll(s, index, ours)
 					refused := c.refused != "" && (err != nil || written == 0)
 					if c.refused == "?" { // as the engine's own setting has it
@@ -209,7 +210,7 @@ func TestRealEmbeddings(t *testing.T) {
 		if text, err := json.Marshal(before[0].shown); err != nil || !strings.Contains(string(text), `"embeddings":`) || were < 3 { // else nothing is compared
 			t.Fatalf("%d embeddings, %s %v", were, text, err)
 		}
-		for _, ours := range []func(adapters.Ours) adapters.Ours{nil, func(adapters.Ours) adapters.Ours { return adapters.Ours{} }} {
+		for _, ours := range []func(rule.Ours) rule.Ours{nil, func(rule.Ours) rule.Ours { return rule.Ours{} }} {
 			if written, err := l.patchAll(s, index, ours); err != nil || written != 2 {
 				t.Fatal(written, err)
 			}
@@ -330,7 +331,7 @@ func (l *larder) found(index, search string) string {
 }
 
 // patchAll gives all documents of an index the fields that they should have, or what change makes of these, and returns how many were written.
-func (l *larder) patchAll(s *Store, index string, change func(adapters.Ours) adapters.Ours) (written int, err error) {
+func (l *larder) patchAll(s *Store, index string, change func(rule.Ours) rule.Ours) (written int, err error) {
 	rule := s.rules[0]
 	var patches []adapters.Patch
 	err = s.Scan(l.t.Context(), index, rule, adapters.Selection{}, func(p adapters.Page) error {
@@ -375,14 +376,14 @@ func TestRealRecreated(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, _ := Dialect{}.Open(hook, []*url.URL{u}, adapters.Rules{jobsRule(t, l.name+"*")})(nil, "").(*Store)
+				s, _ := Dialect{}.Open(hook, []*url.URL{u}, rule.Rules{jobsRule(t, l.name+"*")})(nil, "").(*Store)
 				if list, err := l.store(http.DefaultTransport).Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
 					t.Fatal(list, err)
 				}
 				var patches []adapters.Patch
 				err = s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
 					for _, d := range p.Documents {
-						patches = append(patches, adapters.Patch{Stored: d, Ours: adapters.Ours{Sketch: "1old"}})
+						patches = append(patches, adapters.Patch{Stored: d, Ours: rule.Ours{Sketch: "1old"}})
 					}
 					return nil
 				})
@@ -433,9 +434,9 @@ func TestRealAskedOnly(t *testing.T) {
 			l.drop(index)
 			l.create(index, `"title":{"type":"text"}`, 1)
 			hook := &hooked{at: at, do: func() { l.drop(index) }}
-			rule := jobsRule(t, l.name+"*")
-			store := Dialect{}.Open(hook, []*url.URL{u}, adapters.Rules{rule})(nil, "")
-			c, err := store.Condition(t.Context(), adapters.Index{Name: index}, rule)
+			r := jobsRule(t, l.name+"*")
+			store := Dialect{}.Open(hook, []*url.URL{u}, rule.Rules{r})(nil, "")
+			c, err := store.Condition(t.Context(), adapters.Index{Name: index}, r)
 			if reached = hook.do == nil; reached {
 				if reply := l.send(&adapters.Request{Method: "HEAD", Path: "/" + index}); reply.Status != http.StatusNotFound {
 					t.Errorf("before request %d: the index is there again: %v", at, err)
@@ -451,7 +452,7 @@ func TestRealAskedOnly(t *testing.T) {
 			}
 			for _, block := range []string{"write", "read_only", "read_only_allow_delete"} {
 				l.must("PUT", "/"+index+"/_settings", `{"index.blocks.`+block+`":true}`)
-				if c, err = store.Condition(t.Context(), adapters.Index{Name: index, Ready: true}, rule); err != nil || c.Refused == nil ||
+				if c, err = store.Condition(t.Context(), adapters.Index{Name: index, Ready: true}, r); err != nil || c.Refused == nil ||
 					!strings.Contains(c.Refused.Error(), "write its documents: the engine answered 4") {
 					t.Errorf("%s: %v %v", block, err, c.Refused)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // lateSum is what became of searches for which the time was over.
@@ -124,5 +125,5 @@ func (l *larder) late(r *rand.Rand, sum *lateSum) {
 		return requestFor("POST", "/"+target+"/_search", params, text)
 	}
 	name := fmt.Sprintf("?%s %s\n rule %+v", params, request(p.controls).Body, *p.rule)
-	l.strikes(r, name, request(p.controls), request(""), planOf(adapters.Rules{p.rule}, r.IntN(2) == 0, []float64{0, 0.3}[r.IntN(2)]), sum)
+	l.strikes(r, name, request(p.controls), request(""), planOf(rule.Rules{p.rule}, r.IntN(2) == 0, []float64{0, 0.3}[r.IntN(2)]), sum)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -63,39 +64,39 @@ func textsOf(d stored) []string {
 	return []string{d.source["title"].(string), d.source["body"].(string)}
 }
 
-func pageRule(l *larder) *adapters.Rule {
-	return &adapters.Rule{
+func pageRule(l *larder) *rule.Rule {
+	return &rule.Rule{
 		Match: l.name + "*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.5, MinShingles: 8}, Window: 60,
 		VectorWindow: 100, Compute: true, Sketcher: sketcher(l.t),
 	}
 }
 
 // randomRule returns a rule with choices and conditions.
-func randomRule(l *larder, r *rand.Rand) *adapters.Rule {
-	rule := pageRule(l)
-	rule.Window, rule.DateField = []int{10, 40, 120, 400}[r.IntN(4)], "at"
-	rule.Profile.Keep, rule.Compute, rule.Transitive = 1+r.IntN(3)*r.IntN(2), r.IntN(4) > 0, r.IntN(5) == 0
-	rule.Choice = []adapters.Choice{
-		{}, {}, {By: adapters.ByNewest}, {By: adapters.ByOldest}, {By: adapters.ByLongest}, {By: adapters.ByField, Field: "n"},
-		{By: adapters.ByField, Field: "host", Ascending: true}, {By: adapters.ByPrefer, Field: "k", Values: []string{"y", "z"}},
+func randomRule(l *larder, r *rand.Rand) *rule.Rule {
+	matched := pageRule(l)
+	matched.Window, matched.DateField = []int{10, 40, 120, 400}[r.IntN(4)], "at"
+	matched.Profile.Keep, matched.Compute, matched.Transitive = 1+r.IntN(3)*r.IntN(2), r.IntN(4) > 0, r.IntN(5) == 0
+	matched.Choice = []rule.Choice{
+		{}, {}, {By: rule.ByNewest}, {By: rule.ByOldest}, {By: rule.ByLongest}, {By: rule.ByField, Field: "n"},
+		{By: rule.ByField, Field: "host", Ascending: true}, {By: rule.ByPrefer, Field: "k", Values: []string{"y", "z"}},
 	}[r.IntN(8)]
 	if r.IntN(4) == 0 {
-		rule.Together.Within, rule.Together.WithinField = int64(1+r.IntN(20))*time.Hour.Milliseconds(), "at"
+		matched.Together.Within, matched.Together.WithinField = int64(1+r.IntN(20))*time.Hour.Milliseconds(), "at"
 	}
 	switch r.IntN(6) {
 	case 0:
-		rule.Together.Same = []string{"host"}
+		matched.Together.Same = []string{"host"}
 	case 1:
-		rule.Together.Different = []string{"host"}
+		matched.Together.Different = []string{"host"}
 	}
-	if rule.Profile.Measure = rerank.Resemblance; r.IntN(4) == 0 {
-		rule.Profile.Measure = rerank.Containment
+	if matched.Profile.Measure = rerank.Resemblance; r.IntN(4) == 0 {
+		matched.Profile.Measure = rerank.Containment
 	}
-	return rule
+	return matched
 }
 
 // traits is what is known of a document beside its sketch, by what the test stored.
-func (d stored) traits(rule *adapters.Rule, s *sketch.Sketch) (t rerank.Traits) {
+func (d stored) traits(r *rule.Rule, s *sketch.Sketch) (t rerank.Traits) {
 	text := func(field string) []string {
 		switch v := d.source[field].(type) {
 		case nil:
@@ -107,18 +108,18 @@ func (d stored) traits(rule *adapters.Rule, s *sketch.Sketch) (t rerank.Traits) 
 		}
 	}
 	t.At, t.Timed = d.at, d.at != 0
-	for _, field := range rule.Together.Same {
+	for _, field := range r.Together.Same {
 		t.Same = strings.Join(text(field), ",")
 	}
-	for _, field := range rule.Together.Different {
+	for _, field := range r.Together.Different {
 		t.Different = append(t.Different, text(field))
 	}
-	switch c := rule.Choice; c.By {
-	case adapters.ByNewest, adapters.ByOldest:
+	switch c := r.Choice; c.By {
+	case rule.ByNewest, rule.ByOldest:
 		t.Merit = rerank.Merit{Known: t.Timed, Number: float64(d.at)}
-	case adapters.ByLongest:
+	case rule.ByLongest:
 		t.Merit = rerank.Merit{Known: true, Number: float64(s.Shingles)}
-	case adapters.ByField:
+	case rule.ByField:
 		if values := text(c.Field); values != nil {
 			n, err := strconv.ParseFloat(values[0], 64)
 			t.Merit = rerank.Merit{Known: true, Number: n}
@@ -126,7 +127,7 @@ func (d stored) traits(rule *adapters.Rule, s *sketch.Sketch) (t rerank.Traits) 
 				t.Merit.Text = values[0]
 			}
 		}
-	case adapters.ByPrefer:
+	case rule.ByPrefer:
 		for i := len(c.Values) - 1; i >= 0; i-- {
 			if slices.Contains(text(c.Field), c.Values[i]) {
 				t.Merit = rerank.Merit{Known: true, Number: float64(i)}
@@ -137,12 +138,12 @@ func (d stored) traits(rule *adapters.Rule, s *sketch.Sketch) (t rerank.Traits) 
 }
 
 // judged returns what is compared of the hits of the engine's own list.
-func (l *larder) judged(rule *adapters.Rule, raw []string) []rerank.Hit {
-	profile := rule.Profile
-	profile.Within, profile.Same, profile.Different = rule.Together.Within, rule.Together.Same != nil, rule.Together.Different != nil
-	by := rule.Choice.By
-	profile.Chooses = !rule.Choice.Ranked()
-	profile.Ascending = by == adapters.ByOldest || by == adapters.ByPrefer || rule.Choice.Ascending
+func (l *larder) judged(r *rule.Rule, raw []string) []rerank.Hit {
+	profile := r.Profile
+	profile.Within, profile.Same, profile.Different = r.Together.Within, r.Together.Same != nil, r.Together.Different != nil
+	by := r.Choice.By
+	profile.Chooses = !r.Choice.Ranked()
+	profile.Ascending = by == rule.ByOldest || by == rule.ByPrefer || r.Choice.Ascending
 	hits := make([]rerank.Hit, len(raw))
 	for i, text := range raw {
 		hits[i].ID = idOf(l.t, text)
@@ -150,13 +151,13 @@ func (l *larder) judged(rule *adapters.Rule, raw []string) []rerank.Hit {
 		if !ok {
 			l.t.Fatalf("unknown hit %s", text)
 		}
-		s := rule.Decode(d.sketch)
-		if s == nil && rule.Compute {
-			computed, _ := rule.Sketch(textsOf(d))
+		s := r.Decode(d.sketch)
+		if s == nil && r.Compute {
+			computed, _ := r.Sketch(textsOf(d))
 			s = &computed
 		}
 		if hits[i].Sketch = s; s != nil {
-			hits[i].Profile, hits[i].Traits = &profile, d.traits(rule, s)
+			hits[i].Profile, hits[i].Traits = &profile, d.traits(r, s)
 		}
 	}
 	return hits
@@ -251,7 +252,7 @@ func TestRealPages(t *testing.T) {
 
 // page is one search of the test.
 type page struct {
-	rule       *adapters.Rule
+	rule       *rule.Rule
 	from, size int
 	show       adapters.Show
 	controls   string
@@ -290,7 +291,7 @@ func (l *larder) checkPage(r *rand.Rand, asks *[8]int) {
 	p.collapse()
 	lacking := r.IntN(2) == 0
 	name := fmt.Sprintf("?%s %s\n rule %+v\n lacking %v", params, request(p.from, p.size, p.controls).Body, *p.rule, lacking)
-	answer, err := l.answer(request(p.from, p.size, p.controls), planOf(adapters.Rules{p.rule}, lacking, 0.3))
+	answer, err := l.answer(request(p.from, p.size, p.controls), planOf(rule.Rules{p.rule}, lacking, 0.3))
 	if err != nil || answer.Status != 200 {
 		t.Errorf("%s: %v %+v", name, err, answer)
 		return
@@ -311,13 +312,13 @@ func (p *page) choose(r *rand.Rand) {
 	case 0:
 		p.controls, p.show.DryRun = `,"neardup":"dry_run"`, true
 	case 1:
-		p.controls, p.show.Expand = `,"neardup_expand":"ids"`, adapters.ExpandIDs
+		p.controls, p.show.Expand = `,"neardup_expand":"ids"`, rule.ExpandIDs
 	case 2:
-		p.controls, p.show.Expand = `,"neardup_expand":"source"`, adapters.ExpandSource
+		p.controls, p.show.Expand = `,"neardup_expand":"source"`, rule.ExpandSource
 	case 3:
-		p.controls, p.show.Expand, p.show.Explain = `,"neardup_explain":true`, adapters.ExpandIDs, true
+		p.controls, p.show.Expand, p.show.Explain = `,"neardup_explain":true`, rule.ExpandIDs, true
 	case 4:
-		p.controls, p.show.Expand, p.show.Explain = `,"neardup_expand":"source","neardup_explain":"true"`, adapters.ExpandSource, true
+		p.controls, p.show.Expand, p.show.Explain = `,"neardup_expand":"source","neardup_explain":"true"`, rule.ExpandSource, true
 	}
 	if r.IntN(3) == 0 {
 		p.controls += `,"neardup_totals":"collapsed"`

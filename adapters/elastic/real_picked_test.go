@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // pickedQueries are queries of all kinds; within each another scorer may be at work when few documents are left.
@@ -30,8 +31,8 @@ func TestRealPickedPages(t *testing.T) {
 		pick := func(list ...string) string { return list[r.IntN(len(list))] }
 		picked := 0
 		for range searches(60) {
-			rule := pageRule(l)
-			rule.Window, rule.DateField = 500, "at"
+			matched := pageRule(l)
+			matched.Window, matched.DateField = 500, "at"
 			query := pick(pickedQueries...)
 			if strings.Contains(query, "%s") {
 				query = fmt.Sprintf(query, sentence(r.IntN(12), 0, 6))
@@ -52,14 +53,14 @@ func TestRealPickedPages(t *testing.T) {
 			}
 			target, params, from, scattered := l.name+pick("1", "1", "1", "*"), "", 40+r.IntN(80), r.IntN(3) == 0
 			if scattered {
-				rule.Choice, target, from = adapters.Choice{By: adapters.ByNewest}, l.name+"*", r.IntN(40)
+				matched.Choice, target, from = rule.Choice{By: rule.ByNewest}, l.name+"*", r.IntN(40)
 				body, params = randomSearch(r)
 			}
 			request := requestFor("POST", "/"+target+"/_search", params, fmt.Sprintf(`{%s"size":%d,"from":%d}`,
 				strings.TrimPrefix(body+",", ","), 1+r.IntN(12), from))
 			answers := []string{}
 			for _, picks := range []bool{true, false} {
-				plan := planOf(adapters.Rules{rule}, scattered, 0.3)
+				plan := planOf(rule.Rules{matched}, scattered, 0.3)
 				parsed := l.d.Search(l.d.Classify(request), request, plan)
 				if parsed.Searches == nil {
 					t.Fatal(parsed.Reason)

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -110,7 +111,7 @@ func (l *larder) put(index string, documents map[string]stored) {
 			l.t.Fatal(err)
 		}
 		if d.sketch != "" {
-			if line, err = adapters.WithOurs(line, adapters.Ours{Sketch: d.sketch}); err != nil {
+			if line, err = rule.WithOurs(line, rule.Ours{Sketch: d.sketch}); err != nil {
 				l.t.Fatal(err)
 			}
 		}
@@ -120,7 +121,7 @@ func (l *larder) put(index string, documents map[string]stored) {
 }
 
 // plan is what is known of targets: all rules are behind each.
-func planOf(rules adapters.Rules, lacking bool, rate float64) adapters.Plan {
+func planOf(rules rule.Rules, lacking bool, rate float64) adapters.Plan {
 	return adapters.Plan{Rules: rules, MaxWindow: 10000, Scope: func(string) adapters.Scope {
 		scope := adapters.Scope{Lacking: lacking, Widening: rerank.Widening{Rate: rate}}
 		for _, rule := range rules {

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // fillVectors makes an index whose versions of a text lie near one another as vectors too.
@@ -100,7 +100,7 @@ func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
 		vector, _ := json.Marshal([]float64{r.Float64(), r.Float64(), r.Float64(), r.Float64()})
 		near.vector = string(vector)
 		p := &page{rule: pageRule(l), from: r.IntN(8) * r.IntN(2), size: 1 + r.IntN(12)}
-		p.rule.DateField, p.rule.Choice = "at", []adapters.Choice{{}, {By: adapters.ByNewest}}[r.IntN(2)]
+		p.rule.DateField, p.rule.Choice = "at", []rule.Choice{{}, {By: rule.ByNewest}}[r.IntN(2)]
 		p.choose(r)
 		own := near.list(l, index, near.k)
 		p.raw = near.list(l, index, 100)
@@ -121,7 +121,7 @@ func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
 			}
 		}
 		body := near.of(near.k, p.from, p.size, p.controls)
-		answer, err := l.answer(requestFor("POST", "/"+index+"/_search", "", body), planOf(adapters.Rules{p.rule}, r.IntN(2) == 0,
+		answer, err := l.answer(requestFor("POST", "/"+index+"/_search", "", body), planOf(rule.Rules{p.rule}, r.IntN(2) == 0,
 			[]float64{0, 0.3}[r.IntN(2)]))
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
@@ -142,10 +142,10 @@ func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
 }
 
 // checkBeside compares what stands beside the hits of a search for neighbours with the engine's own.
-func (l *larder) checkBeside(t *testing.T, rule *adapters.Rule, index string, near nearby) {
+func (l *larder) checkBeside(t *testing.T, r *rule.Rule, index string, near nearby) {
 	t.Helper()
 	request := requestFor("POST", "/"+index+"/_search", "", near.of(near.k, 0, 5, `,"aggs":{"best":{"top_hits":{"size":3,"_source":["title"]}}}`))
-	answer := expect.Value(l.answer(request, planOf(adapters.Rules{rule}, false, 0.3)))(t)
+	answer := expect.Value(l.answer(request, planOf(rule.Rules{r}, false, 0.3)))(t)
 	_, want, _ := strings.Cut(l.own(request), `"aggregations":`)
 	if _, got, _ := strings.Cut(string(answer.Body), `"aggregations":`); got != want || want == "" {
 		t.Errorf("beside the hits stands\n%s, want\n%s", got, want)

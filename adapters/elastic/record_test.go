@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 var (
@@ -66,7 +67,7 @@ func (r *recorder) send(ask *adapters.Request) *adapters.Reply {
 // mapped as a text by mistake.
 func (r *recorder) fill() {
 	r.t.Helper()
-	e := adapters.NewEnricher(adaptertest.Always(exchangeRules(r.t)[0]), 1<<20)
+	e := rule.NewEnricher(adaptertest.Always(exchangeRules(r.t)[0]), 1<<20)
 	for i, name := range names {
 		r.drop(*prefix + name)
 		ours := `"type":"binary","doc_values":true`
@@ -83,7 +84,7 @@ func (r *recorder) fill() {
 				version[1]))
 			if name == "news-1" { // with the report for its cluster
 				document = e.Append(nil, name, document, false)
-				document, _ = jsonedit.Set(document, adapters.ClusterField, fmt.Appendf(nil, "%q", exchangeRules(r.t)[0].ClusterID(uint64(version[0]))))
+				document, _ = jsonedit.Set(document, rule.ClusterField, fmt.Appendf(nil, "%q", exchangeRules(r.t)[0].ClusterID(uint64(version[0]))))
 			}
 			bulk = append(append(bulk, document...), '\n')
 		}

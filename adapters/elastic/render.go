@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // innerHits is the name under which a hit's folded ones stand among its inner hits.
@@ -169,7 +170,7 @@ func plain(p adapters.Place) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if !q.shown && q.show.Expand == adapters.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
+	if !q.shown && q.show.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
 		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
 	members, err := jsonedit.Members(raw)
@@ -195,12 +196,12 @@ func plain(p adapters.Place) ([]byte, error) {
 // ours reports whether a field is extracted from the hits for us alone.
 func (q *query) ours(field string) bool {
 	switch {
-	case field == adapters.SketchField:
+	case field == rule.SketchField:
 		return !q.extracted
-	case adapters.Our(field):
+	case rule.Our(field):
 		return !q.shown
 	}
-	return !q.asked.Ways.Apart && slices.ContainsFunc(q.deciding, func(d adapters.Deciding) bool { return d.Field == field })
+	return !q.asked.Ways.Apart && slices.ContainsFunc(q.deciding, func(d rule.Deciding) bool { return d.Field == field })
 }
 
 // withField returns a hit with one more field, of one value, among those extracted from it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
@@ -48,9 +49,9 @@ func (h *hit) at(p extent) []byte {
 
 // readListing reads the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
 // a deciding one, or more ranks than an index of several grants, that is ErrWidened.
-func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err error) {
+func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) {
 	r := jsonedit.NewReader(reply)
-	r.CountNames(adapters.FieldPrefix)
+	r.CountNames(rule.FieldPrefix)
 	var shards []byte
 	whole := false
 	for r.Enter('{'); r.Next(); {
@@ -180,7 +181,7 @@ func (l *listing) readSource(r *jsonedit.Reader, reply []byte) {
 
 // our reports whether a key names a field of ours.
 func our(key []byte) bool {
-	return bytes.HasPrefix(key, []byte(adapters.FieldPrefix)) && adapters.Our(string(key))
+	return bytes.HasPrefix(key, []byte(rule.FieldPrefix)) && rule.Our(string(key))
 }
 
 // mark marks a member between two places for removal, with the number of our names that go with it. Only members in the form of replies
@@ -202,7 +203,7 @@ func (h *hit) readFields(r *jsonedit.Reader, start int) (ours int) {
 		r.Value()
 	} else {
 		for r.Next() {
-			if key := r.Key(); string(key) == adapters.SketchField {
+			if key := r.Key(); string(key) == rule.SketchField {
 				at := r.At()
 				r.Value()
 				h.sketch = span(at-start, r.At()-start)
@@ -246,12 +247,12 @@ func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 // fields (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or
 // can't run the client's query, fails for the client's own search too.
 var ourFailures = [][]byte{
-	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"),
+	[]byte("[index.max_"), []byte(rule.SketchField), []byte("circuit_breaking_exception"),
 	[]byte("rejected_execution_exception"),
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
-func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
+func failedForUs(shards []byte, deciding []rule.Deciding) bool {
 	members, err := jsonedit.Members(shards)
 	if err != nil {
 		return false

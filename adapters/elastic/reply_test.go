@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // FuzzListing holds what one pass reads of any reply, and the hits put in its place, against the same done a member after the other.
@@ -89,7 +90,7 @@ func ourHits(space, source, fields string) string {
 
 // slowSketch is the sketch among the fields extracted from a hit, decoded a member after the other.
 func slowSketch(fields []jsonedit.Member) string {
-	values, _ := jsonedit.Elements(jsonedit.Get(fields, adapters.SketchField))
+	values, _ := jsonedit.Elements(jsonedit.Get(fields, rule.SketchField))
 	for _, value := range values {
 		if !bytes.Equal(value, values[0]) {
 			return ""

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // smileForm reads and writes SMILE less references: a document as [smilePlain] returns it. (Smile Data Format 1.0,
@@ -50,7 +50,7 @@ func smilePlain(data []byte, most int) (plain []byte, end int, ok bool) {
 func plainSMILE(body []byte) int { return min(16*len(body)+piece, jsonedit.MaxDocument) }
 
 // editSMILE returns a document in SMILE, or the body of an update, enriched. A whole document without a field of ours keeps its bytes.
-func editSMILE(e *adapters.Enricher, index string, body []byte, update bool) (out []byte, changed, ok bool) {
+func editSMILE(e *rule.Enricher, index string, body []byte, update bool) (out []byte, changed, ok bool) {
 	plain, end, ok := smilePlain(body, plainSMILE(body))
 	if !ok {
 		return nil, false, false
@@ -108,7 +108,7 @@ func (b *smileBulk) edit(part []byte) []byte {
 	out, why := editFormat(formatSMILE, b.e, b.index, body, op == "update")
 	switch {
 	case why != "":
-		b.e.Count(adapters.Unreadable)
+		b.e.Count(rule.Unreadable)
 		return unreadableSMILE
 	case ended:
 		out = append(slices.Clip(out), smileEnd)

@@ -21,6 +21,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Store is the I/O half of the adapter. It sends the requests of go-elasticsearch over a transport of its own ([Store.Perform]), because that
@@ -30,7 +31,7 @@ type Store struct {
 	urls      []*url.URL
 	header    http.Header // of the client, as is the query
 	query     string
-	rules     adapters.Rules
+	rules     rule.Rules
 	shared    *shared
 }
 
@@ -50,7 +51,7 @@ var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
-func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
+func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules rule.Rules) func(header adapters.Header, query string) adapters.EngineStore {
 	common := &shared{limits: map[string]raisedBy{}, destinations: destinations{all: map[string]*destination{}}}
 	return func(header adapters.Header, query string) adapters.EngineStore {
 		return &Store{transport, urls, http.Header(header), query, rules, common}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Before the first write of a job, one document is written and compared with what it was before, in all ways in which it can be read or found.
@@ -189,7 +190,7 @@ func (s *Store) searchable(ctx context.Context, index string) (fields, dense map
 	fields, dense = map[string]bool{}, map[string]bool{}
 	for name, types := range known.Fields {
 		for typ, kind := range types {
-			if kind.Searchable && !kind.Metadata && !strings.HasPrefix(name, "_") && !adapters.Our(name) {
+			if kind.Searchable && !kind.Metadata && !strings.HasPrefix(name, "_") && !rule.Our(name) {
 				fields[name], dense[name] = kind.Aggregatable, typ == "dense_vector"
 			}
 		}
@@ -223,9 +224,9 @@ func (v *view) add(reply []byte) error {
 		}
 		v.seqNo = hit.SeqNo
 		if source, ok := hit.Source.(map[string]any); ok {
-			maps.DeleteFunc(source, func(key string, _ any) bool { return adapters.Our(key) })
+			maps.DeleteFunc(source, func(key string, _ any) bool { return rule.Our(key) })
 		}
-		maps.DeleteFunc(hit.Fields, func(key string, _ any) bool { return adapters.Our(key) })
+		maps.DeleteFunc(hit.Fields, func(key string, _ any) bool { return rule.Our(key) })
 		// The first search shows the most of it.
 		if _, later := v.shown["_source"]; !later {
 			v.shown["_source"], v.shown["_ignored"], v.shown["ignored_field_values"], v.shown["_routing"] = hit.Source, hit.Ignored, any(hit.Values), hit.Routing

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestRealStore holds the store to the contract on real engines.
@@ -36,7 +37,7 @@ func (l *larder) subject() (adaptertest.StoreSubject, adaptertest.StoreJobs) {
 				`"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`, shards))
 		}
 	}
-	open := func(_ *testing.T, rules adapters.Rules) adapters.JobStore {
+	open := func(_ *testing.T, rules rule.Rules) adapters.JobStore {
 		s := l.store(http.DefaultTransport)
 		s.rules = rules
 		return s

@@ -11,6 +11,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // create makes the index that a first write to the name would make, if we know which one that is, and returns what the name leads to then.
@@ -77,7 +78,7 @@ func (p patterns) match(name string) bool {
 }
 
 // wildcard reports whether a pattern of the engine's matches a name: unlike in ours, a dot in front is a letter like any other.
-func wildcard(pattern, name string) bool { return adapters.Matches("x"+pattern, "x"+name) }
+func wildcard(pattern, name string) bool { return rule.Matches("x"+pattern, "x"+name) }
 
 // autoCreates reports whether the cluster lets a first write make an index of that name. In doubt it says no.
 func (s *Store) autoCreates(ctx context.Context, name string) bool {

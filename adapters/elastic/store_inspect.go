@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Product implements adapters.Inspector.
@@ -95,7 +96,7 @@ func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 }
 
 // Condition implements adapters.Inspector.
-func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapters.Rule) (c adapters.Condition, err error) {
+func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *rule.Rule) (c adapters.Condition, err error) {
 	if err := s.countSketched(ctx, index.Name, &c); err != nil {
 		return c, fmt.Errorf("count its documents: %w", err)
 	}
@@ -122,7 +123,7 @@ func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapt
 }
 
 // unfit returns which of the fields have no values by document, or none that are dates where such are wanted.
-func (s *Store) unfit(ctx context.Context, index string, fields []adapters.Deciding) (list []adapters.Unfit, err error) {
+func (s *Store) unfit(ctx context.Context, index string, fields []rule.Deciding) (list []adapters.Unfit, err error) {
 	if len(fields) == 0 {
 		return nil, nil
 	}
@@ -155,7 +156,7 @@ func (s *Store) unfit(ctx context.Context, index string, fields []adapters.Decid
 }
 
 // fits reports whether a field's types serve to decide by it, and if not, why; nothing where it has none.
-func fits(d adapters.Deciding, types map[string]struct{ Aggregatable bool }) (why string, fit bool) {
+func fits(d rule.Deciding, types map[string]struct{ Aggregatable bool }) (why string, fit bool) {
 	for kind, can := range types {
 		switch {
 		case kind == "text" && !can.Aggregatable:
@@ -172,7 +173,7 @@ func fits(d adapters.Deciding, types map[string]struct{ Aggregatable bool }) (wh
 // countSketched counts the documents of an index, and those with something in our field.
 func (s *Store) countSketched(ctx context.Context, index string, c *adapters.Condition) error {
 	const query = `{"size":0,"track_total_hits":true,` +
-		`"aggs":{"sketched":{"filter":{"exists":{"field":"` + adapters.SketchField + `"}}}}}`
+		`"aggs":{"sketched":{"filter":{"exists":{"field":"` + rule.SketchField + `"}}}}}`
 	var reply struct {
 		Hits         struct{ Total struct{ Value int } }
 		Aggregations struct {
@@ -196,15 +197,15 @@ func (s *Store) Filled(ctx context.Context, index string) ([]string, error) {
 	var found []string
 	eachField("", is.Mappings, func(path string, field mapped) {
 		for _, target := range namesWithin(field.CopyTo) {
-			if adapters.Our(target) {
+			if rule.Our(target) {
 				found = append(found, path+" is copied to "+target+" (copy_to)")
 			}
 		}
-		if field.Type == "alias" && adapters.Our(path) {
+		if field.Type == "alias" && rule.Our(path) {
 			found = append(found, path+" is an alias of "+field.Path)
 		}
 		for _, name := range slices.Sorted(maps.Keys(field.Runtime)) {
-			if adapters.Our(name) {
+			if rule.Our(name) {
 				found = append(found, name+" is a runtime field")
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -38,7 +39,7 @@ type version struct {
 
 // Patch implements adapters.Store. Documents go in bulks, each in one line; those that were stored in several lines by themselves, so
 // that these stay.
-func (s *Store) Patch(ctx context.Context, index string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(patches))
 	if len(patches) == 0 {
 		return results, nil
@@ -94,7 +95,7 @@ func (t *destination) alone(p adapters.Patch) bool {
 
 // patchOne writes a document by itself, with each byte of it.
 func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) (result adapters.Result, seqNo int64, err error) {
-	document, err := adapters.WithOurs(p.Source, p.Ours)
+	document, err := rule.WithOurs(p.Source, p.Ours)
 	if err != nil {
 		return 0, 0, fmt.Errorf("document %s: %w", p.ID, err)
 	}
@@ -151,7 +152,7 @@ func (b *patchBulk) add(which int, p adapters.Patch) error {
 	}
 	if b.t.update {
 		document = merged(p, !b.t.embeds)
-	} else if document, err = adapters.WithOurs(p.Source, p.Ours); err != nil {
+	} else if document, err = rule.WithOurs(p.Source, p.Ours); err != nil {
 		return fmt.Errorf("document %s: %w", p.ID, err)
 	}
 	b.which = append(b.which, which)
@@ -164,7 +165,7 @@ func (b *patchBulk) add(which int, p adapters.Patch) error {
 // merged returns the update that merges our fields into a document: fields that are to go become null. A
 // script removes them where all of them are to go and scripts are allowed.
 func merged(p adapters.Patch, script bool) []byte {
-	if script && p.Equal(adapters.Ours{}) {
+	if script && p.Equal(rule.Ours{}) {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
 		return append(append(script, stringsOf(ourFields)...), `}}}`...)
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
-// ourFields are the names of our fields, and kindOf their types in a mapping. A new field takes a place in both and in [adapters.Our].
+// ourFields are the names of our fields, and kindOf their types in a mapping. A new field takes a place in both and in [rule.Our].
 var (
-	ourFields = []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField}
-	kindOf    = map[string]string{adapters.SketchField: "binary", adapters.BandsField: "long", adapters.ClusterField: "keyword"}
+	ourFields = []string{rule.SketchField, rule.BandsField, rule.ClusterField}
+	kindOf    = map[string]string{rule.SketchField: "binary", rule.BandsField: "long", rule.ClusterField: "keyword"}
 )
 
 // meant says for an operator how a field is declared. All have doc values, without which a client's pattern among docvalue_fields that covers
@@ -126,19 +127,19 @@ func declarationsOf(properties map[string]json.RawMessage) declarations {
 }
 
 // kept returns which fields of ours documents hold under one of the rules. A sketch they hold without one, too.
-func kept(rules ...*adapters.Rule) []string {
+func kept(rules ...*rule.Rule) []string {
 	list := ourFields[:1:1]
-	if slices.ContainsFunc(rules, func(r *adapters.Rule) bool { return r != nil && r.Bands > 0 }) {
-		list = append(list, adapters.BandsField)
+	if slices.ContainsFunc(rules, func(r *rule.Rule) bool { return r != nil && r.Bands > 0 }) {
+		list = append(list, rule.BandsField)
 	}
-	if slices.ContainsFunc(rules, func(r *adapters.Rule) bool { return r != nil && r.Clusters }) {
-		list = append(list, adapters.ClusterField)
+	if slices.ContainsFunc(rules, func(r *rule.Rule) bool { return r != nil && r.Clusters }) {
+		list = append(list, rule.ClusterField)
 	}
 	return list
 }
 
 // needed returns the fields of ours that documents of an index hold.
-func (s *Store) needed(i adapters.Index) []string { return kept(s.rules.Of(i)) }
+func (s *Store) needed(i adapters.Index) []string { return kept(i.Rule(s.rules)) }
 
 // Resolve implements adapters.Store. One request tells both the concrete names and how our fields are mapped there.
 func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
@@ -187,7 +188,7 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 			i.As = as
 		}
 		fields := s.needed(i)
-		i.Mapped, i.Known = ds[adapters.SketchField].Type != "", len(ds.undeclared(fields)) == 0
+		i.Mapped, i.Known = ds[rule.SketchField].Type != "", len(ds.undeclared(fields)) == 0
 		i.Ready, i.Why = ds.fit(fields), ds.why(fields)
 		list, all[index] = append(list, i), ds
 	}

@@ -3,8 +3,8 @@ package elastic
 import (
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestPrepareAllOfOurs prepares an index for a rule with bands and clusters: what lacks is declared, with a place for each, and what is
@@ -48,7 +48,7 @@ func TestPrepareAllOfOurs(t *testing.T) {
 			itsSettings: index("", sketch+`,"neardup_bands":{"type":"long","doc_values":false}`)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &prompted{answers: c.answers, rules: adapters.Rules{jobsRule(t, "a-*")}}
+			s := &prompted{answers: c.answers, rules: rule.Rules{jobsRule(t, "a-*")}}
 			list := expect.Value(s.store().Prepare(t.Context(), "a-1", false))(t)
 			expect.Same(t, c.want, state(list), "")
 			if ready := list[0].Ready; ready != (list[0].Why == "") {

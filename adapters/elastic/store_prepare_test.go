@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // prompted is an engine that answers from a list, "METHOD path" to a body in which a status may stand in front, and 404 to all
@@ -20,7 +21,7 @@ import (
 type prompted struct {
 	answers map[string]string
 	changes []string
-	rules   adapters.Rules
+	rules   rule.Rules
 }
 
 func (s *prompted) store() adapters.EngineStore {
@@ -63,11 +64,11 @@ func fieldMapping(indices ...string) string {
 		case "":
 			list = append(list, fmt.Sprintf(`%q:{"mappings":{}}`, name))
 		case "!":
-			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField,
-				adapters.SketchField, ourField))
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, rule.SketchField,
+				rule.SketchField, ourField))
 		default:
-			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField,
-				adapters.SketchField, declaration(adapters.SketchField, mark)))
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, rule.SketchField,
+				rule.SketchField, declaration(rule.SketchField, mark)))
 		}
 	}
 	return "{" + strings.Join(list, ",") + "}"
@@ -94,7 +95,7 @@ func state(list []adapters.Index) string {
 	return strings.Join(out, "; ")
 }
 
-const lookUp = "/_mapping/field/" + adapters.SketchField
+const lookUp = "/_mapping/field/" + rule.SketchField
 
 func TestResolve(t *testing.T) {
 	const managed = `{"a-000002":{"settings":{"index.lifecycle.name":"p"},"mappings":{}}}`
@@ -256,14 +257,14 @@ var preparations = []struct {
 func TestTemplatesMarkTheNewestIndex(t *testing.T) {
 	s := &prompted{rules: exchangeRules(t), answers: map[string]string{
 		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["news-*"]}}]}`, "GET /_template": `{}`,
-		"POST /_index_template/_simulate/t": `{"template":{"mappings":{"properties":{"neardup_sketch":` + declaration(adapters.SketchField, mark) + `}}}}`,
+		"POST /_index_template/_simulate/t": `{"template":{"mappings":{"properties":{"neardup_sketch":` + declaration(rule.SketchField, mark) + `}}}}`,
 		"GET " + lookUp:                     fieldMapping("news-000001!", "news-000002*", "news-a!", "other-000001!"), "PUT /news-000001/_mapping": `{}`,
 	}}
 	list, err := s.store().(*Store).Templates(t.Context(), s.rules, false)
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Added {
 		t.Errorf("%+v %v", list, err)
 	}
-	if diff := cmp.Diff([]string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + declaration(adapters.SketchField, mark) + `}}`}, s.changes); diff != "" {
+	if diff := cmp.Diff([]string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + declaration(rule.SketchField, mark) + `}}`}, s.changes); diff != "" {
 		t.Error(diff)
 	}
 	for _, templates := range []string{itsTemplate, "GET /_template"} {

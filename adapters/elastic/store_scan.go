@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // A document never leaves its shard, and has a sequence number there that no other one shares, greater than all that were given
@@ -62,7 +63,7 @@ type scan struct {
 // Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
 // documents are read as they are at that moment; by bands with a limit of one search, as of the engine's last refresh.
 func (s *Store) Scan(
-	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+	ctx context.Context, index string, rule *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	r := &scan{s: s, index: index, sel: sel, yield: yield, left: sel.Limit, size: scanFirst}
 	if sel.Brief {

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // mostTerms is how many terms one clause takes: engines grant 65,536.
@@ -29,7 +29,7 @@ func anyBand(keys []int64) string {
 	clauses := []string{`{"match_none":{}}`}
 	for some := range slices.Chunk(keys, mostTerms) {
 		list, _ := json.Marshal(some) // numbers always marshal
-		clauses = append(clauses, `{"terms":{"`+adapters.BandsField+`":`+string(list)+`}}`)
+		clauses = append(clauses, `{"terms":{"`+rule.BandsField+`":`+string(list)+`}}`)
 	}
 	return `{"bool":{"should":[` + strings.Join(clauses, ",") + `]}}`
 }

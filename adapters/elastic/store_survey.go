@@ -16,6 +16,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // What init asks of an engine that it does not know yet.
@@ -182,7 +183,7 @@ func (s *Store) Fields(ctx context.Context, names []string) ([]adapters.Field, e
 					objects[name] = true
 				}
 			}
-			if strings.HasPrefix(name, "_") || adapters.Our(name) {
+			if strings.HasPrefix(name, "_") || rule.Our(name) {
 				continue
 			}
 			f := found[name]

@@ -16,6 +16,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // blueprint is a template as the engine holds it.
@@ -35,7 +36,7 @@ type blueprint struct {
 // Templates declares our field in the templates from which indices of the rules alone are made, whose names they match as a
 // whole, and returns every template that makes indices of a rule. It makes none and leaves alone those that are the engine's own.
 // An existing index whose successor will be made from such a template is marked accordingly. With dry it changes nothing.
-func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) ([]adapters.Template, error) {
+func (s *Store) Templates(ctx context.Context, rules rule.Rules, dry bool) ([]adapters.Template, error) {
 	all, err := s.templates(ctx)
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) (
 }
 
 // amend declares our field in a template, unless it is there or the template is to be left alone.
-func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dry bool) adapters.Template {
+func (s *Store) amend(ctx context.Context, t blueprint, rules rule.Rules, dry bool) adapters.Template {
 	done := adapters.Template{Name: t.name}
 	if !t.legacy {
 		is, err := s.simulated(ctx, esapi.IndicesSimulateTemplateRequest{Name: url.PathEscape(t.name)})
@@ -330,7 +331,7 @@ func (s *Store) simulated(ctx context.Context, r esapi.Request) (shape, error) {
 
 // mark marks the declaration of our field in indices whose successors will be made from a template that declares it: the newest
 // one of a data stream, and those whose names count up.
-func (s *Store) mark(ctx context.Context, rules adapters.Rules, all, ready []blueprint) error {
+func (s *Store) mark(ctx context.Context, rules rule.Rules, all, ready []blueprint) error {
 	list, declared, err := s.resolve(ctx, "")
 	if err != nil {
 		return err
@@ -342,9 +343,9 @@ func (s *Store) mark(ctx context.Context, rules adapters.Rules, all, ready []blu
 			name = index.Name
 		}
 		older := index.As != "" && newest(list, index.As) != index.Name
-		fields := kept(rules.Of(index))
+		fields := kept(index.Rule(rules))
 		done := !index.Ready || declared[index.Name].marked(fields)
-		if name == "" || older || done || rules.Of(index) == nil || !next(name, all, ready) {
+		if name == "" || older || done || index.Rule(rules) == nil || !next(name, all, ready) {
 			continue
 		}
 		errs = append(errs, s.putMapping(ctx, index.Name, properties(fields, mark)))
@@ -363,7 +364,7 @@ func next(name string, all, ready []blueprint) bool {
 }
 
 // of returns the rules that an index of the patterns can be matched by.
-func (p patterns) of(rules adapters.Rules) (list []*adapters.Rule) {
+func (p patterns) of(rules rule.Rules) (list []*rule.Rule) {
 	for _, rule := range rules {
 		if p.meets(rule.Match) {
 			list = append(list, rule)
@@ -373,14 +374,14 @@ func (p patterns) of(rules adapters.Rules) (list []*adapters.Rule) {
 }
 
 // within reports whether a rule matches whatever the patterns do.
-func (p patterns) within(rules adapters.Rules) bool {
+func (p patterns) within(rules rule.Rules) bool {
 	return !slices.ContainsFunc(p, func(one string) bool { return rules.For(one) == nil })
 }
 
 // meet reports whether an index can be matched by the patterns and by a rule.
-func (p patterns) meet(rules adapters.Rules) bool {
+func (p patterns) meet(rules rule.Rules) bool {
 	hidden := !slices.ContainsFunc(p, func(one string) bool { return !strings.HasPrefix(one, ".") })
-	return slices.ContainsFunc(rules, func(r *adapters.Rule) bool {
+	return slices.ContainsFunc(rules, func(r *rule.Rule) bool {
 		return p.meets(r.Match) && (!hidden || strings.HasPrefix(r.Match, "."))
 	})
 }
@@ -541,7 +542,7 @@ func (s *shared) pastPipelines(indices ...string) string {
 
 // Pipelines returns the ingest pipelines that indices of the rules run over every document, by the index. What they change in a
 // sketched field comes after the sketch.
-func (s *Store) Pipelines(ctx context.Context, rules adapters.Rules) (map[string][]string, error) {
+func (s *Store) Pipelines(ctx context.Context, rules rule.Rules) (map[string][]string, error) {
 	all, err := s.settings(ctx, esapi.IndicesGetSettingsRequest{ExpandWildcards: "all"}, pipelineSettings...)
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("read the pipelines of indices: %w", err)

@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // A table is what ES|QL answers: "columns", a list of names and types, and "values", a list of rows with a cell for each column. A
@@ -59,7 +59,7 @@ func tableOf(reply []byte) []byte {
 	}
 	var ours, rows []int
 	for i, c := range columns {
-		if adapters.Our(c.Name) {
+		if rule.Our(c.Name) {
 			ours = append(ours, i)
 		}
 	}
@@ -88,7 +88,7 @@ func tableOf(reply []byte) []byte {
 		edit(key, func(value []byte) []byte {
 			return without(value, func(_ int, element []byte) bool {
 				var c column
-				return json.Unmarshal(element, &c) == nil && adapters.Our(c.Name)
+				return json.Unmarshal(element, &c) == nil && rule.Our(c.Name)
 			}, nil)
 		})
 	}
@@ -117,8 +117,8 @@ func none(int, []byte) bool { return false }
 
 // bare returns a cell without our fields, where it is a document.
 func bare(cell []byte) []byte {
-	if cell[0] == '{' && adapters.NamesOurs(cell) {
-		if cut, err := jsonedit.Cut(cell, adapters.Our); err == nil {
+	if cell[0] == '{' && rule.NamesOurs(cell) {
+		if cut, err := jsonedit.Cut(cell, rule.Our); err == nil {
 			return cut
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // byTemplate is a search by template: the engine is asked to fill the template in, and the search that it returns is
@@ -38,7 +39,7 @@ func (d Dialect) template(
 		return s
 	}
 	plain.Body = q.body
-	s.Shown = adapters.NamesOurs(q.body)
+	s.Shown = rule.NamesOurs(q.body)
 	switch {
 	case s.Reason != "":
 	case q.asked.Controls.Off:

@@ -10,12 +10,13 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // EnrichWrite implements adapters.Dialect.
-func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w adapters.Writing, room int64) (adapters.Replies, error) {
+func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, room int64) (adapters.Replies, error) {
 	how, _ := c.Params.(options)
-	e := adapters.NewEnricher(w, room)
+	e := rule.NewEnricher(w, room)
 	e.NoCreate = mayNotCreate(how.params)
 	switch {
 	case c.Format != "":
@@ -29,7 +30,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w a
 		return bulkReply(d), err
 	}
 	updates := c.Form == formUpdate
-	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: how.splices && (c.ID == "" || acceptable(c.ID))}
+	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: how.splices && (c.ID == "" || acceptable(c.ID))}
 	err := jsonedit.EditWhole(dst, src, func(body []byte) []byte {
 		switch {
 		case !e.Start(o):
@@ -49,7 +50,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w a
 }
 
 // long copies a document that is too long to be held, or the body of an update, up to where it is not well-formed. There end stands then.
-func long(e *adapters.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
+func long(e *rule.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
 	_, err := e.CopyLong(dst, src, index, updates, func(path []string) (partial, ok bool) {
 		if !updates {
 			return false, len(path) == 0
@@ -79,7 +80,7 @@ func mayNotCreate(params []adapters.Param) bool {
 
 // update appends the body of an update: its doc is merged into what is stored, its upsert is a whole document, a script's doing
 // can't be foreseen. The engine never looks at what follows the object.
-func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte {
+func update(e *rule.Enricher, dst []byte, index string, body []byte) []byte {
 	body = inUTF8(body)
 	head := jsonedit.Head(body)
 	members, err := jsonedit.FewMembers(head) // the engine knows a dozen, and takes no other and none twice
@@ -115,7 +116,7 @@ func yes(value []byte) bool {
 
 // bulk enriches the lines of one bulk, one after the other.
 type bulk struct {
-	e         *adapters.Enricher
+	e         *rule.Enricher
 	target    string
 	noCreate  bool
 	op, index string // of the action whose document comes next; op is empty where an action does
@@ -196,7 +197,7 @@ func (b *bulk) action(line []byte) {
 
 // action reads an action line as the engines do: its first member counts, whatever follows it. Which document it is about, and
 // whether it can be left out, is read where that is wanted.
-func action(line []byte, target string, wanted bool) (o adapters.Operation, noCreate, ok bool) {
+func action(line []byte, target string, wanted bool) (o rule.Operation, noCreate, ok bool) {
 	d := jsonedit.NewReader(line)
 	if !d.Enter('{') || !d.Next() {
 		return o, false, false
@@ -225,7 +226,7 @@ func action(line []byte, target string, wanted bool) (o adapters.Operation, noCr
 		}
 	}
 	noCreate = yes(alias) || yes(stream) || pipeline != nil && string(pipeline) != `"_none"`
-	o = adapters.Operation{Form: form, Index: named(index, target)}
+	o = rule.Operation{Form: form, Index: named(index, target)}
 	if wanted {
 		meta, _ := jsonedit.Members(value) // which is well-formed
 		o.ID = named(jsonedit.Get(meta, "_id"), "")

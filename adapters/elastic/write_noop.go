@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
@@ -95,7 +96,7 @@ func (b bulkReply) Join(reply []byte, items [][]byte) ([]byte, error) {
 }
 
 // NoOp returns the item of an operation that changes nothing.
-func (bulkReply) NoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
+func (bulkReply) NoOp(o rule.Operation, of adapters.Standing) ([]byte, error) {
 	d := documentOf(of)
 	if of.Stored == nil {
 		_, outcome, err := itemOf(of.Entry)
@@ -112,7 +113,7 @@ func (bulkReply) NoOp(o adapters.Operation, of adapters.Standing) ([]byte, error
 }
 
 // NoOp returns the reply to the writing of one document that changes nothing.
-func (documentReply) NoOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
+func (documentReply) NoOp(_ rule.Operation, of adapters.Standing) ([]byte, error) {
 	d := documentOf(of)
 	d.shards = `{"total":0,"successful":0,"failed":0}`
 	return append(d.append(nil), '}'), nil

@@ -10,13 +10,14 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // operationsOf returns the operations that a write tells of.
-func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []adapters.Operation, replies adapters.Replies) {
+func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []rule.Operation, replies adapters.Replies) {
 	t.Helper()
 	w := adaptertest.Always(nil)
-	w.Starts = func(o adapters.Operation) bool { list = append(list, o); return true }
+	w.Starts = func(o rule.Operation) bool { list = append(list, o); return true }
 	w.Identify = true
 	replies, err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), w, 0)
 	if err != nil {
@@ -75,7 +76,7 @@ func TestNoOps(t *testing.T) {
 	sibling := adapters.Standing{Index: "i", Entry: []byte(`{"index":{"_index":"i","_id":"a","_version":1,"result":"created","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":201}}`)}
 	for _, c := range []struct {
 		name string
-		make func(adapters.Operation, adapters.Standing) ([]byte, error)
+		make func(rule.Operation, adapters.Standing) ([]byte, error)
 		of   adapters.Standing
 		want string
 	}{
@@ -83,7 +84,7 @@ func TestNoOps(t *testing.T) {
 		{"in a bulk", bulkReply{}.NoOp, stored, `{"create":{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":7,"_primary_term":2,"status":200}}`},
 		{"of the same bulk", bulkReply{}.NoOp, sibling, `{"create":{"_index":"i","_id":"a","_version":1,"result":"noop","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":200}}`},
 	} {
-		got, err := c.make(adapters.Operation{Form: "create"}, c.of)
+		got, err := c.make(rule.Operation{Form: "create"}, c.of)
 		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", c.name, err, diff)
 		}

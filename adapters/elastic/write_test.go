@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // enrichWith runs a write under the contract's rules. In the outcome a sketch reads S.
@@ -19,13 +20,13 @@ func enrichWith(t testing.TB, method, path, query string, body io.Reader) (strin
 	rules := adaptertest.Rules(t)
 	var changes []string
 	w := adaptertest.Writing{
-		Rules: func(index string, whole bool) (*adapters.Rule, adapters.Fit) {
+		Rules: func(index string, whole bool) (*rule.Rule, rule.Fit) {
 			if !whole && strings.HasPrefix(index, "news-created") { // an index that is not there yet
-				return rules.For(index), adapters.FitsNothing
+				return rules.For(index), rule.FitsNothing
 			}
-			return rules.For(index), adapters.Fits
+			return rules.For(index), rule.Fits
 		},
-		Counts: func(c adapters.Change) { changes = append(changes, c.String()) },
+		Counts: func(c rule.Change) { changes = append(changes, c.String()) },
 	}
 	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, RawQuery: query})
 	var out bytes.Buffer

@@ -13,8 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // A document in YAML is written anew, with one notation for each thing: two parsers can differ in what they make of the notations that
@@ -33,7 +33,7 @@ const (
 )
 
 // editYAML is editFormat for YAML.
-func editYAML(e *adapters.Enricher, index string, body []byte, update bool) (out []byte, why string) {
+func editYAML(e *rule.Enricher, index string, body []byte, update bool) (out []byte, why string) {
 	top, why := readYAML(body)
 	if why != "" {
 		return nil, why
@@ -96,15 +96,15 @@ func yamlNodes(body []byte) (n int) {
 }
 
 // editYAMLDocument enriches a document.
-func editYAMLDocument(e *adapters.Enricher, index string, document *yaml.Node, partial, scripted bool) {
-	rule := ruleOf(e, index, partial)
+func editYAMLDocument(e *rule.Enricher, index string, document *yaml.Node, partial, scripted bool) {
+	r := ruleOf(e, index, partial)
 	shadow, kept := []byte{'{'}, document.Content[:0:0]
 	for i := 0; i < len(document.Content); i += 2 {
 		key, value := document.Content[i], document.Content[i+1]
-		if !adapters.Our(key.Value) {
+		if !rule.Our(key.Value) {
 			kept = append(kept, key, value)
 		}
-		if rule == nil || !rule.Concerns(key.Value) {
+		if r == nil || !r.Concerns(key.Value) {
 			continue
 		}
 		if len(shadow) > 1 {
@@ -113,7 +113,7 @@ func editYAMLDocument(e *adapters.Enricher, index string, document *yaml.Node, p
 		shadow = appendYAMLAsJSON(append(jsonedit.AppendString(shadow, key.Value), ':'), value)
 	}
 	ours := oursFor(e, index, append(shadow, '}'), partial, scripted)
-	if rule == nil {
+	if r == nil {
 		return
 	}
 	for _, m := range ours { // JSON is YAML
@@ -296,5 +296,5 @@ func cleanYAML(dst io.Writer, src *bufio.Reader) error {
 // ourLine reports whether a line begins with the name of one of our fields.
 func ourLine(text []byte) bool {
 	name, _, found := bytes.Cut(text, []byte(":"))
-	return found && adapters.Our(string(name))
+	return found && rule.Our(string(name))
 }

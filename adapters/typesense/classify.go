@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Forms of endpoint, in adapters.Class.Form.
@@ -49,7 +50,7 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 		}
 	}
 	include, _ := adapters.Last(params, "include_fields")
-	c.Shown = slices.ContainsFunc(fieldList(include), adapters.Our)
+	c.Shown = slices.ContainsFunc(fieldList(include), rule.Our)
 	return c
 }
 

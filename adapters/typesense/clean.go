@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // CleanReply implements adapters.Dialect.
@@ -40,9 +41,9 @@ var (
 
 // below cuts our fields out of the documents to which these keys lead, divided by dots.
 func below(documents ...string) jsonedit.Cuts {
-	return jsonedit.Cuts{Prefix: adapters.FieldPrefix, Drop: func(path []string) bool {
+	return jsonedit.Cuts{Prefix: rule.FieldPrefix, Drop: func(path []string) bool {
 		last := len(path) - 1
-		return adapters.Our(path[last]) && slices.ContainsFunc(documents, func(keys string) bool {
+		return rule.Our(path[last]) && slices.ContainsFunc(documents, func(keys string) bool {
 			return slices.Equal(strings.FieldsFunc(keys, func(c rune) bool { return c == '.' }), path[:last])
 		})
 	}}
@@ -51,7 +52,7 @@ func below(documents ...string) jsonedit.Cuts {
 // cleanImported cuts our fields out of one line of an import's reply. On success the line can hold the stored document as an object; on
 // an error it holds the raw line that was sent, as a string.
 func cleanImported(line []byte) []byte {
-	if !adapters.NamesOurs(line) {
+	if !rule.NamesOurs(line) {
 		return line
 	}
 	members, err := jsonedit.Members(line)
@@ -64,7 +65,7 @@ func cleanImported(line []byte) []byte {
 	}
 	document := cutSpliced(shown)
 	if shown[0] != '"' {
-		document, err = jsonedit.Cut(shown, adapters.Our)
+		document, err = jsonedit.Cut(shown, rule.Our)
 	}
 	if err != nil || len(document) == len(shown) { // nothing of ours is in it
 		return line
@@ -93,7 +94,7 @@ func cutSpliced(escaped []byte) []byte {
 	first, seen := len(members), map[string]bool{}
 	for ; first > 0; first-- {
 		m := members[first-1]
-		if !adapters.Our(m.Key) || seen[m.Key] {
+		if !rule.Our(m.Key) || seen[m.Key] {
 			break
 		}
 		seen[m.Key] = true
@@ -133,7 +134,7 @@ func zero(escaped []byte) int {
 
 // cleanSchema cuts our fields out of the schema of a collection, or of a list of collections.
 func cleanSchema(reply []byte) []byte {
-	if !adapters.NamesOurs(reply) {
+	if !rule.NamesOurs(reply) {
 		return reply
 	}
 	collections, err := jsonedit.Elements(reply)
@@ -158,7 +159,7 @@ func cleanCollection(collection []byte) []byte {
 	kept := slices.DeleteFunc(slices.Clone(fields), func(field []byte) bool {
 		described, _ := jsonedit.Members(field)
 		name, _ := jsonedit.Text(jsonedit.Get(described, "name"))
-		return adapters.Our(name)
+		return rule.Our(name)
 	})
 	list := jsonedit.Array(kept)
 	switch len(kept) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestAllOursAreCut: what is cut of the sketch is cut of all three fields.
@@ -29,7 +30,7 @@ func TestAllOursAreCut(t *testing.T) {
 			t.Errorf("%s %s: %s is shown as %s, %v", c.method, c.path, c.reply, out.String(), err)
 		}
 	}
-	for _, field := range []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField} {
+	for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
 		class := Dialect{}.Classify(&adapters.Request{Method: "GET", Path: "/collections/a/documents/1", RawQuery: "include_fields=id," + field})
 		if !class.Shown {
 			t.Errorf("%s is not shown where it is named", field)

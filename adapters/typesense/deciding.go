@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Dates are whole numbers of Unix seconds, as the engine recommends. A number that as seconds lies beyond the year 9999 is taken for
@@ -18,7 +18,7 @@ const endOfSeconds = 253402300800
 const deepest = 32
 
 // decidingFields returns the fields by which hits are folded or chosen, each with the object that it stands in.
-func decidingFields(deciding []adapters.Deciding) []string {
+func decidingFields(deciding []rule.Deciding) []string {
 	var fields []string
 	for _, d := range deciding {
 		fields = append(fields, d.Field)
@@ -45,7 +45,7 @@ func rooted(fields []string) []string {
 
 // deciding returns the values of a deciding field in a document that is [unflattened]. What is not shown of it, by a key's will above all, is
 // not there.
-func deciding(document []byte, d adapters.Deciding) (values []string) {
+func deciding(document []byte, d rule.Deciding) (values []string) {
 	visit(document, d.Field, deepest, func(value []byte) {
 		text, ok := jsonedit.ValueText(value)
 		if d.Date {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 func TestDecidingValues(t *testing.T) {
@@ -17,7 +17,7 @@ func TestDecidingValues(t *testing.T) {
 		"meta": nil, "meta.lang": {"en"}, "meta.deep.er": {"1", "2"}, "meta.deep": nil, "list.h": {"a", "b", "c"}, "list": {"3"}, "object": nil,
 		"dotted.name": {"d"}, "un.der": {"u"}, "un": nil, "host.x": nil, "": nil,
 	} {
-		got := deciding(unflattened([]byte(document)), adapters.Deciding{Field: field})
+		got := deciding(unflattened([]byte(document)), rule.Deciding{Field: field})
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", field, diff)
 		}
@@ -32,7 +32,7 @@ func TestDecidingDates(t *testing.T) {
 		"9223372036854775807": {"9223372036854775807"}, "1e300": nil, `"1700000000"`: nil, `"2024-01-01"`: nil, "true": nil, "null": nil,
 		"[1,2]": {"1000", "2000"}, `[null,"x",3]`: {"3000"},
 	} {
-		got := deciding(unflattened([]byte(`{"at":`+value+`}`)), adapters.Deciding{Field: "at", Date: true})
+		got := deciding(unflattened([]byte(`{"at":`+value+`}`)), rule.Deciding{Field: "at", Date: true})
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", value, diff)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and what package collapse does, over a reply of 50 hits of
@@ -32,7 +33,7 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-func articleReply(b *testing.B, rule *adapters.Rule, share float64, perPage []byte) *adapters.Reply {
+func articleReply(b *testing.B, rule *rule.Rule, share float64, perPage []byte) *adapters.Reply {
 	var hits [][]byte
 	for _, d := range adaptertest.Articles(b, rule, 50, 1500, share) {
 		hits = append(hits, fmt.Appendf(nil, `{"document":%s,"highlight":{"title":{"matched_tokens":["Report"],"snippet":"<mark>Report</mark> %s of the day"}},"highlights":[{"field":"title","matched_tokens":["Report"],"snippet":"<mark>Report</mark> %s of the day"}],"text_match":578730123365187706,"text_match_info":{"best_field_score":"1108091338752","best_field_weight":15,"fields_matched":2,"score":"578730123365187706","tokens_matched":1}}`,

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -29,9 +30,9 @@ func newSketcher(t testing.TB) *sketch.Sketcher {
 	return sketcher
 }
 
-func newRule(t testing.TB, match string, fields ...string) *adapters.Rule {
+func newRule(t testing.TB, match string, fields ...string) *rule.Rule {
 	t.Helper()
-	r := &adapters.Rule{
+	r := &rule.Rule{
 		Match: match, Fields: fields, Profile: rerank.Profile{Threshold: 0.7}, Window: 1000, Compute: true, Sketcher: newSketcher(t),
 	}
 	if err := r.Validate(); err != nil {
@@ -41,9 +42,9 @@ func newRule(t testing.TB, match string, fields ...string) *adapters.Rule {
 }
 
 // planFor configures every target that a rule matches.
-func planFor(scope adapters.Scope, rules ...*adapters.Rule) adapters.Plan {
+func planFor(scope adapters.Scope, rules ...*rule.Rule) adapters.Plan {
 	return adapters.Plan{Rules: rules, MaxWindow: 5000, Scope: func(target string) adapters.Scope {
-		rule := adapters.Rules(rules).For(target)
+		rule := rule.Rules(rules).For(target)
 		if rule == nil {
 			return adapters.Scope{}
 		}
@@ -263,18 +264,18 @@ func familyText(family, version int) string {
 }
 
 // memo remembers sketches by text: making them is most of what these tests take.
-type memo map[string]*adapters.Encoded
+type memo map[string]*rule.Encoded
 
-func (m memo) sketch(rule *adapters.Rule, text string) *adapters.Encoded {
+func (m memo) sketch(r *rule.Rule, text string) *rule.Encoded {
 	if m[text] == nil {
-		s, _ := rule.Sketch([]string{text})
-		m[text] = &adapters.Encoded{Sketch: s, Text: s.String()}
+		s, _ := r.Sketch([]string{text})
+		m[text] = &rule.Encoded{Sketch: s, Text: s.String()}
 	}
 	return m[text]
 }
 
 // corpus returns documents of which some repeat one another; some of them have no sketch, and some a stale scheme's.
-func (m memo) corpus(r *rand.Rand, rule *adapters.Rule, n int, duplicates float64) []map[string]any {
+func (m memo) corpus(r *rand.Rand, matched *rule.Rule, n int, duplicates float64) []map[string]any {
 	documents := make([]map[string]any, n)
 	for i := range documents {
 		family := 1000 + i
@@ -283,14 +284,14 @@ func (m memo) corpus(r *rand.Rand, rule *adapters.Rule, n int, duplicates float6
 		}
 		body := familyText(family, r.IntN(3))
 		d := map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprint("t ", i, " <b>&\u2028"), "body": body, "n": i}
-		switch s := m.sketch(rule, body); r.IntN(10) {
+		switch s := m.sketch(matched, body); r.IntN(10) {
 		case 0:
 		case 1:
 			other := s.Sketch
 			other.Scheme++
-			d[adapters.SketchField] = other.String()
+			d[rule.SketchField] = other.String()
 		default:
-			d[adapters.SketchField] = s.Text
+			d[rule.SketchField] = s.Text
 		}
 		documents[i] = d
 	}
@@ -298,14 +299,14 @@ func (m memo) corpus(r *rand.Rand, rule *adapters.Rule, n int, duplicates float6
 }
 
 // oracle returns the ranks of the page by the definition of the collapsed list.
-func (m memo) oracle(rule *adapters.Rule, documents []map[string]any, window, page, perPage int) []int {
+func (m memo) oracle(r *rule.Rule, documents []map[string]any, window, page, perPage int) []int {
 	hits := make([]rerank.Hit, len(documents))
 	for i, d := range documents {
-		text, _ := d[adapters.SketchField].(string)
-		if stored := rule.Decode(text); stored != nil {
-			hits[i].Sketch, hits[i].Profile = stored, &rule.Profile
-		} else if rule.Compute {
-			hits[i].Sketch, hits[i].Profile = &m.sketch(rule, d["body"].(string)).Sketch, &rule.Profile
+		text, _ := d[rule.SketchField].(string)
+		if stored := r.Decode(text); stored != nil {
+			hits[i].Sketch, hits[i].Profile = stored, &r.Profile
+		} else if r.Compute {
+			hits[i].Sketch, hits[i].Profile = &m.sketch(r, d["body"].(string)).Sketch, &r.Profile
 		}
 	}
 	var list []int

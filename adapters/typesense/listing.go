@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // hits are those of a reading.
@@ -167,14 +168,14 @@ func (h *hits) check() error {
 func (h *hits) Len() int { return len(h.list) }
 
 // Seen implements adapters.Hits.
-func (h *hits) Seen(i int) adapters.Seen {
+func (h *hits) Seen(i int) rule.Seen {
 	shown := &h.list[i]
 	read := shown
 	if h.judged != nil {
 		read = &h.judged[i]
 	}
 	h.at, h.clean = i, nil
-	seen := adapters.Seen{
+	seen := rule.Seen{
 		Index: h.in.collection, ID: shown.identity(), Stored: read.stored, Shown: h, Withheld: h.withheld, Pinned: shown.curated,
 	}
 	if !h.inTexts && !shown.dotted {
@@ -184,7 +185,7 @@ func (h *hits) Seen(i int) adapters.Seen {
 }
 
 // Values implements adapters.Shown.
-func (h *hits) Values(d adapters.Deciding) []string {
+func (h *hits) Values(d rule.Deciding) []string {
 	if len(h.q.asked.Scope.Deciding) == 0 {
 		return nil
 	}
@@ -199,7 +200,7 @@ func (h *hits) Values(d adapters.Deciding) []string {
 }
 
 // Document implements adapters.Shown.
-func (h *hits) Document(rule *adapters.Rule) []byte {
+func (h *hits) Document(rule *rule.Rule) []byte {
 	switch {
 	case !h.readable:
 		return nil

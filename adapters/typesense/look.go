@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // LookFor returns the request of a look.
@@ -22,7 +23,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 		words = "*"
 	}
 	if l.Judged {
-		shown = append(append(shown, adapters.SketchField), decidingFields(l.Deciding)...)
+		shown = append(append(shown, rule.SketchField), decidingFields(l.Deciding)...)
 	}
 	params := url.Values{
 		"q": {words}, "query_by": {strings.Join(l.Fields, ",")}, "per_page": {strconv.Itoa(l.Size)},
@@ -55,7 +56,7 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 		}
 		document := h.plain()
 		hit := adapters.LookedHit{Document: document, Name: result.collection}
-		hit.Seen = adapters.Seen{
+		hit.Seen = rule.Seen{
 			Index: result.collection, ID: h.id, Stored: h.stored, Shown: shownDocument{&q, document}, Pinned: h.curated,
 		}
 		if members, err := jsonedit.Members(h.raw); err == nil {
@@ -73,7 +74,7 @@ type shownDocument struct {
 }
 
 // Document implements adapters.Shown.
-func (d shownDocument) Document(rule *adapters.Rule) []byte {
+func (d shownDocument) Document(rule *rule.Rule) []byte {
 	if !d.q.mayRead(rule.Fields) {
 		return nil
 	}
@@ -81,4 +82,4 @@ func (d shownDocument) Document(rule *adapters.Rule) []byte {
 }
 
 // Values implements adapters.Shown.
-func (d shownDocument) Values(of adapters.Deciding) []string { return deciding(d.json, of) }
+func (d shownDocument) Values(of rule.Deciding) []string { return deciding(d.json, of) }

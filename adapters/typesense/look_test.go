@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 var dialect Dialect
@@ -23,7 +24,7 @@ func TestLookFor(t *testing.T) {
 	}
 	l := adapters.Look{
 		Index: "ä b", Words: "say & \"hi\"", Size: 7, Fields: []string{"title", "meta.text"}, Titles: []string{"name"}, Judged: true,
-		Header: adapters.Header{keyHeader: {"x"}}, Deciding: []adapters.Deciding{{Field: "at", Date: true}},
+		Header: adapters.Header{keyHeader: {"x"}}, Deciding: []rule.Deciding{{Field: "at", Date: true}},
 	}
 	r, err := dialect.LookFor(l)
 	if err != nil {
@@ -66,13 +67,13 @@ func TestLookedAt(t *testing.T) {
 	first, second := got.Hits[0], got.Hits[1]
 	if first.Index != "a" || first.Name != "a" || first.ID != "1" || string(first.Stored) != "abc" ||
 		string(first.Score) != "578730123365711993" || !first.Pinned || strings.Contains(string(first.Document), "meta.text") ||
-		fmt.Sprint(first.Shown.Values(adapters.Deciding{Field: "at", Date: true})) != "[1700000000000]" {
+		fmt.Sprint(first.Shown.Values(rule.Deciding{Field: "at", Date: true})) != "[1700000000000]" {
 		t.Errorf("%+v %s", first, first.Document)
 	}
 	if second.Score != nil || second.Pinned || len(second.Stored) > 0 {
 		t.Errorf("%+v", second)
 	}
-	rule := &adapters.Rule{Fields: []string{"body"}}
+	rule := &rule.Rule{Fields: []string{"body"}}
 	if string(first.Shown.Document(rule)) == "" {
 		t.Error("no document for a key that sees it")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // In native mode a search is asked twice in one request: as the client wrote it, with the engine's own group_by over the ids of
@@ -18,7 +19,7 @@ import (
 
 // nativeSearch is how the engine groups one search. A nil one is of a search for query time alone.
 type nativeSearch struct {
-	rule *adapters.Rule
+	rule *rule.Rule
 	fell adapters.Reason // why it is for query time for a while, empty if it is not
 	// everything says that the search lists all documents in no order of the client's, and faceted what it wants counted.
 	everything bool
@@ -27,7 +28,7 @@ type nativeSearch struct {
 
 const (
 	// none is the id of no cluster.
-	none = adapters.FieldPrefix + "none"
+	none = rule.FieldPrefix + "none"
 	// mostListed is how many clusters are looked at for their mark beside those of the page, the largest first.
 	mostListed = 100
 )
@@ -40,8 +41,8 @@ var notNative = []string{
 
 // newNative returns nil for a search that is none for the engine.
 func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeSearch {
-	rule, fell := scope.NativeUnder(q.asked.Controls)
-	if rule == nil && fell == "" || q.unseen() || q.vector != nil || q.shown {
+	r, fell := scope.NativeUnder(q.asked.Controls)
+	if r == nil && fell == "" || q.unseen() || q.vector != nil || q.shown {
 		return nil
 	}
 	members, err := jsonedit.Members(q.body)
@@ -55,7 +56,7 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 		return nil
 	}
 	for name, value := range values {
-		if value != "" && slices.Contains(notNative, name) || strings.Contains(value, adapters.FieldPrefix) {
+		if value != "" && slices.Contains(notNative, name) || strings.Contains(value, rule.FieldPrefix) {
 			return nil
 		}
 	}
@@ -65,7 +66,7 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 		}
 	}
 	return &nativeSearch{
-		rule: rule, fell: fell, faceted: values["facet_by"],
+		rule: r, fell: fell, faceted: values["facet_by"],
 		everything: strings.TrimSpace(values["q"]) == "*" && filter == "" && values["sort_by"] == "",
 	}
 }
@@ -81,11 +82,11 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 		name  string
 		value []byte
 	}
-	page := []set{{"group_by", text(adapters.ClusterField)}, {"group_limit", []byte("1")}}
+	page := []set{{"group_by", text(rule.ClusterField)}, {"group_limit", []byte("1")}}
 	if n.everything { // engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts
-		page = append(page, set{"filter_by", text(adapters.ClusterField + ":!=" + none)})
+		page = append(page, set{"filter_by", text(rule.ClusterField + ":!=" + none)})
 	}
-	facets := strings.TrimPrefix(n.faceted+","+adapters.ClusterField, ",")
+	facets := strings.TrimPrefix(n.faceted+","+rule.ClusterField, ",")
 	counts := []set{
 		{"page", []byte("1")}, {"per_page", []byte("0")}, {"facet_by", text(facets)}, {"enable_analytics", text("false")},
 	}
@@ -171,7 +172,7 @@ func (n *nativeSearch) counts(raw []byte) (frame []byte, ids int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if name, _ := jsonedit.Text(jsonedit.Get(ours, "field_name")); name != adapters.ClusterField {
+	if name, _ := jsonedit.Text(jsonedit.Get(ours, "field_name")); name != rule.ClusterField {
 		return nil, 0, errors.New("a result without our facet")
 	}
 	stats, err := jsonedit.Members(jsonedit.Get(ours, "stats"))

@@ -8,19 +8,20 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // nativePlan is a plan in which the engine may group.
-func nativePlan(t testing.TB) (adapters.Plan, *adapters.Rule) {
+func nativePlan(t testing.TB) (adapters.Plan, *rule.Rule) {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(sketch.Scheme{Family: sketch.FastSimilarity, Words: 4, Positions: 32}))(t)
-	rule := &adapters.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.6}, Window: 30, Compute: true,
+	r := &rule.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.6}, Window: 30, Compute: true,
 		Native: true, Clusters: true, Sketcher: sketcher}
-	scope := adapters.Scope{Native: rule}
-	scope.Add(rule)
-	return adapters.Plan{Rules: adapters.Rules{rule}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, rule
+	scope := adapters.Scope{Native: r}
+	scope.Add(r)
+	return adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, r
 }
 
 // firstAsk returns what a search asks first.

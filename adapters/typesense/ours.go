@@ -1,8 +1,8 @@
 package typesense
 
 import (
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // ourField is one of our fields as it is to be declared.
@@ -13,13 +13,13 @@ type ourField struct {
 
 // The sketch is stored and returned, and not indexed. Documents are looked up by their bands, and grouped by their cluster.
 var (
-	sketchField  = ourField{name: adapters.SketchField, kind: "string"}
-	bandsField   = ourField{name: adapters.BandsField, kind: "int64[]", index: true}
-	clusterField = ourField{name: adapters.ClusterField, kind: "string", index: true, facet: true}
+	sketchField  = ourField{name: rule.SketchField, kind: "string"}
+	bandsField   = ourField{name: rule.BandsField, kind: "int64[]", index: true}
+	clusterField = ourField{name: rule.ClusterField, kind: "string", index: true, facet: true}
 )
 
 // fieldsOf returns the fields of ours that a rule stores; without a rule it is the sketch.
-func fieldsOf(rule *adapters.Rule) []ourField {
+func fieldsOf(rule *rule.Rule) []ourField {
 	list := []ourField{sketchField}
 	if rule != nil && rule.Bands > 0 {
 		list = append(list, bandsField)
@@ -44,9 +44,9 @@ func (f ourField) declaration() string {
 
 // declared returns a new collection's schema with our fields declared behind the client's own, if a rule matches the collection's
 // name. A schema that the engine may refuse, and one that names a field of ours itself, stays as it is.
-func declared(schema []byte, e *adapters.Enricher) []byte {
+func declared(schema []byte, e *rule.Enricher) []byte {
 	name := nameIn(schema, "name")
-	if name == "" || adapters.NamesOurs(schema) {
+	if name == "" || rule.NamesOurs(schema) {
 		return schema
 	}
 	members, err := jsonedit.Members(schema)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -54,7 +55,7 @@ type query struct {
 	apiKey
 	vector *vectorQuery  // nil for most searches
 	native *nativeSearch // nil for most searches
-	rules  adapters.Rules
+	rules  rule.Rules
 	needed fields
 	most   int // the size of the largest page that the engine grants
 	atOnce int // how many searches can be asked in one request
@@ -112,7 +113,7 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 	}
 	q.asked.Target = values["collection"]
 	q.include, q.exclude = fieldList(values["include_fields"]), fieldList(values["exclude_fields"])
-	q.shown = slices.ContainsFunc(q.include, adapters.Our)
+	q.shown = slices.ContainsFunc(q.include, rule.Our)
 	if reason = q.check(values); reason == "" && !sure {
 		reason = "scoped_key"
 	}
@@ -229,11 +230,11 @@ const highlights = "highlight_fields"
 // highlightable returns a list of fields without ours, and whether there was one.
 func highlightable(value string) (kept string, changed bool) {
 	fields := fieldList(value)
-	others := slices.DeleteFunc(slices.Clone(fields), adapters.Our)
+	others := slices.DeleteFunc(slices.Clone(fields), rule.Our)
 	if len(others) == 0 {
 		others = []string{nothing}
 	}
-	return strings.Join(others, ","), slices.ContainsFunc(fields, adapters.Our)
+	return strings.Join(others, ","), slices.ContainsFunc(fields, rule.Our)
 }
 
 // check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // content is what a page of the engine's list shows of each hit.
@@ -155,7 +156,7 @@ func (q *query) Narrowed(err error) adapters.Search {
 
 // nothing is the name of no field. It is given where no field is to be highlighted, which costs more than reading sketches or texts, or
 // where a list of fields that was not empty would be.
-const nothing = adapters.FieldPrefix + "none"
+const nothing = rule.FieldPrefix + "none"
 
 // fields are those that are read of each hit whatever the client asks for.
 type fields struct{ texts, deciding []string }
@@ -197,21 +198,21 @@ func (q *query) element(a ask) ([]byte, error) {
 func (q *query) visible(c content) (include, exclude []string) {
 	switch c {
 	case sketches:
-		return append([]string{"id", adapters.SketchField}, q.needed.deciding...), nil
+		return append([]string{"id", rule.SketchField}, q.needed.deciding...), nil
 	case texts:
-		return slices.Concat([]string{"id", adapters.SketchField}, q.needed.deciding, q.needed.texts), nil
+		return slices.Concat([]string{"id", rule.SketchField}, q.needed.deciding, q.needed.texts), nil
 	case frame:
 		include = []string{"id"}
 	default:
 		include = append(include, q.include...)
-		for _, ours := range []string{"id", adapters.SketchField} {
+		for _, ours := range []string{"id", rule.SketchField} {
 			if len(q.include) > 0 && !slices.Contains(include, ours) {
 				include = append(include, ours)
 			}
 		}
 	}
 	for _, name := range q.exclude { // some of them are members of the reply
-		if name != "id" && !adapters.Our(name) {
+		if name != "id" && !rule.Our(name) {
 			exclude = append(exclude, name)
 		}
 	}
@@ -222,7 +223,7 @@ func (q *query) visible(c content) (include, exclude []string) {
 }
 
 // textFields returns the sketched fields of all rules that compute, each with the object around it.
-func textFields(rules adapters.Rules) []string {
+func textFields(rules rule.Rules) []string {
 	var fields []string
 	for _, rule := range rules {
 		if rule.Compute {
@@ -233,7 +234,7 @@ func textFields(rules adapters.Rules) []string {
 }
 
 // sketched returns the sketched fields of all rules.
-func sketched(rules adapters.Rules) (fields []string) {
+func sketched(rules rule.Rules) (fields []string) {
 	for _, rule := range rules {
 		fields = append(fields, rule.Fields...)
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
 // choice is what a rule or a client asks for beside the page.
 type choice struct {
-	rule     adapters.Rule // of which the parts that choose count
+	rule     rule.Rule // of which the parts that choose count
 	controls url.Values
 	place    string
 }
@@ -25,11 +26,11 @@ func randomChoice(r *rand.Rand, window int) choice {
 	c := choice{controls: url.Values{}, place: []string{"url", "header", "body"}[r.IntN(3)]}
 	c.rule.DateField = "at"
 	if r.IntN(2) == 0 {
-		c.rule.Choice = []adapters.Choice{
-			{By: adapters.ByRank}, {By: adapters.ByNewest}, {By: adapters.ByOldest}, {By: adapters.ByLongest},
-			{By: adapters.ByField, Field: "votes", Ascending: r.IntN(2) == 0}, {By: adapters.ByField, Field: "meta.a"},
-			{By: adapters.ByPrefer, Field: "host", Values: []string{"h2.example", "h0.example"}},
-			{By: adapters.ByPrefer, Field: "tags", Values: []string{"b"}},
+		c.rule.Choice = []rule.Choice{
+			{By: rule.ByRank}, {By: rule.ByNewest}, {By: rule.ByOldest}, {By: rule.ByLongest},
+			{By: rule.ByField, Field: "votes", Ascending: r.IntN(2) == 0}, {By: rule.ByField, Field: "meta.a"},
+			{By: rule.ByPrefer, Field: "host", Values: []string{"h2.example", "h0.example"}},
+			{By: rule.ByPrefer, Field: "tags", Values: []string{"b"}},
 		}[r.IntN(8)]
 	}
 	c.rule.Profile.Keep = []int{0, 1, 1, 2, 3, 100}[r.IntN(6)]
@@ -58,7 +59,7 @@ func randomChoice(r *rand.Rand, window int) choice {
 }
 
 // put puts the choice into a rule.
-func (c choice) put(rule *adapters.Rule) {
+func (c choice) put(rule *rule.Rule) {
 	rule.Choice, rule.DateField, rule.Together, rule.Transitive = c.rule.Choice, c.rule.DateField, c.rule.Together, c.rule.Transitive
 	rule.Profile.Keep, rule.Profile.Measure = c.rule.Profile.Keep, c.rule.Profile.Measure
 	rule.CollapsedTotals, rule.DryRun = c.rule.CollapsedTotals, c.rule.DryRun

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // read reads ranks of the engine's list directly, and how many it finds.
@@ -18,7 +18,7 @@ func (b *bench) read(c trial, params url.Values, page, perPage int) (list []list
 	whole.Del("include_fields")
 	whole.Del("exclude_fields")
 	if !c.named() {
-		visible.Set("exclude_fields", params.Get("exclude_fields")+","+adapters.SketchField)
+		visible.Set("exclude_fields", params.Get("exclude_fields")+","+rule.SketchField)
 	}
 	if q := c.query(); !q.hidesID() { // what is read beside the client's hits is what its key lets be seen
 		for _, name := range []string{"include_fields", "exclude_fields"} {
@@ -88,7 +88,7 @@ func (b *bench) listedFor(c trial, raw []byte) listed {
 		b.t.Fatal(err)
 	}
 	hit, fixed := listed{id: h.id, pinned: h.curated}, c.query().fixed
-	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{adapters.SketchField})
+	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{rule.SketchField})
 	if c.readsText() || shown && b.rule.Decode(string(h.stored)) != nil {
 		hit.sketch = &b.memo.sketch(b.rule, document.Body).Sketch
 	}

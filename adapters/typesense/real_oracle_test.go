@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -25,7 +25,7 @@ type listed struct {
 
 // definition is the collapsed list as DESIGN.md defines it, done in the plainest way.
 type definition struct {
-	rule      *adapters.Rule
+	rule      *rule.Rule
 	threshold float64
 	keep      int
 	window    int
@@ -165,12 +165,12 @@ func (d definition) better(a, b listed) int {
 	c := d.rule.Choice
 	merit := func(h listed) (number float64, text string, known bool) {
 		switch c.By {
-		case adapters.ByNewest, adapters.ByOldest:
+		case rule.ByNewest, rule.ByOldest:
 			ms, ok := h.moment(d.rule.DateField)
 			return float64(ms), "", ok
-		case adapters.ByLongest:
+		case rule.ByLongest:
 			return float64(h.sketch.Shingles), "", true
-		case adapters.ByPrefer:
+		case rule.ByPrefer:
 			best := math.MaxInt
 			for _, v := range h.at(c.Field) {
 				if i := slices.Index(c.Values, v); i >= 0 {
@@ -178,7 +178,7 @@ func (d definition) better(a, b listed) int {
 				}
 			}
 			return float64(best), "", best < math.MaxInt
-		case adapters.ByField:
+		case rule.ByField:
 			if list := h.at(c.Field); len(list) > 0 {
 				number, err := strconv.ParseFloat(list[0], 64)
 				if err != nil {
@@ -198,7 +198,7 @@ func (d definition) better(a, b listed) int {
 		return 1
 	}
 	order := cmp.Or(cmp.Compare(numberA, numberB), cmp.Compare(textA, textB))
-	if c.By == adapters.ByNewest || c.By == adapters.ByLongest || c.By == adapters.ByField && !c.Ascending {
+	if c.By == rule.ByNewest || c.By == rule.ByLongest || c.By == rule.ByField && !c.Ascending {
 		order = -order
 	}
 	return order
@@ -217,7 +217,7 @@ func (d definition) collapse(list []listed) collapsed {
 	places := map[int]int{}
 	for leader, members := range d.groups(list[:window]) {
 		order := slices.Clone(members)
-		if by := d.rule.Choice.By; by != "" && by != adapters.ByRank {
+		if by := d.rule.Choice.By; by != "" && by != rule.ByRank {
 			slices.SortStableFunc(order, func(a, b int) int { return d.better(list[a], list[b]) })
 		}
 		if list[leader].pinned { // it stays

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -110,18 +111,18 @@ func TestRealPinnedHits(t *testing.T) {
 	for i, id := range []string{"a1", "a2", "a3", "a4", "a5", "b1", "b2"} {
 		b.put([]map[string]any{{"id": id, "title": "alpha", "body": familyText(1+i/5, i%5), "n": i + 1}})
 	}
-	greatest := adapters.Choice{By: adapters.ByField, Field: "n"}
+	greatest := rule.Choice{By: rule.ByField, Field: "n"}
 	for _, c := range []struct {
 		query      string
 		keep       int
-		choice     adapters.Choice
+		choice     rule.Choice
 		transitive bool
 		want       []string
 	}{
-		{"q=*", 1, adapters.Choice{}, false, []string{"b2", "a5"}},
-		{"q=*&pinned_hits=a1:2,a3:4", 1, adapters.Choice{}, false, []string{"b2", "a1", "a3"}},
-		{"q=*&pinned_hits=a1:1,a2:2,b1:3", 1, adapters.Choice{}, false, []string{"a1", "a2", "b1"}},
-		{"q=*&pinned_hits=b1:7", 1, adapters.Choice{}, false, []string{"b2", "a5", "b1"}},
+		{"q=*", 1, rule.Choice{}, false, []string{"b2", "a5"}},
+		{"q=*&pinned_hits=a1:2,a3:4", 1, rule.Choice{}, false, []string{"b2", "a1", "a3"}},
+		{"q=*&pinned_hits=a1:1,a2:2,b1:3", 1, rule.Choice{}, false, []string{"a1", "a2", "b1"}},
+		{"q=*&pinned_hits=b1:7", 1, rule.Choice{}, false, []string{"b2", "a5", "b1"}},
 		{"q=*&filter_by=n:<6&sort_by=n:asc", 1, greatest, false, []string{"a5"}},
 		{"q=*&filter_by=n:<6&sort_by=n:asc", 2, greatest, false, []string{"a5", "a4"}},
 		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a3:1", 1, greatest, false, []string{"a3"}},

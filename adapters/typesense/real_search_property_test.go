@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -49,9 +50,9 @@ func (b *bench) loadVectors(r *rand.Rand, n int, duplicates float64) {
 		case 1:
 			other := s.Sketch
 			other.Scheme++
-			d[adapters.SketchField] = other.String()
+			d[rule.SketchField] = other.String()
 		default:
-			d[adapters.SketchField] = s.Text
+			d[rule.SketchField] = s.Text
 		}
 		for name, value := range map[string]any{
 			"at": 1_700_000_000 + r.IntN(400_000), "host": fmt.Sprintf("h%d.example", r.IntN(4)), "votes": float64(r.IntN(9)) / 2,
@@ -151,7 +152,7 @@ func (c trial) number(name string, otherwise int) int {
 // named reports whether our field is named by the client or its key. What a preset names can't be told from what it lets pass.
 func (c trial) named() bool {
 	c.preset = nil
-	return slices.Contains(fieldList(c.value("include_fields")), adapters.SketchField)
+	return slices.Contains(fieldList(c.value("include_fields")), rule.SketchField)
 }
 
 // effective returns the search as one without a key or a preset would say it, less its page.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -30,11 +31,11 @@ func TestRealWalks(t *testing.T) {
 		rule    choice
 	}{
 		{name: "by rank", perPage: 100, window: 10_000},
-		{name: "newest", perPage: 50, window: 10_000, rule: choice{rule: adapters.Rule{Choice: adapters.Choice{By: adapters.ByNewest}}}},
-		{name: "newest of a part", perPage: 45, window: 300, rule: choice{rule: adapters.Rule{Choice: adapters.Choice{By: adapters.ByNewest}}}},
-		{name: "components", perPage: 70, window: 400, rule: choice{rule: adapters.Rule{Transitive: true}}},
-		{name: "within, kept", perPage: 100, window: 2000, deletes: true, rule: choice{rule: adapters.Rule{
-			Choice: adapters.Choice{By: adapters.ByLongest}, Together: adapters.Together{Within: 20 * 3_600_000, WithinField: "at"},
+		{name: "newest", perPage: 50, window: 10_000, rule: choice{rule: rule.Rule{Choice: rule.Choice{By: rule.ByNewest}}}},
+		{name: "newest of a part", perPage: 45, window: 300, rule: choice{rule: rule.Rule{Choice: rule.Choice{By: rule.ByNewest}}}},
+		{name: "components", perPage: 70, window: 400, rule: choice{rule: rule.Rule{Transitive: true}}},
+		{name: "within, kept", perPage: 100, window: 2000, deletes: true, rule: choice{rule: rule.Rule{
+			Choice: rule.Choice{By: rule.ByLongest}, Together: rule.Together{Within: 20 * 3_600_000, WithinField: "at"},
 		}}},
 		{name: "deleted in between", perPage: 60, window: 250, deletes: true},
 	} {
@@ -85,14 +86,14 @@ func TestRealNeighbours(t *testing.T) {
 	b := newBench(t, vectors, "body")
 	b.loadVectors(r, 150, 0.4)
 	key, sum := b.searchKey()(nil), sums{left: map[adapters.Reason]int{}}
-	for _, choose := range []adapters.Rule{
+	for _, choose := range []rule.Rule{
 		{},
 		{Profile: rerank.Profile{Keep: 100}},
-		{Profile: rerank.Profile{Keep: 100}, Choice: adapters.Choice{By: adapters.ByNewest}}, // nothing folds, but places are swapped
-		{Choice: adapters.Choice{By: adapters.ByOldest}, CollapsedTotals: true},
+		{Profile: rerank.Profile{Keep: 100}, Choice: rule.Choice{By: rule.ByNewest}}, // nothing folds, but places are swapped
+		{Choice: rule.Choice{By: rule.ByOldest}, CollapsedTotals: true},
 		{Transitive: true},
 		{CollapsedTotals: true},
-		{Together: adapters.Together{Same: []string{"nosuch"}}}, // nothing folds
+		{Together: rule.Together{Same: []string{"nosuch"}}}, // nothing folds
 	} {
 		choose.DateField = "at"
 		for _, of := range []struct{ k, perPage int }{{2, 3}, {60, 3}, {60, 40}} {

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -29,9 +30,9 @@ type bench struct {
 	engine     *engines.Engine
 	key        string
 	collection string
-	rule       *adapters.Rule
+	rule       *rule.Rule
 	plan       adapters.Plan
-	counts     map[adapters.Change]int
+	counts     map[rule.Change]int
 	outcome    adapters.Outcome // of the last search through the sidecar
 	memo       memo
 	// assigned are clusters that patches give to texts, by fingerprint; nil for each text's own.
@@ -40,7 +41,7 @@ type bench struct {
 
 func newBench(t *testing.T, schema string, fields ...string) *bench {
 	t.Helper()
-	b := &bench{t: t, engine: engines.Shared(t, engines.Typesense), counts: map[adapters.Change]int{}, memo: memo{}}
+	b := &bench{t: t, engine: engines.Shared(t, engines.Typesense), counts: map[rule.Change]int{}, memo: memo{}}
 	b.key = b.engine.Key
 	b.collection = fmt.Sprintf("neardup_test_%s_%d", strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "_")), os.Getpid())
 	b.rule = newRule(t, b.collection, fields...)
@@ -54,7 +55,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 }
 
 func (b *bench) store() adapters.EngineStore {
-	return Dialect{}.Open(nil, b.urls(), adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
+	return Dialect{}.Open(nil, b.urls(), rule.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // whole has the rule store all three fields of ours.
@@ -111,11 +112,11 @@ func (b *bench) through(method, path, body string) (int, string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		w := adaptertest.Always(adapters.Rules{b.rule}.For(indices[0].Name))
+		w := adaptertest.Always(rule.Rules{b.rule}.For(indices[0].Name))
 		if !indices[0].Ready {
 			w = adaptertest.Unprepared(b.rule)
 		}
-		w.Counts = func(c adapters.Change) { b.counts[c]++ }
+		w.Counts = func(c rule.Change) { b.counts[c]++ }
 		var enriched bytes.Buffer
 		if _, err := d.EnrichWrite(c, &enriched, bytes.NewReader(r.Body), w, 1<<30); err != nil {
 			b.t.Fatal(err)
@@ -207,26 +208,26 @@ func TestRealWrites(t *testing.T) {
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		change             adapters.Change
+		change             rule.Change
 	}{
-		{"POST", "/collections/NAME/documents/?action=create", `{"id":"1",` + text + `,"n":1,"more":9007199254740993}`, 201, adapters.Enriched},
-		{"POST", "/collections/NAME/documents?action=upsert", `{"id":"1",` + text + `,"n":2}`, 201, adapters.Enriched},
-		{"PATCH", "/collections/NAME/documents/1", `{"n":3}`, 201, adapters.Untouched},
-		{"POST", "/collections/NAME/documents?action=update", `{"id":"1",` + text + `}`, 201, adapters.Enriched},
-		{"POST", "/collections/NAME/documents?action=emplace", `{"id":"1","title":"other"}`, 201, adapters.Cleared},
-		{"POST", "/collections/NAME/documents?action=emplace", `{"id":"2",` + text + `,"n":4}`, 201, adapters.Enriched},
-		{"POST", "/collections/NAME/documents", `{"id":"2",` + text + `,"n":4}`, 409, adapters.Enriched},
-		{"PATCH", "/collections/NAME/documents/2", `{"title":"other","neardup_sketch":"forged"}`, 201, adapters.Cleared},
+		{"POST", "/collections/NAME/documents/?action=create", `{"id":"1",` + text + `,"n":1,"more":9007199254740993}`, 201, rule.Enriched},
+		{"POST", "/collections/NAME/documents?action=upsert", `{"id":"1",` + text + `,"n":2}`, 201, rule.Enriched},
+		{"PATCH", "/collections/NAME/documents/1", `{"n":3}`, 201, rule.Untouched},
+		{"POST", "/collections/NAME/documents?action=update", `{"id":"1",` + text + `}`, 201, rule.Enriched},
+		{"POST", "/collections/NAME/documents?action=emplace", `{"id":"1","title":"other"}`, 201, rule.Cleared},
+		{"POST", "/collections/NAME/documents?action=emplace", `{"id":"2",` + text + `,"n":4}`, 201, rule.Enriched},
+		{"POST", "/collections/NAME/documents", `{"id":"2",` + text + `,"n":4}`, 409, rule.Enriched},
+		{"PATCH", "/collections/NAME/documents/2", `{"title":"other","neardup_sketch":"forged"}`, 201, rule.Cleared},
 	} {
 		clear(b.counts)
 		reply := b.must(c.status)(b.through(c.method, c.path, c.body))
-		if strings.Contains(reply, adapters.SketchField) || b.counts[c.change] != 1 {
+		if strings.Contains(reply, rule.SketchField) || b.counts[c.change] != 1 {
 			t.Errorf("%s %s: %v: %s", c.method, c.path, b.counts, reply)
 		}
 	}
 	for id, has := range map[string]bool{"1": false, "2": false} {
 		stored := b.must(200)(b.direct("GET", "/collections/NAME/documents/"+id, ""))
-		if strings.Contains(stored, adapters.SketchField+`":"`) != has {
+		if strings.Contains(stored, rule.SketchField+`":"`) != has {
 			t.Errorf("stored %s", stored)
 		}
 	}
@@ -237,7 +238,7 @@ func TestRealWrites(t *testing.T) {
 	}
 	for _, path := range []string{"/collections/NAME/documents/1", "/collections/NAME/documents/export", "/collections/NAME", "/collections", "/collections/NAME/documents/search?q=*"} {
 		b.plan = planFor(adapters.Scope{}) // nothing is configured: searches are left alone
-		if body := b.must(200)(b.through("GET", path, "")); strings.Contains(body, adapters.SketchField) || len(body) < 20 {
+		if body := b.must(200)(b.through("GET", path, "")); strings.Contains(body, rule.SketchField) || len(body) < 20 {
 			t.Errorf("%s shows %s", path, body)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 var record = flag.Bool("record", false, "record testdata/fake.txtar anew, from a real engine")
@@ -26,7 +27,7 @@ func recordedDocuments() []map[string]any {
 	for i := range 260 {
 		d := map[string]any{"id": fmt.Sprint("id", i), "title": familyText(i%9, 0)[:9], "body": "e\u0301é <>&/ \u2028 \"q\" " + fmt.Sprint(i), "n": i}
 		if i%3 > 0 {
-			d[adapters.SketchField] = "AQgq1Zz+/w=="
+			d[rule.SketchField] = "AQgq1Zz+/w=="
 		}
 		list = append(list, d)
 	}

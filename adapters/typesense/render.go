@@ -5,6 +5,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Render implements adapters.Search.
@@ -122,7 +123,7 @@ func (q *query) bare(h *hit) ([]byte, error) { return q.appendBare(make([]byte, 
 // bareDocument returns the hit's document as the client asked for it.
 func (q *query) bareDocument(h *hit) ([]byte, error) {
 	return jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+		return key == "id" && !q.preset && !q.sees("id") || rule.Our(key) && !(q.shown && q.sees(key))
 	})
 }
 

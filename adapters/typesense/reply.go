@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // A reply is read in one pass. The places that may have to be changed are kept, so that the client's answer is put together from pieces of
@@ -175,14 +176,14 @@ func (h *hit) readDocument(r *jsonedit.Reader, body []byte, start int, texts []s
 	for end := r.At(); r.Next(); end = r.At() {
 		key := r.Key()
 		name, text := leading(key, texts)
-		ours := len(key) > len(adapters.FieldPrefix) && adapters.Our(string(key))
+		ours := len(key) > len(rule.FieldPrefix) && rule.Our(string(key))
 		h.dotted = h.dotted || bytes.IndexByte(key, '.') >= 0
 		value := r.Value()
 		switch {
 		case string(key) == "id":
 			h.id, _ = jsonedit.Text(value)
 		case ours:
-			if string(key) == adapters.SketchField {
+			if string(key) == rule.SketchField {
 				h.stored, _ = jsonedit.TextBytes(value)
 			}
 			h.mark(body, end, r.At(), start)

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -77,7 +78,7 @@ func (r memberwise) doubled() bool {
 
 func (h memberHit) bare(q *query) []byte {
 	document, err := jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+		return key == "id" && !q.preset && !q.sees("id") || rule.Our(key) && !(q.shown && q.sees(key))
 	})
 	if err != nil {
 		return nil
@@ -186,7 +187,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	t.Helper()
 	id, _ := jsonedit.Text(jsonedit.Get(want.inside, "id"))
-	stored, _ := jsonedit.Text(jsonedit.Get(want.inside, adapters.SketchField))
+	stored, _ := jsonedit.Text(jsonedit.Get(want.inside, rule.SketchField))
 	near := jsonedit.Get(want.members, "vector_distance") != nil || jsonedit.Get(want.members, "hybrid_search_info") != nil
 	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.near != near ||
 		h.curated != (string(jsonedit.Get(want.members, "curated")) == "true") {

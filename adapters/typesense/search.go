@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Targets implements adapters.Dialect.
@@ -222,7 +223,7 @@ func parseSearch(
 	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (*query, error) {
 	if left != "" { // it is not taken apart, which takes its length times that of the query string
-		q := &query{body: body, view: view{shown: adapters.NamesOurs(body)}}
+		q := &query{body: body, view: view{shown: rule.NamesOurs(body)}}
 		q.asked.Controls, q.asked.Reason = controls, left
 		var err error
 		if members, malformed := jsonedit.Members(body); malformed == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Every span is covered without a gap by pages that the engine grants, and by no more of them than full ones would need.
@@ -212,25 +213,25 @@ func TestReadingsOfTooManyPages(t *testing.T) {
 
 // Newer engines make vectors of texts where a field says so. What such a list holds differs with the page, and it is left alone.
 func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
-	rule := newRule(t, "news", "body")
+	matched := newRule(t, "news", "body")
 	for _, mark := range []string{`"vector_distance":0.1`, `"hybrid_search_info":{"rank_fusion_score":1.0}`} {
-		f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 4)), rule, 30, 0.5)}
+		f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 4)), matched, 30, 0.5)}
 		marked := func(r *adapters.Request) *adapters.Reply {
 			reply := f.reply(r)
 			last := strings.LastIndex(string(reply.Body), `"highlights":[]`)
 			reply.Body = []byte(string(reply.Body[:last]) + mark + "," + string(reply.Body[last:]))
 			return reply
 		}
-		s := search(get("/collections/news/documents/search?q=x"), planFor(adapters.Scope{}, rule))
+		s := search(get("/collections/news/documents/search?q=x"), planFor(adapters.Scope{}, matched))
 		if _, err := adaptertest.Run(s, marked); adapters.ReasonOf(err) != "vector" {
 			t.Errorf("%s: %v", mark, err)
 		}
-		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, rule))
+		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, matched))
 		answer, err := adaptertest.Run(s, marked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o := answer.Outcomes[0]; o.Reason != "vector" || !o.Again || strings.Contains(string(answer.Body), adapters.SketchField) {
+		if o := answer.Outcomes[0]; o.Reason != "vector" || !o.Again || strings.Contains(string(answer.Body), rule.SketchField) {
 			t.Errorf("%s: %+v", mark, o)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // ids returns the ids of an answer's hits.
@@ -27,8 +28,8 @@ func ids(t *testing.T, answer []byte) (list []string) {
 
 // What is folded into a hit is shown beside its document, of what the client itself sees; and on request why.
 func TestFoldedHitsAreShown(t *testing.T) {
-	rule := newRule(t, "news", "body")
-	rule.Choice = adapters.Choice{By: adapters.ByField, Field: "n"}
+	r := newRule(t, "news", "body")
+	r.Choice = rule.Choice{By: rule.ByField, Field: "n"}
 	text := func(last string) string {
 		return strings.Repeat("one two three four five six seven eight nine ten ", 2) + last
 	}
@@ -51,7 +52,7 @@ func TestFoldedHitsAreShown(t *testing.T) {
 				`{"document":{"body":"something else"}` + highlight + `,"neardup":{"found":0,"exact":true,"hits":[],` +
 				`"explain":{"representative":"field","folded":0,"threshold":0.7,"measure":"resemblance","window":40}}}`},
 	} {
-		s := search(get("/collections/news/documents/search?q=x&"+c.query), planFor(adapters.Scope{Window: 40, Lacking: true}, rule))
+		s := search(get("/collections/news/documents/search?q=x&"+c.query), planFor(adapters.Scope{Window: 40, Lacking: true}, r))
 		answer := expect.Value(f.run(s))(t)
 		root, _ := jsonedit.Members(answer.Body)
 		expect.Same(t, "["+c.want+"]", string(jsonedit.Get(root, "hits")), "%s", c.query)

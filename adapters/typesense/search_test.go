@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -37,7 +38,7 @@ func search(r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 
 // pageCase is a search of the collection news with random paging, fields and knowledge.
 type pageCase struct {
-	rule                  *adapters.Rule
+	rule                  *rule.Rule
 	scope                 adapters.Scope
 	page, perPage, window int
 	include, exclude      string
@@ -59,8 +60,8 @@ func randomCase(t testing.TB, r *rand.Rand) pageCase {
 func (c pageCase) want(m memo, f *fake) string {
 	params := map[string]any{"collection": "news", "page": c.page, "per_page": c.perPage, "facet_by": "n"}
 	params["include_fields"], params["exclude_fields"] = c.include, c.exclude
-	if !strings.Contains(c.include, adapters.SketchField) {
-		params["exclude_fields"] = c.exclude + "," + adapters.SketchField
+	if !strings.Contains(c.include, rule.SketchField) {
+		params["exclude_fields"] = c.exclude + "," + rule.SketchField
 	}
 	whole := f.documents
 	var page []map[string]any
@@ -112,10 +113,10 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 }
 
 // lacking counts the documents without a comparable sketch.
-func lacking(rule *adapters.Rule, documents []map[string]any) int {
+func lacking(r *rule.Rule, documents []map[string]any) int {
 	n := 0
 	for _, d := range documents {
-		if text, _ := d[adapters.SketchField].(string); rule.Decode(text) == nil {
+		if text, _ := d[rule.SketchField].(string); r.Decode(text) == nil {
 			n++
 		}
 	}
@@ -224,7 +225,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 func cleaned(t *testing.T, result, include string) []byte {
 	t.Helper()
 	var out strings.Builder
-	c := adapters.Class{Form: formMulti, Shown: strings.Contains(include, adapters.SketchField)}
+	c := adapters.Class{Form: formMulti, Shown: strings.Contains(include, rule.SketchField)}
 	expect.OK(t, (Dialect{}).CleanReply(c, &out, strings.NewReader(result)))
 	return []byte(out.String())
 }
@@ -263,10 +264,10 @@ func TestErrorsOfTheEngine(t *testing.T) {
 
 // A search of a multi-search that the engine refuses when it is widened is asked as it is, and the others are none the worse.
 func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
-	rule := newRule(t, "news", "body")
-	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 1)), rule, 30, 0.9)}
+	matched := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 1)), matched, 30, 0.9)}
 	body := `{"searches":[{"collection":"news","per_page":5},{"collection":"news","per_page":7,"tight":true}]}`
-	s := search(post("/multi_search", body), planFor(adapters.Scope{}, rule))
+	s := search(post("/multi_search", body), planFor(adapters.Scope{}, matched))
 	answer, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		if f.asked == 1 {
@@ -282,7 +283,7 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	if got := strings.Count(string(answer.Body), `"document":`); got != 12 || answer.Outcomes[1].Reason != "refused" || answer.Outcomes[0].Folded == 0 {
 		t.Errorf("%d hits, outcomes %+v", got, answer.Outcomes)
 	}
-	if strings.Contains(string(answer.Body), adapters.SketchField) {
+	if strings.Contains(string(answer.Body), rule.SketchField) {
 		t.Error("a sketch is left in the answer")
 	}
 }

@@ -16,20 +16,21 @@ import (
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Store is the I/O half of the adapter. It talks to the first node that accepts a connection.
 type Store struct {
 	nodes []*api.Client
 	// rules say which fields of ours a collection needs.
-	rules adapters.Rules
+	rules rule.Rules
 }
 
 var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store on the engine's nodes with one client's headers, and with the API key of its query if that
 // holds one. A nil transport is http.DefaultTransport.
-func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
+func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules rule.Rules) func(header adapters.Header, query string) adapters.EngineStore {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the key is for this server alone
 	}}
@@ -157,7 +158,7 @@ func (s *Store) collections(ctx context.Context, name string) ([]collection, err
 		return nil, fmt.Errorf("list collections: %w", err)
 	}
 	for _, c := range all {
-		if c.Name != JournalIndex && (name == "" || adapters.Matches(name, c.Name)) {
+		if c.Name != JournalIndex && (name == "" || rule.Matches(name, c.Name)) {
 			matching = append(matching, c)
 		}
 	}

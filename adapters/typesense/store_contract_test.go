@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestRealStore holds the store to the contract on a real server.
@@ -52,7 +53,7 @@ func TestRealStore(t *testing.T) {
 	t.Run("store", func(t *testing.T) { adaptertest.TestStore(t, subject) })
 	t.Run("jobs", func(t *testing.T) {
 		adaptertest.TestStoreJobs(t, subject, adaptertest.StoreJobs{
-			Open: func(_ *testing.T, rules adapters.Rules) adapters.JobStore {
+			Open: func(_ *testing.T, rules rule.Rules) adapters.JobStore {
 				return Dialect{}.Open(nil, b.urls(), rules)(adapters.Header{keyHeader: {b.key}}, "")
 			},
 			Wide: subject.Make, Query: "n:<5", NoAfter: true,

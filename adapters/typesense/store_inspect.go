@@ -13,6 +13,7 @@ import (
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Product implements adapters.Inspector. The engine tells its version to keys with that right alone.
@@ -39,7 +40,7 @@ func forbidden(err error) bool {
 }
 
 // Condition implements adapters.Inspector.
-func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapters.Rule) (adapters.Condition, error) {
+func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *rule.Rule) (adapters.Condition, error) {
 	c, err := s.collection(ctx, index.Name)
 	if err != nil {
 		return adapters.Condition{}, err
@@ -68,7 +69,7 @@ func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapt
 const probe = "neardup-probe"
 
 // refused asks for what setup and reindex do to a collection, in a form that changes nothing, and returns what was refused.
-func (s *Store) refused(ctx context.Context, index adapters.Index, rule *adapters.Rule) error {
+func (s *Store) refused(ctx context.Context, index adapters.Index, rule *rule.Rule) error {
 	var errs []error
 	if !index.Ready { // no fields are a bad request, to those who may ask
 		_, err := s.get(func(c *api.Client) (*http.Response, error) {
@@ -172,7 +173,7 @@ func (s *Store) Fields(ctx context.Context, names []string) ([]adapters.Field, e
 		}
 		all[name] = map[string]bool{}
 		for _, f := range c.Fields {
-			if strings.Contains(f.Name, "*") || adapters.Our(f.Name) || strings.HasPrefix(f.Type, "object") {
+			if strings.Contains(f.Name, "*") || rule.Our(f.Name) || strings.HasPrefix(f.Type, "object") {
 				continue
 			}
 			all[name][f.Name] = true

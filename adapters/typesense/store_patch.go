@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // together is how many documents are patched at a time. The fewer, the shorter a sketch that does not fit can stand there, and
@@ -26,7 +27,7 @@ const tries = 3
 // documents are read anew just before. Whatever is written through the sidecar after an update that fits brings its own sketch or
 // clears ours.
 func (s *Store) Patch(
-	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
+	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {
 	var results []adapters.Result
 	for len(patches) > 0 {
@@ -54,56 +55,56 @@ func portion(patches []adapters.Patch) int {
 // patching is a patch on its way.
 type patching struct {
 	adapters.Patch
-	at   int           // among the patches
-	ours adapters.Ours // what is to be written; what is not there is cleared
+	at   int       // among the patches
+	ours rule.Ours // what is to be written; what is not there is cleared
 	// strips says that all that is ours is to go from a document whose text could be sketched, or that no rule matches.
 	strips bool
 }
 
 // patchingOf takes up a patch. Without a rule there is nothing that our fields could rightly hold.
-func patchingOf(rule *adapters.Rule, at int, p adapters.Patch) patching {
+func patchingOf(r *rule.Rule, at int, p adapters.Patch) patching {
 	one := patching{Patch: p, at: at, ours: p.Ours}
-	if rule == nil {
-		one.strips, one.ours = true, adapters.Ours{}
-	} else if p.Ours.Equal(adapters.Ours{}) {
-		want, _ := rule.Wanted(p.Source, numberOf(p.ID))
-		one.strips = !want.Equal(adapters.Ours{})
+	if r == nil {
+		one.strips, one.ours = true, rule.Ours{}
+	} else if p.Ours.Equal(rule.Ours{}) {
+		want, _ := r.Wanted(p.Source, numberOf(p.ID))
+		one.strips = !want.Equal(rule.Ours{})
 	}
 	return one
 }
 
 // wanted returns what our fields of a document, as it stands now, are to hold by the patch, and whether they do. The patch's cluster
 // is right as long as the text is the one that was read.
-func (p patching) wanted(rule *adapters.Rule, source []byte) (want adapters.Ours, right bool) {
+func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right bool) {
 	if p.strips {
-		return want, !adapters.HasOurs(source)
+		return want, !rule.HasOurs(source)
 	}
-	want, right = rule.Wanted(source, numberOf(p.ID))
+	want, right = r.Wanted(source, numberOf(p.ID))
 	switch {
-	case !rule.Clusters:
+	case !r.Clusters:
 		return want, right
 	case p.Cluster != "" && p.Sketch == want.Sketch:
 		want.Cluster = p.Cluster
 	case want.Sketch == "": // what stands there may be the cluster that the patch gave to a text which is gone
-		want.Cluster = rule.ClusterID(numberOf(p.ID))
+		want.Cluster = r.ClusterID(numberOf(p.ID))
 	}
-	return want, adapters.OursOf(source).Equal(want)
+	return want, rule.OursOf(source).Equal(want)
 }
 
 // outdone reports whether another has written our fields since the document was read, or to a document that is to be stripped a text
 // too, and rightly so.
-func (p patching) outdone(rule *adapters.Rule, source []byte) bool {
-	if rule == nil {
+func (p patching) outdone(r *rule.Rule, source []byte) bool {
+	if r == nil {
 		return false
 	}
-	if _, right := rule.Wanted(source, numberOf(p.ID)); !right {
+	if _, right := r.Wanted(source, numberOf(p.ID)); !right {
 		return false
 	}
-	if !adapters.OursOf(source).Equal(adapters.OursOf(p.Source)) {
+	if !rule.OursOf(source).Equal(rule.OursOf(p.Source)) {
 		return true
 	}
-	then, _ := rule.SketchOf(p.Source)
-	now, _ := rule.SketchOf(source)
+	then, _ := r.SketchOf(p.Source)
+	now, _ := r.SketchOf(source)
 	return p.strips && (then == nil) != (now == nil)
 }
 
@@ -114,7 +115,7 @@ func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 func (s *Store) Release(context.Context, string) {}
 
 func (s *Store) patch(
-	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
+	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {
 	now := map[string][]byte{}
 	if rule != nil {
@@ -150,7 +151,7 @@ func (s *Store) patch(
 }
 
 // cleared returns what stands for no sketch: a cluster of its own has a document nevertheless.
-func cleared(rule *adapters.Rule, id string) (none adapters.Ours) {
+func cleared(rule *rule.Rule, id string) (none rule.Ours) {
 	if rule.Clusters {
 		none.Cluster = rule.ClusterID(numberOf(id))
 	}
@@ -161,7 +162,7 @@ func cleared(rule *adapters.Rule, id string) (none adapters.Ours) {
 // with another sketch than its text has, each with that text's own. What is null is left out of the document, whether the field is
 // declared or not.
 func (s *Store) send(
-	ctx context.Context, index string, rule *adapters.Rule, patches []patching, results []adapters.Result,
+	ctx context.Context, index string, rule *rule.Rule, patches []patching, results []adapters.Result,
 ) (unfit []patching, err error) {
 	var lines []byte
 	for _, p := range patches {
@@ -224,7 +225,7 @@ func updated(line []byte) (document []byte, result adapters.Result, err error) {
 
 // documents returns what is stored of the patches' documents by id. Those that a filter does not find or can't name are missing.
 func (s *Store) documents(
-	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
+	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
 ) (map[string][]byte, error) {
 	ids := make([]string, len(patches))
 	for i, p := range patches {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -34,7 +35,7 @@ func (g *gaps) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // stopping returns a store that stops in its gaps.
 func (b *bench) stopping(at func(answered int)) adapters.Store {
-	return Dialect{}.Open(&gaps{at: at}, b.urls()[1:], adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
+	return Dialect{}.Open(&gaps{at: at}, b.urls()[1:], rule.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // meddler writes to a collection beside a backfill: through the sidecar in small, or past it. Bodies are of two kinds that have
@@ -113,7 +114,7 @@ func (b *bench) state(source []byte) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	o := adapters.OursOf(source)
+	o := rule.OursOf(source)
 	var keys []int64
 	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(numberOf(d.ID))} // no cluster, or one that stands for no text
 	if computed != nil {
@@ -124,7 +125,7 @@ func (b *bench) state(source []byte) string {
 		return "stale"
 	}
 	switch {
-	case !adapters.HasSketch(source):
+	case !rule.HasSketch(source):
 		return "absent"
 	case computed != nil && stored != nil && stored.Text == computed.Text:
 		return "right"

@@ -11,6 +11,7 @@ import (
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // declared returns what the schema says of a field by its name, nil if nothing. dynamic says that a pattern of names has it.
@@ -57,7 +58,7 @@ func (c collection) amiss(ours ourField) (why string, changes []string) {
 
 // index says how our fields stand in a collection that the rule is for, and what would declare those that lack, or that the engine
 // declared in another way; nothing if there is nothing to be done.
-func (c collection) index(rule *adapters.Rule) (i adapters.Index, change string) {
+func (c collection) index(rule *rule.Rule) (i adapters.Index, change string) {
 	i.Name, i.Mapped, i.Known = c.Name, true, true // a null is left out, be the field declared or not
 	var wrong, changes []string
 	for _, ours := range fieldsOf(rule) {
@@ -138,7 +139,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 	}
 	var drops []string
 	for _, f := range c.Fields {
-		if adapters.Our(f.Name) {
+		if rule.Our(f.Name) {
 			drops = append(drops, `{"name":"`+f.Name+`","drop":true}`)
 		}
 	}
@@ -161,7 +162,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 
 // strip takes our fields out of all documents of a collection that have them, and returns of how many.
 func (s *Store) strip(ctx context.Context, index string) (stripped int, err error) {
-	nulls := adapters.Ours{}.Fields(true)
+	nulls := rule.Ours{}.Fields(true)
 	err = s.Scan(ctx, index, nil, adapters.Selection{Brief: true, Marked: true}, func(p adapters.Page) error {
 		var lines []byte
 		for _, d := range p.Documents {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestRealPrepareAll: whatever a schema is like, our fields are declared as the rule needs them, or the operator is told why not.
@@ -70,7 +70,7 @@ func TestRealSchemaInPassing(t *testing.T) {
 	}
 	var shown struct{ Fields []json.RawMessage }
 	reply := b.must(200)(b.through("GET", "/collections/NAME", ""))
-	if err := json.Unmarshal([]byte(reply), &shown); err != nil || len(shown.Fields) != 3 || adapters.NamesOurs([]byte(reply)) {
+	if err := json.Unmarshal([]byte(reply), &shown); err != nil || len(shown.Fields) != 3 || rule.NamesOurs([]byte(reply)) {
 		t.Errorf("%s %v", reply, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 type reading struct {
 	store *Store
 	index string
-	rule  *adapters.Rule
+	rule  *rule.Rule
 	sel   adapters.Selection
 	share share
 	yield func(adapters.Page) error
@@ -45,13 +46,13 @@ var errEnough = errors.New("enough is read")
 
 // readFields returns the fields that are read: ours and those asked for, and unless it is to be brief the texts that a sketch is
 // computed from. Nothing stands for all fields.
-func readFields(rule *adapters.Rule, sel adapters.Selection) string {
+func readFields(r *rule.Rule, sel adapters.Selection) string {
 	if slices.Contains(sel.Fields, adapters.AllFields) {
 		return ""
 	}
-	fields := []string{"id", adapters.SketchField, adapters.BandsField, adapters.ClusterField}
-	if rule != nil && !sel.Brief {
-		fields = append(fields, rooted(rule.Fields)...)
+	fields := []string{"id", rule.SketchField, rule.BandsField, rule.ClusterField}
+	if r != nil && !sel.Brief {
+		fields = append(fields, rooted(r.Fields)...)
 	}
 	for _, field := range rooted(sel.Fields) {
 		if !slices.Contains(fields, field) {
@@ -65,7 +66,7 @@ func readFields(rule *adapters.Rule, sel adapters.Selection) string {
 // order in which the documents were made; documents by their ids or bands are looked up by search, which takes no more than the right
 // to search. Which of them have our fields no filter can tell: these are sorted out here.
 func (s *Store) Scan(
-	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+	ctx context.Context, index string, rule *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	part, err := parsePart(sel.Part)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Store) Scan(
 
 // wanted reports whether a document that was read is one of those selected.
 func (r *reading) wanted(d adapters.Stored) bool {
-	return r.share.holds(d.ID) && (!r.sel.Marked || adapters.HasOurs(d.Source))
+	return r.share.holds(d.ID) && (!r.sel.Marked || rule.HasOurs(d.Source))
 }
 
 // hand yields documents, no more than are left.

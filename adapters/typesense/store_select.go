@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -105,7 +106,7 @@ func (r *reading) byBands(ctx context.Context) error {
 		for i, key := range chunk {
 			keys[i] = strconv.FormatInt(key, 10)
 		}
-		err := r.lookUp(ctx, adapters.BandsField+":["+strings.Join(keys, ",")+"]", func(id string) bool {
+		err := r.lookUp(ctx, rule.BandsField+":["+strings.Join(keys, ",")+"]", func(id string) bool {
 			again := seen[id]
 			seen[id] = true
 			return !again
@@ -178,7 +179,7 @@ func (r *reading) fetch(ctx context.Context, ids []string) error {
 
 // explained says what to do about a search that the engine refuses because our field is not there.
 func (r *reading) explained(err error) error {
-	if no, ok := errors.AsType[*refusal](err); ok && strings.Contains(no.reason, adapters.BandsField) {
+	if no, ok := errors.AsType[*refusal](err); ok && strings.Contains(no.reason, rule.BandsField) {
 		return fmt.Errorf("collection %s stores no bands: set bands: auto in its entry of the configuration, and run setup and reindex: %w",
 			r.index, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // writing is what Classify reads of a write's query.
@@ -27,9 +28,9 @@ type writing struct {
 
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
 // what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
-func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w adapters.Writing, room int64) (adapters.Replies, error) {
+func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, room int64) (adapters.Replies, error) {
 	how, _ := c.Params.(writing)
-	e := adapters.NewEnricher(w, room)
+	e := rule.NewEnricher(w, room)
 	e.NoCreate = true // no write makes a collection
 	e.LastCounts, e.Strict, e.Makes = true, true, how.partial && how.creates
 	e.NullFits = how.partial && !how.creates
@@ -89,17 +90,17 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w ada
 }
 
 // long copies a document that is too long to be held, up to where it is not well-formed. There end stands then.
-func long(c adapters.Class, e *adapters.Enricher, partial bool, dst io.Writer, src io.Reader, end string) error {
-	var rule *adapters.Rule
+func long(c adapters.Class, e *rule.Enricher, partial bool, dst io.Writer, src io.Reader, end string) error {
+	var r *rule.Rule
 	if c.Target != "" {
-		rule, _ = e.Rule(c.Target, false)
+		r, _ = e.Rule(c.Target, false)
 	}
-	if rule == nil {
-		e.Count(adapters.Untouched)
+	if r == nil {
+		e.Count(rule.Untouched)
 		_, err := io.Copy(dst, src)
 		return err
 	}
-	e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
+	e.Start(rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
 	read := bufio.NewReader(src)
 	whole, err := e.CopyLong(dst, &legibleOnes{read}, c.Target, partial, func(path []string) (_, ok bool) {
 		return partial, len(path) == 0

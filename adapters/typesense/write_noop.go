@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // formNamed is the form of an operation of an import whose reply tells the ids.
@@ -25,8 +26,8 @@ func splices(form, method string, params []adapters.Param) bool {
 }
 
 // operation returns the operation of which a document is at hand, as far as the engine reads it.
-func operation(c adapters.Class, e *adapters.Enricher, how writing, read []byte, whole bool) adapters.Operation {
-	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
+func operation(c adapters.Class, e *rule.Enricher, how writing, read []byte, whole bool) rule.Operation {
+	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
 	if !e.Identifies() || o.ID != "" {
 		return o
 	}
@@ -94,7 +95,7 @@ func (importReply) Join(_ []byte, lines [][]byte) ([]byte, error) {
 }
 
 // NoOp returns the line of a document that changes nothing: the engine knows no other success.
-func (importReply) NoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
+func (importReply) NoOp(o rule.Operation, of adapters.Standing) ([]byte, error) {
 	if o.Form != formNamed {
 		return []byte(`{"success":true}`), nil
 	}
@@ -111,7 +112,7 @@ func (importReply) NoOp(o adapters.Operation, of adapters.Standing) ([]byte, err
 }
 
 // NoOp returns the reply to the writing of one document that changes nothing: what is stored.
-func (documentReply) NoOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
+func (documentReply) NoOp(_ rule.Operation, of adapters.Standing) ([]byte, error) {
 	if _, err := jsonedit.Members(of.Reply); err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
@@ -119,6 +120,6 @@ func (documentReply) NoOp(_ adapters.Operation, of adapters.Standing) ([]byte, e
 }
 
 // Fetch returns the request for a document.
-func (documentReply) Fetch(o adapters.Operation, id string) *adapters.Request {
+func (documentReply) Fetch(o rule.Operation, id string) *adapters.Request {
 	return &adapters.Request{Method: "GET", Path: "/collections/" + url.PathEscape(o.Index) + "/documents/" + url.PathEscape(id)}
 }

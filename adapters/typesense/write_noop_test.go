@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestOperations: whatever is in doubt of a write, nothing of it is left out.
@@ -36,7 +37,7 @@ func TestOperations(t *testing.T) {
 			var ids []string
 			var creates []bool
 			w := adaptertest.Always(nil)
-			w.Starts = func(o adapters.Operation) bool {
+			w.Starts = func(o rule.Operation) bool {
 				ids, creates = append(ids, o.ID), append(creates, o.Creates)
 				return true
 			}
@@ -71,14 +72,14 @@ func TestNoOps(t *testing.T) {
 		if c.form == formDocument {
 			make = documentReply{}.NoOp
 		}
-		if got, err := make(adapters.Operation{Form: c.form}, c.of); string(got) != c.want || err != nil {
+		if got, err := make(rule.Operation{Form: c.form}, c.of); string(got) != c.want || err != nil {
 			t.Errorf("%s: %s, want %s (%v)", c.name, got, c.want, err)
 		}
 	}
-	if _, err := (importReply{}).NoOp(adapters.Operation{Form: formNamed}, adapters.Standing{Entry: []byte(`{"success":true}`)}); err == nil {
+	if _, err := (importReply{}).NoOp(rule.Operation{Form: formNamed}, adapters.Standing{Entry: []byte(`{"success":true}`)}); err == nil {
 		t.Error("an id where there is none")
 	}
-	if got := (documentReply{}).Fetch(adapters.Operation{Index: "a b"}, "x/y"); got.Path != "/collections/a%20b/documents/x%2Fy" {
+	if got := (documentReply{}).Fetch(rule.Operation{Index: "a b"}, "x/y"); got.Path != "/collections/a%20b/documents/x%2Fy" {
 		t.Errorf("it asks for %s", got.Path)
 	}
 }

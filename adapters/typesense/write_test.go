@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 func TestClassify(t *testing.T) {
@@ -77,13 +78,13 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func counting(rule *adapters.Rule, counts map[adapters.Change]int) adaptertest.Writing {
-	w := adaptertest.By(adapters.Rules{rule})
-	w.Counts = func(c adapters.Change) { counts[c]++ }
+func counting(r *rule.Rule, counts map[rule.Change]int) adaptertest.Writing {
+	w := adaptertest.By(rule.Rules{r})
+	w.Counts = func(c rule.Change) { counts[c]++ }
 	return w
 }
 
-func enrich(t testing.TB, r *adapters.Request, w adapters.Writing) string {
+func enrich(t testing.TB, r *adapters.Request, w rule.Writing) string {
 	t.Helper()
 	d := Dialect{}
 	c := d.Classify(r)
@@ -99,8 +100,8 @@ func enrich(t testing.TB, r *adapters.Request, w adapters.Writing) string {
 }
 
 func TestEnrichWrite(t *testing.T) {
-	rule := newRule(t, "news", "title")
-	s, _ := rule.Sketch([]string{"one two"})
+	r := newRule(t, "news", "title")
+	s, _ := r.Sketch([]string{"one two"})
 	ours := `,"neardup_sketch":"` + s.String() + `"`
 	long, deep := strings.Repeat("x", 100<<10), strings.Repeat("[", 60_000)+strings.Repeat("]", 60_000)
 	for _, c := range []struct{ name, path, body, want string }{
@@ -129,9 +130,9 @@ func TestEnrichWrite(t *testing.T) {
 		{"a byte order mark", "/documents/import", "\uFEFF{\"title\":\"one two\"}", "\uFEFF{\"title\":\"one two\"" + ours + "}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := enrich(t, post("/collections/news"+c.path, c.body), counting(rule, map[adapters.Change]int{}))
+			got := enrich(t, post("/collections/news"+c.path, c.body), counting(r, map[rule.Change]int{}))
 			expect.Same(t, c.want, got, "")
-			if got := enrich(t, post("/collections/other"+c.path, c.body), counting(rule, map[adapters.Change]int{})); got != c.body {
+			if got := enrich(t, post("/collections/other"+c.path, c.body), counting(r, map[rule.Change]int{})); got != c.body {
 				t.Errorf("another collection's body changed to %q", got)
 			}
 		})
@@ -151,22 +152,22 @@ func TestCoerced(t *testing.T) {
 
 // A document that is too long to be held goes on less our fields, and the next one is enriched.
 func TestLongDocumentsPass(t *testing.T) {
-	rule := newRule(t, "news", "title", "body")
+	r := newRule(t, "news", "title", "body")
 	const forged, null = `"neardup_sketch":"AQgq1Zz+/w=="`, `"neardup_sketch":null`
 	for _, c := range []struct {
 		name, params, sent, want string
-		change                   adapters.Change
+		change                   rule.Change
 	}{
-		{"plain", "", `{"title":"LONG"}`, `{"title":"LONG"}`, adapters.Oversized},
-		{"forged", "?action=upsert", `{"title":"LONG",` + forged + `}`, `{"title":"LONG"}`, adapters.Oversized},
-		{"forged first", "", `{` + forged + `, "title":"LONG" }`, `{ "title":"LONG" }`, adapters.Oversized},
-		{"forged twice", "", `{` + forged + `,"title":"LONG","near\u0064up_sketch":[1]}`, `{"title":"LONG"}`, adapters.Oversized},
-		{"stray bytes", "", `{"title":"LONG","near` + "\xff" + `dup_sketch":"a","` + "\\\xff" + `u006eeardup_sketch":"a"}`, `{"title":"LONG"}`, adapters.Oversized},
-		{"deeper", "", `{"title":"LONG","o":{` + forged + `}}`, `{"title":"LONG","o":{` + forged + `}}`, adapters.Oversized},
-		{"behind an end", "", `{"title":"LONG"}` + "\x00" + `,` + forged, `{"title":"LONG"}` + "\x00" + `,` + forged, adapters.Oversized},
-		{"not well-formed", "", `{"title":"LONG"}],` + forged, `{"title":"LONG"}` + "\x01", adapters.Oversized},
-		{"an update", "?action=update", `{"title":"LONG",` + forged + `}`, `{"title":"LONG",` + null + `}`, adapters.Cleared},
-		{"an update of all", "?action=emplace", `{"body":"a","title":"LONG"}`, `{"body":"a","title":"LONG",` + null + `}`, adapters.Cleared},
+		{"plain", "", `{"title":"LONG"}`, `{"title":"LONG"}`, rule.Oversized},
+		{"forged", "?action=upsert", `{"title":"LONG",` + forged + `}`, `{"title":"LONG"}`, rule.Oversized},
+		{"forged first", "", `{` + forged + `, "title":"LONG" }`, `{ "title":"LONG" }`, rule.Oversized},
+		{"forged twice", "", `{` + forged + `,"title":"LONG","near\u0064up_sketch":[1]}`, `{"title":"LONG"}`, rule.Oversized},
+		{"stray bytes", "", `{"title":"LONG","near` + "\xff" + `dup_sketch":"a","` + "\\\xff" + `u006eeardup_sketch":"a"}`, `{"title":"LONG"}`, rule.Oversized},
+		{"deeper", "", `{"title":"LONG","o":{` + forged + `}}`, `{"title":"LONG","o":{` + forged + `}}`, rule.Oversized},
+		{"behind an end", "", `{"title":"LONG"}` + "\x00" + `,` + forged, `{"title":"LONG"}` + "\x00" + `,` + forged, rule.Oversized},
+		{"not well-formed", "", `{"title":"LONG"}],` + forged, `{"title":"LONG"}` + "\x01", rule.Oversized},
+		{"an update", "?action=update", `{"title":"LONG",` + forged + `}`, `{"title":"LONG",` + null + `}`, rule.Cleared},
+		{"an update of all", "?action=emplace", `{"body":"a","title":"LONG"}`, `{"body":"a","title":"LONG",` + null + `}`, rule.Cleared},
 		{"an update of others", "?action=update", `{"n":"LONG",` + forged + `}`, `{"n":"LONG"}`, -1},
 	} {
 		long, room := strings.Repeat("é", 100<<10), false // where there is none, less is long
@@ -175,12 +176,12 @@ func TestLongDocumentsPass(t *testing.T) {
 		}
 		sent, want := strings.Replace(c.sent, "LONG", long, 1), strings.Replace(c.want, "LONG", long, 1)
 		for _, path := range []string{"/collections/news/documents/import", "/collections/news/documents"} {
-			d, counts, end, next := Dialect{}, map[adapters.Change]int{}, "", ""
+			d, counts, end, next := Dialect{}, map[rule.Change]int{}, "", ""
 			if strings.HasSuffix(path, "import") {
 				end, next = "\n", `{"title":"a","body":"b"}`
 			}
 			var out bytes.Buffer
-			_, err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, limited{strings.NewReader(sent + end + next), room}, counting(rule, counts), 1<<30)
+			_, err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, limited{strings.NewReader(sent + end + next), room}, counting(r, counts), 1<<30)
 			rest, ok := strings.CutPrefix(out.String(), want+end)
 			if err != nil || !ok || strings.Contains(rest, `,"neardup_sketch":"`) != (next != "") || c.change >= 0 && counts[c.change] != 1 {
 				t.Errorf("%s, %s: %v, %v %.100q…%q %v", c.name, path, err, ok, out.String()[:80], out.String()[max(0, out.Len()-200):], counts)
@@ -199,11 +200,11 @@ func (l limited) Room(int) bool { return l.room }
 
 // A document that is too long to be held, of a collection without a rule, goes on byte for byte.
 func TestLongDocumentsOfOthersPass(t *testing.T) {
-	d, counts, sent := Dialect{}, map[adapters.Change]int{}, `{"neardup_sketch":"`+strings.Repeat("é\xff", 100<<10)+"\"}\x00}\n"
+	d, counts, sent := Dialect{}, map[rule.Change]int{}, `{"neardup_sketch":"`+strings.Repeat("é\xff", 100<<10)+"\"}\x00}\n"
 	var out bytes.Buffer
 	body := limited{strings.NewReader(sent), false}
 	_, err := d.EnrichWrite(d.Classify(post("/collections/other/documents/import", "")), &out, body, counting(newRule(t, "news", "title"), counts), 1<<30)
-	if err != nil || out.String() != sent || counts[adapters.Untouched] != 1 {
+	if err != nil || out.String() != sent || counts[rule.Untouched] != 1 {
 		t.Errorf("%v, %d bytes became %d, %v", err, len(sent), out.Len(), counts)
 	}
 }
@@ -243,13 +244,13 @@ func TestCleanReply(t *testing.T) {
 
 // What the engine hands back of a line that was enriched is the line that the client sent.
 func TestErrorLinesShowTheClientsOwn(t *testing.T) {
-	rule := newRule(t, "news", "title", "body")
+	r := newRule(t, "news", "title", "body")
 	for _, action := range []string{"create", "update"} {
 		for _, line := range []string{
 			`{"title":"one \"two\"","body":"x"}`, ` { "title" : "a\\" , "n":{} } `, "{\"body\":\"\\u00e9 é /\"}\r", `{"a":",\"neardup_sketch\":null}","title":"b"}`,
 			`{"n":1}`, `{"bad`, `{"title":"x","neardup_sketch`, "{\"title\":\"x\\u0000\"}\x00,\"neardup_sketch\":null", "{\"body\":\"\\\\\"}\x00\x00",
 		} {
-			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), counting(rule, map[adapters.Change]int{}))
+			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), counting(r, map[rule.Change]int{}))
 			reply := func(raw string) string {
 				return `{"code":409,"document":` + string(jsonedit.AppendString(nil, raw)) + `,"error":"exists","success":false}`
 			}

@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonshape"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
+	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/jobs/cluster"
@@ -85,7 +85,7 @@ var printsJSON = map[string][]printedJSON{
 	"reindex":      {printed[indicesOf[jobs.ReindexReport]]("One object, printed at the end:")},
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},
 	"calibrate":    {printed[indicesOf[calibrate.Result]]("One object, printed at the end:")},
-	"similar":      {printed[adapters.Similar]("One object:")},
+	"similar":      {printed[similar.Similar]("One object:")},
 	"remove":       {printed[indicesOf[jobs.RemoveReport]]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},
 	"version":      {printed[buildinfo.Info]("One object:")},

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
@@ -230,7 +230,7 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 }
 
 // begin makes the corpus of documents under the rule, with the threshold of the flags.
-func (c *clusterJob) begin(rule *adapters.Rule) (err error) {
+func (c *clusterJob) begin(rule *rule.Rule) (err error) {
 	copied := *rule
 	if c.threshold > 0 && c.threshold != rule.Profile.Threshold {
 		copied.Profile.Threshold, copied.Bands, copied.Rows = c.threshold, 0, 0

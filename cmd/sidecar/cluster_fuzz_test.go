@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // FuzzDocumentLine has any line for a document of a file.
@@ -22,7 +22,7 @@ func FuzzDocumentLine(f *testing.F) {
 			return
 		}
 		_ = documents.HostIn(d.Members, host)
-		if texts := documents.Texts(&adapters.Rule{Fields: []string{field}}, line); !slices.Equal(d.Texts, texts) {
+		if texts := documents.Texts(&rule.Rule{Fields: []string{field}}, line); !slices.Equal(d.Texts, texts) {
 			t.Fatalf("%q holds %q in a file, %q in an engine", line, d.Texts, texts)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
@@ -146,7 +147,7 @@ func (s *indexSource) read(ctx context.Context, brief bool) error {
 			var err error
 			if !brief {
 				err = s.add(d)
-			} else if stored := s.rule.Decode(adapters.OursOf(d.Source).Sketch); stored != nil {
+			} else if stored := s.rule.Decode(rule.OursOf(d.Source).Sketch); stored != nil {
 				err = corpus.Add(s.document(d, stored))
 			} else {
 				lacking = append(lacking, d.ID)
@@ -187,7 +188,7 @@ func (s *indexSource) again(ctx context.Context, ids []string) error {
 
 // document makes a document of a stored one.
 func (s *indexSource) document(d adapters.Stored, k *sketch.Sketch) cluster.Document {
-	made := cluster.Document{ID: d.ID, Sketch: k, Cluster: adapters.OursOf(d.Source).Cluster}
+	made := cluster.Document{ID: d.ID, Sketch: k, Cluster: rule.OursOf(d.Source).Cluster}
 	if s.hostField != "" {
 		if members, err := jsonedit.Members(d.Source); err == nil {
 			made.Host = documents.HostIn(members, s.hostField)

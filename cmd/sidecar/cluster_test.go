@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
@@ -196,7 +197,7 @@ type byTexts struct {
 	fails error
 }
 
-func (s byTexts) Scan(_ context.Context, _ string, _ *adapters.Rule, selection adapters.Selection, yield func(adapters.Page) error) error {
+func (s byTexts) Scan(_ context.Context, _ string, _ *rule.Rule, selection adapters.Selection, yield func(adapters.Page) error) error {
 	var page adapters.Page
 	for _, id := range selection.IDs {
 		page.Documents = append(page.Documents, adapters.Stored{ID: id, Source: []byte(`{"title":"one two three"}`)})

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/jobs/flink"
 	"github.com/neardup/sidecar/rerank"
@@ -84,7 +84,7 @@ func (f *flinkFlags) address(env config.Lookup) (string, error) {
 }
 
 // seeker returns what finds the pairs of the corpus on Flink.
-func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *adapters.Rule) (cluster.Seeker, error) {
+func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *rule.Rule) (cluster.Seeker, error) {
 	if err := f.check(onFlink); err != nil {
 		return nil, err
 	}

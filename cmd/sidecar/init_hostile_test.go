@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -39,10 +39,10 @@ func TestResultsMoveNoTerminal(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(jobs.VerifyReport{Engine: "e", Index: evil, Findings: jobs.Findings{Examples: []string{evil}}}.String())
 	(&setupJob{job: job{out: &out, output: formText}}).printf("%s: not ready: %s\n", evil, evil)
-	found := adapters.Similar{
-		Searched: []adapters.Searched{{Index: evil}}, Alike: []adapters.Alike{{Index: "a\u009b2J", ID: "b\u009b2J", Source: []byte(`"\u009b2J"`)}},
+	found := similar.Similar{
+		Searched: []similar.Searched{{Index: evil}}, Alike: []similar.Alike{{Index: "a\u009b2J", ID: "b\u009b2J", Source: []byte(`"\u009b2J"`)}},
 	}
-	if err := (&similarJob{Likeness: adapters.Likeness{Source: true}}).print(&out, found); err != nil {
+	if err := (&similarJob{Likeness: similar.Likeness{Source: true}}).print(&out, found); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\u009b") || !strings.Contains(text, "2J") {

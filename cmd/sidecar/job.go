@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -34,7 +35,7 @@ type job struct {
 type target struct {
 	*upstream.Engine
 	index adapters.Index
-	rule  *adapters.Rule
+	rule  *rule.Rule
 }
 
 // title is what the index is called in lines for people.
@@ -121,7 +122,7 @@ func (j *job) each(ctx context.Context, writing bool, work func(context.Context,
 		errs = append(errs, err)
 		matched = matched || len(indices) > 0
 		for _, index := range indices {
-			t := target{e, index, e.Rules.Of(index)}
+			t := target{e, index, index.Rule(e.Rules)}
 			switch {
 			case ctx.Err() != nil || j.done:
 			case t.rule == nil:
@@ -147,7 +148,7 @@ func (j *job) matching(ctx context.Context) (matching []target, err error) {
 			return nil, e.Explain(err)
 		}
 		for _, index := range indices {
-			if t := (target{e, index, e.Rules.Of(index)}); t.rule != nil && !index.Absent {
+			if t := (target{e, index, index.Rule(e.Rules)}); t.rule != nil && !index.Absent {
 				matching = append(matching, t)
 			} else {
 				others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))

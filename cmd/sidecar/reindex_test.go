@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -43,7 +44,7 @@ func (s *shelf) Release(context.Context, string)                  {}
 func (s *shelf) Resolve(_ context.Context, name string) ([]adapters.Index, error) {
 	var found []adapters.Index
 	for index := range s.documents {
-		if adapters.Matches(name, index) || slices.Contains(s.aliases[name], index) {
+		if rule.Matches(name, index) || slices.Contains(s.aliases[name], index) {
 			found = append(found, adapters.Index{Name: index})
 		}
 	}
@@ -60,7 +61,7 @@ func (s *shelf) Prepare(_ context.Context, name string, create bool) ([]adapters
 	return []adapters.Index{{Name: name, Ready: why == "", Why: why}}, nil
 }
 
-func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
+func (s *shelf) Scan(_ context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	if index == s.breaks {
 		return errors.New("the engine answered 503")
 	}
@@ -77,7 +78,7 @@ func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, sel adap
 	return yield(page)
 }
 
-func (s *shelf) Patch(_ context.Context, index string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *shelf) Patch(_ context.Context, index string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(patches))
 	for i := range results {
 		if index == s.refuses {

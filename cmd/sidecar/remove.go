@@ -134,7 +134,7 @@ func (r *removeJob) targets(ctx context.Context) ([]target, error) {
 		}
 		for _, index := range indices {
 			if !index.Absent {
-				list = append(list, target{e, index, e.Rules.Of(index)})
+				list = append(list, target{e, index, index.Rule(e.Rules)})
 			}
 		}
 	}

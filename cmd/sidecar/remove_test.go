@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -35,9 +36,9 @@ func newMarked() *marked {
 	return m
 }
 
-func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (m *marked) Patch(ctx context.Context, index string, r *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	for _, p := range patches {
-		if rule != nil || !p.Equal(adapters.Ours{}) {
+		if r != nil || !p.Equal(rule.Ours{}) {
 			return nil, errors.New("a removal writes nothing of ours")
 		}
 		m.patched++
@@ -45,7 +46,7 @@ func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, p
 			m.sources[index][n] = `{"title":"one two"}`
 		}
 	}
-	return m.shelf.Patch(ctx, index, rule, patches)
+	return m.shelf.Patch(ctx, index, r, patches)
 }
 
 func (m *marked) Remove(_ context.Context, index string) (string, error) {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
@@ -22,7 +24,7 @@ import (
 type similarJob struct {
 	job
 	id string // - for standard input
-	adapters.Likeness
+	similar.Likeness
 }
 
 // maxStdin bounds what is read from standard input.
@@ -92,13 +94,13 @@ func (s *similarJob) run(ctx context.Context) error {
 	var document []byte
 	if s.id == "-" {
 		document, err = readDocument(terminal.UntilDone(ctx, s.in))
-	} else if document, s.Except, err = e.Rules.Document(ctx, e.Store, indices, s.id); err == nil && document == nil {
+	} else if document, s.Except, err = similar.Document(ctx, e.Rules, e.Store, indices, s.id); err == nil && document == nil {
 		err = fmt.Errorf("there is no such document: %s in %s", s.id, s.index)
 	}
 	if err != nil {
 		return e.Explain(err)
 	}
-	found, err := e.Rules.Similar(ctx, e.Store, indices, document, s.Likeness)
+	found, err := similar.Find(ctx, e.Rules, e.Store, indices, document, s.Likeness)
 	if err != nil {
 		return e.Explain(err)
 	}
@@ -138,11 +140,11 @@ func readDocument(in io.Reader) ([]byte, error) {
 			return trimmed, nil
 		}
 	}
-	return json.Marshal(map[string]string{adapters.TextField: string(raw)})
+	return json.Marshal(map[string]string{rule.TextField: string(raw)})
 }
 
 // print prints what was found as a table.
-func (s *similarJob) print(out io.Writer, found adapters.Similar) error {
+func (s *similarJob) print(out io.Writer, found similar.Similar) error {
 	var b bytes.Buffer
 	for _, in := range found.Searched {
 		fmt.Fprintf(&b, "%s: threshold %v, compared with %d", in.Index, in.Threshold, in.Compared)
@@ -166,7 +168,7 @@ func (s *similarJob) print(out io.Writer, found adapters.Similar) error {
 	return err
 }
 
-func (s *similarJob) table(b *bytes.Buffer, found adapters.Similar) {
+func (s *similarJob) table(b *bytes.Buffer, found similar.Similar) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(w, "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE\n")
 	for _, a := range found.Alike {

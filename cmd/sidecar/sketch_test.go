@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -35,7 +35,7 @@ func piped(t testing.TB, stdin string, args ...string) result {
 func stored(t testing.TB, scheme sketch.Scheme, fields []string, texts ...string) string {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(scheme))(t)
-	rule := adapters.Rule{Fields: fields, Sketcher: sketcher}
+	rule := rule.Rule{Fields: fields, Sketcher: sketcher}
 	s, _ := rule.Sketch(texts)
 	return s.String()
 }

@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // group returns what is to be shown of the hits that are folded into a rank's, which is of an index with the rule.
-func (s *search) group(rank int, rule *adapters.Rule, views *adapters.Views) *adapters.Group {
+func (s *search) group(rank int, r *rule.Rule, views *adapters.Views) *adapters.Group {
 	folded, exact := views.Folded(rank)
 	g := &adapters.Group{Exact: exact}
 	for _, member := range folded {
 		f := adapters.Folded{Judged: s.sight(member), Pair: views.Pair(member), Explained: s.show.Explain}
-		if s.show.Expand == adapters.ExpandSource {
+		if s.show.Expand == rule.ExpandSource {
 			f.Source = s.read.sources[member]
 		}
 		if s.show.Explain {
@@ -27,7 +28,7 @@ func (s *search) group(rank int, rule *adapters.Rule, views *adapters.Views) *ad
 		pair.Shared = s.shared(rank, views.With(rank))
 		g.Member = &pair
 	default:
-		g.Explanation = views.Explanation(rank, rule)
+		g.Explanation = views.Explanation(rank, r)
 		if first := views.Leader(rank); first != rank {
 			g.Explanation.Leader = s.sight(first)
 		}
@@ -60,7 +61,7 @@ func (s *search) shared(rank, other int) []string {
 }
 
 // document returns the document of a rank, nil if its texts were not read.
-func (s *search) document(rank int, rule *adapters.Rule) []byte {
+func (s *search) document(rank int, rule *rule.Rule) []byte {
 	if s.sight(rank).Hits != nil {
 		if document := s.read.texts.Seen(rank).Shown.Document(rule); document != nil {
 			return document

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -33,7 +34,7 @@ type search struct {
 	show       adapters.Show
 	page       rerank.Page
 	found      *rerank.Found // of the page, as far as it is known
-	judge      *adapters.Judge
+	judge      *rule.Judge
 	neighbours *neighbours // nil for most searches
 	cursor     *cursor     // nil where the dialect knows no cursors
 	texts      texts
@@ -120,8 +121,8 @@ func (s *search) begin(from, size int) {
 	}
 }
 
-func (s *search) newJudge() *adapters.Judge {
-	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls.Threshold, s.asked.Controls.Keep)
+func (s *search) newJudge() *rule.Judge {
+	judge := rule.NewJudge(s.plan.Rules, s.asked.Controls.Threshold, s.asked.Controls.Keep)
 	judge.Doubting, judge.Deadline = s.asked.Doubting, s.plan.Deadline
 	return judge
 }
@@ -200,7 +201,7 @@ func (s *search) reading(span rerank.Span) adapters.Reading {
 	}
 	if span.Ranks != nil {
 		r.Known = s.read.judged
-		if s.asked.Ways.Scattered && s.show.Expand == adapters.ExpandSource {
+		if s.asked.Ways.Scattered && s.show.Expand == rule.ExpandSource {
 			r.Ranks = s.withFolded(span.Ranks)
 		}
 		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
@@ -305,7 +306,7 @@ func (s *search) judged(ctx context.Context, r *adapters.Reading, seen adapters.
 }
 
 // judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
-func (s *search) judgeAll(judge *adapters.Judge, seen adapters.Hits) (hits []rerank.Hit, missing []int, err error) {
+func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.Hit, missing []int, err error) {
 	judge.Reset()
 	hits = make([]rerank.Hit, seen.Len())
 	for i := range hits {
@@ -349,7 +350,7 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 		ranks = s.ownRanks()
 	}
 	var views *adapters.Views
-	if s.show.Expand > adapters.ExpandOff {
+	if s.show.Expand > rule.ExpandOff {
 		views = adapters.NewViews(s.found.Groups, s.found, s.found.Stats().Ended, s.page.Window)
 	}
 	hits := make([]adapters.PageHit, len(ranks))
@@ -426,11 +427,11 @@ func unjudged(l *adapters.Listing) []rerank.Hit {
 }
 
 // identityOf returns what tells a hit from all others.
-func identityOf(seen adapters.Seen) rerank.Hit {
+func identityOf(seen rule.Seen) rerank.Hit {
 	if seen.Key != "" {
 		return rerank.Hit{ID: seen.Key}
 	}
-	return adapters.Unjudged(seen.Index, seen.ID)
+	return rule.Unjudged(seen.Index, seen.ID)
 }
 
 // outcome returns what was done.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -97,9 +98,9 @@ func (f *found) Raw() []byte { return f.raw }
 
 func (f *found) Len() int { return len(f.List) }
 
-func (f *found) Seen(i int) adapters.Seen {
+func (f *found) Seen(i int) rule.Seen {
 	d := f.List[i]
-	return adapters.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, f.texts}}
+	return rule.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, f.texts}}
 }
 
 // shown is what a reading shows of a document.
@@ -108,14 +109,14 @@ type shown struct {
 	texts bool
 }
 
-func (s shown) Document(*adapters.Rule) []byte {
+func (s shown) Document(*rule.Rule) []byte {
 	if !s.texts {
 		return nil
 	}
 	return fmt.Appendf(nil, `{"text":%q}`, s.Text)
 }
 
-func (shown) Values(adapters.Deciding) []string { return nil }
+func (shown) Values(rule.Deciding) []string { return nil }
 
 // wire implements adapters.Wire.
 type wire struct{}
@@ -251,13 +252,13 @@ func (s *search) Clean(raw []byte) []byte {
 	return []byte(strings.Join(ids, " "))
 }
 
-func newRule(t testing.TB, window int) *adapters.Rule {
+func newRule(t testing.TB, window int) *rule.Rule {
 	t.Helper()
 	sketcher, err := sketch.New(sketch.DefaultScheme())
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := &adapters.Rule{
+	rule := &rule.Rule{
 		Match: "shelf", Fields: []string{"text"}, Profile: rerank.Profile{Threshold: 0.7}, Window: window, Compute: true, Sketcher: sketcher,
 	}
 	if err := rule.Validate(); err != nil {
@@ -267,7 +268,7 @@ func newRule(t testing.TB, window int) *adapters.Rule {
 }
 
 // newShelf returns a shelf of n documents, of which some repeat others and some have no sketch.
-func newShelf(r *rand.Rand, rule *adapters.Rule, n int, missing float64) *shelf {
+func newShelf(r *rand.Rand, rule *rule.Rule, n int, missing float64) *shelf {
 	s := &shelf{}
 	for i := range n {
 		d := document{ID: fmt.Sprint("d", i), Text: text(r.IntN(1+n/2), r.IntN(3))}
@@ -292,7 +293,7 @@ func text(which, version int) string {
 }
 
 // page returns a page of the collapsed list by its definition.
-func (s *shelf) page(rule *adapters.Rule, from, size int) string {
+func (s *shelf) page(rule *rule.Rule, from, size int) string {
 	hits := make([]rerank.Hit, len(s.documents))
 	for i, d := range s.documents {
 		sketch, _ := rule.Sketch([]string{d.Text})
@@ -310,10 +311,10 @@ func (s *shelf) page(rule *adapters.Rule, from, size int) string {
 }
 
 // searches returns searches of pages [from, size), under a rule.
-func searches(rule *adapters.Rule, single bool, pages ...[2]int) *adapters.Searches {
-	all := &adapters.Searches{Single: single, Wire: wire{}, Plan: adapters.Plan{Rules: adapters.Rules{rule}, MaxWindow: 1000}}
+func searches(r *rule.Rule, single bool, pages ...[2]int) *adapters.Searches {
+	all := &adapters.Searches{Single: single, Wire: wire{}, Plan: adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000}}
 	scope := adapters.Scope{}
-	scope.Add(rule)
+	scope.Add(r)
 	for _, p := range pages {
 		all.List = append(all.List, &search{asked: adapters.Asked{Target: "shelf", Scope: scope, From: p[0], Size: p[1], Limit: 1 << 20}})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -32,7 +33,7 @@ type withTexts struct {
 }
 
 // Seen implements adapters.Hits.
-func (h *withTexts) Seen(i int) adapters.Seen {
+func (h *withTexts) Seen(i int) rule.Seen {
 	at, found := slices.BinarySearch(h.places, i)
 	if !found {
 		return h.Hits.Seen(i)

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -132,8 +132,8 @@ func (i Index) describe(section Sketch) []string {
 
 // Chosen says which member of a group is shown.
 func (i Index) Chosen() string {
-	switch by := i.Representative.By; adapters.By(by) {
-	case adapters.ByNewest, adapters.ByOldest:
+	switch by := i.Representative.By; rule.By(by) {
+	case rule.ByNewest, rule.ByOldest:
 		return by + " by " + i.DateField
 	}
 	return i.Representative.String()

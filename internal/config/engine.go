@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -21,7 +22,7 @@ func (c *Config) IndexFor(name string) (*Index, error) {
 	for e := range c.Engines {
 		for i := range c.Engines[e].Indices {
 			index := &c.Engines[e].Indices[i]
-			if name != "" && (index.Match == name || adapters.Matches(index.Match, name)) {
+			if name != "" && (index.Match == name || rule.Matches(index.Match, name)) {
 				return index, nil
 			}
 			all, matches = append(all, index), append(matches, index.Match)

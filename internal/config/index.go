@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -65,16 +65,16 @@ const (
 )
 
 // choice returns the section in the port's words.
-func (r Representative) choice() adapters.Choice {
+func (r Representative) choice() rule.Choice {
 	switch {
 	case r.By != "":
-		return adapters.Choice{By: adapters.By(r.By)}
+		return rule.Choice{By: rule.By(r.By)}
 	case r.Prefer != "":
-		return adapters.Choice{By: adapters.ByPrefer, Field: r.Prefer, Values: r.Values}
+		return rule.Choice{By: rule.ByPrefer, Field: r.Prefer, Values: r.Values}
 	case r.Field != "":
-		return adapters.Choice{By: adapters.ByField, Field: r.Field, Ascending: r.Order == orderAsc}
+		return rule.Choice{By: rule.ByField, Field: r.Field, Ascending: r.Order == orderAsc}
 	}
-	return adapters.Choice{}
+	return rule.Choice{}
 }
 
 // String returns the choice in short.
@@ -144,8 +144,8 @@ const (
 	expandSource    = "source"
 )
 
-var expands = map[string]adapters.Expand{
-	expandOff: adapters.ExpandOff, expandIDs: adapters.ExpandIDs, expandSource: adapters.ExpandSource,
+var expands = map[string]rule.Expand{
+	expandOff: rule.ExpandOff, expandIDs: rule.ExpandIDs, expandSource: rule.ExpandSource,
 }
 
 // The values of on_duplicate, and those of bands that are words.
@@ -157,8 +157,8 @@ const (
 	bandsAuto        = "auto"
 )
 
-var onDuplicates = map[string]adapters.OnDuplicate{
-	onDuplicateIndex: adapters.IndexDuplicates, onDuplicateTag: adapters.TagDuplicates, onDuplicateSkip: adapters.SkipDuplicates,
+var onDuplicates = map[string]rule.OnDuplicate{
+	onDuplicateIndex: rule.IndexDuplicates, onDuplicateTag: rule.TagDuplicates, onDuplicateSkip: rule.SkipDuplicates,
 }
 
 // bands returns how many bands of how many rows the sketches have; 0 is none. Other than off, auto and BxR is an error.
@@ -167,7 +167,7 @@ func (i Index) bands() (bands, rows int, err error) {
 	case bandsOff, "":
 		return 0, 0, nil
 	case bandsAuto:
-		bands, rows = adapters.ChooseBands(i.Sketch.Positions, i.Threshold)
+		bands, rows = rule.ChooseBands(i.Sketch.Positions, i.Threshold)
 		return bands, rows, nil
 	}
 	before, after, _ := strings.Cut(i.Bands, "x")
@@ -183,9 +183,9 @@ func (i Index) bands() (bands, rows int, err error) {
 }
 
 // Rule returns the entry as a rule.
-func (i Index) Rule(sketcher *sketch.Sketcher) *adapters.Rule {
+func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 	bands, rows, _ := i.bands() // which was validated
-	return &adapters.Rule{
+	return &rule.Rule{
 		Bands: bands, Rows: rows, OnDuplicate: onDuplicates[i.OnDuplicate], Native: i.Native,
 		Clusters: i.Native || i.OnDuplicate == onDuplicateTag,
 		Match:    i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
@@ -194,7 +194,7 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *adapters.Rule {
 			Threshold: i.Threshold, MinShingles: i.MinShingles, Measure: rerank.Measure(i.Measure), Keep: i.Keep,
 		},
 		Choice: i.Representative.choice(), DateField: i.DateField,
-		Together: adapters.Together{
+		Together: rule.Together{
 			Within: time.Duration(i.Within.Span).Milliseconds(), WithinField: cmp.Or(i.Within.Field, i.DateField),
 			Same: i.Same, Different: i.Different,
 		},
@@ -219,8 +219,8 @@ func (s sketchers) of(scheme sketch.Scheme) (*sketch.Sketcher, error) {
 }
 
 // Rules returns the rules of the engine, each under its own scheme.
-func (e *Engine) Rules() (adapters.Rules, error) {
-	var rules adapters.Rules
+func (e *Engine) Rules() (rule.Rules, error) {
+	var rules rule.Rules
 	made := sketchers{}
 	for _, index := range e.Indices {
 		sketcher, err := made.of(index.Sketch.Scheme())

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -30,47 +30,47 @@ engines: [{listen: ":1", kind: elasticsearch, urls: ["http://h:1"], indices: [{m
 func TestRuleOfKeys(t *testing.T) {
 	for _, c := range []struct {
 		keys   string
-		change func(*adapters.Rule)
+		change func(*rule.Rule)
 	}{
-		{"match: a", func(*adapters.Rule) {}},
+		{"match: a", func(*rule.Rule) {}},
 		{"representative: rank, within: {}, same: [], different: [], keep: 1, transitive: false, totals: engine, expand: off, sketch: {}",
-			func(*adapters.Rule) {}},
-		{"measure: containment", func(r *adapters.Rule) { r.Profile.Measure = rerank.Containment }},
-		{`keep: "${KEEP}"`, func(r *adapters.Rule) { r.Profile.Keep = 2 }},
-		{"keep: 100", func(r *adapters.Rule) { r.Profile.Keep = 100 }},
-		{`representative: "${BY}", date_field: a.Date`, func(r *adapters.Rule) {
-			r.Choice, r.DateField = adapters.Choice{By: adapters.ByNewest}, "a.Date"
+			func(*rule.Rule) {}},
+		{"measure: containment", func(r *rule.Rule) { r.Profile.Measure = rerank.Containment }},
+		{`keep: "${KEEP}"`, func(r *rule.Rule) { r.Profile.Keep = 2 }},
+		{"keep: 100", func(r *rule.Rule) { r.Profile.Keep = 100 }},
+		{`representative: "${BY}", date_field: a.Date`, func(r *rule.Rule) {
+			r.Choice, r.DateField = rule.Choice{By: rule.ByNewest}, "a.Date"
 			r.Together.WithinField = "a.Date"
 		}},
-		{"representative: oldest, date_field: d", func(r *adapters.Rule) {
-			r.Choice, r.DateField = adapters.Choice{By: adapters.ByOldest}, "d"
+		{"representative: oldest, date_field: d", func(r *rule.Rule) {
+			r.Choice, r.DateField = rule.Choice{By: rule.ByOldest}, "d"
 			r.Together.WithinField = "d"
 		}},
-		{"representative: longest", func(r *adapters.Rule) { r.Choice = adapters.Choice{By: adapters.ByLongest} }},
-		{"representative: {field: Votes}", func(r *adapters.Rule) { r.Choice = adapters.Choice{By: adapters.ByField, Field: "Votes"} }},
-		{"representative: {field: v, order: asc}", func(r *adapters.Rule) {
-			r.Choice = adapters.Choice{By: adapters.ByField, Field: "v", Ascending: true}
+		{"representative: longest", func(r *rule.Rule) { r.Choice = rule.Choice{By: rule.ByLongest} }},
+		{"representative: {field: Votes}", func(r *rule.Rule) { r.Choice = rule.Choice{By: rule.ByField, Field: "Votes"} }},
+		{"representative: {field: v, order: asc}", func(r *rule.Rule) {
+			r.Choice = rule.Choice{By: rule.ByField, Field: "v", Ascending: true}
 		}},
-		{"representative: {prefer: Host, values: [B.example, A.example]}", func(r *adapters.Rule) {
-			r.Choice = adapters.Choice{By: adapters.ByPrefer, Field: "Host", Values: []string{"B.example", "A.example"}}
+		{"representative: {prefer: Host, values: [B.example, A.example]}", func(r *rule.Rule) {
+			r.Choice = rule.Choice{By: rule.ByPrefer, Field: "Host", Values: []string{"B.example", "A.example"}}
 		}},
-		{`within: {span: "${SPAN}"}, date_field: d`, func(r *adapters.Rule) {
+		{`within: {span: "${SPAN}"}, date_field: d`, func(r *rule.Rule) {
 			r.DateField, r.Together.Within, r.Together.WithinField = "d", (72 * time.Hour).Milliseconds(), "d"
 		}},
-		{"within: {span: 90m, field: At}, date_field: d", func(r *adapters.Rule) {
+		{"within: {span: 90m, field: At}, date_field: d", func(r *rule.Rule) {
 			r.DateField, r.Together.Within, r.Together.WithinField = "d", (90 * time.Minute).Milliseconds(), "At"
 		}},
-		{"same: [Sku, host_field], host_field: H, different: [other]", func(r *adapters.Rule) {
+		{"same: [Sku, host_field], host_field: H, different: [other]", func(r *rule.Rule) {
 			r.Together.Same, r.Together.Different = []string{"Sku", "H"}, []string{"other"}
 		}},
-		{"transitive: true, totals: collapsed, dry_run: true", func(r *adapters.Rule) {
+		{"transitive: true, totals: collapsed, dry_run: true", func(r *rule.Rule) {
 			r.Transitive, r.CollapsedTotals, r.DryRun = true, true, true
 		}},
-		{"expand: ids", func(r *adapters.Rule) { r.Expand = adapters.ExpandIDs }},
-		{"expand: source", func(r *adapters.Rule) { r.Expand = adapters.ExpandSource }},
+		{"expand: ids", func(r *rule.Rule) { r.Expand = rule.ExpandIDs }},
+		{"expand: source", func(r *rule.Rule) { r.Expand = rule.ExpandSource }},
 	} {
-		want := &adapters.Rule{
-			Match: "a", Fields: []string{"t"}, Window: 1000, VectorWindow: 100, Compute: true, Choice: adapters.Choice{By: adapters.ByRank},
+		want := &rule.Rule{
+			Match: "a", Fields: []string{"t"}, Window: 1000, VectorWindow: 100, Compute: true, Choice: rule.Choice{By: rule.ByRank},
 			Profile: rerank.Profile{
 				Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles, Measure: rerank.Resemblance, Keep: 1,
 			},

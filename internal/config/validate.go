@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -306,7 +306,7 @@ func (e *Engine) validateOrder(f *faults, key string, i int) {
 	match := e.Indices[i].Match
 	for first, earlier := range e.Indices[:i] {
 		switch {
-		case match == "" || !adapters.Matches(earlier.Match, match):
+		case match == "" || !rule.Matches(earlier.Match, match):
 			continue
 		case earlier.Match == match:
 			f.add(key, "%q stands in indices[%d] too, and the first match wins: drop one", match, first)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -29,7 +29,7 @@ func (i Index) validate(f *faults, key string) {
 		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)
 	}
 	if i.Keep == 0 { // which the rule takes for 1
-		f.add(key+".keep", "0 is out of range: use 1 to %d", adapters.MaxKeep)
+		f.add(key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep)
 	}
 	i.Representative.validate(f, key+".representative")
 	i.validateWithin(f, key+".within")
@@ -105,7 +105,7 @@ func (i Index) validateWithin(f *faults, key string) {
 func (i Index) validateDeciding(f *faults, key string) {
 	check := func(at, field string) {
 		switch {
-		case strings.HasPrefix(field, adapters.FieldPrefix) || strings.ContainsAny(field, "*,"):
+		case strings.HasPrefix(field, rule.FieldPrefix) || strings.ContainsAny(field, "*,"):
 			f.add(key+"."+at, "%q can't decide what folds: name a single field of your documents", field)
 		}
 	}
@@ -150,7 +150,7 @@ func (i Index) validateNeeds(f *faults, key string) {
 	}
 	by := i.Representative.By
 	switch {
-	case by == string(adapters.ByNewest) || by == string(adapters.ByOldest):
+	case by == string(rule.ByNewest) || by == string(rule.ByOldest):
 		f.add(key+"."+dateField, "is empty, and %s goes by it: name the field that holds a document's date",
 			who(dateField, "representative: "+by))
 	case i.Within.Span > 0 && i.Within.Field == "":
@@ -188,6 +188,6 @@ func (r Representative) validate(f *faults, key string) {
 
 // representatives are what representative can be: words, and examples of sections.
 var representatives = []string{
-	string(adapters.ByRank), string(adapters.ByNewest), string(adapters.ByOldest), string(adapters.ByLongest),
+	string(rule.ByRank), string(rule.ByNewest), string(rule.ByOldest), string(rule.ByLongest),
 	"{field: votes, order: desc}", "{prefer: host, values: [a.example]}",
 }

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Document is one line of a file of documents.
@@ -132,7 +132,7 @@ func (d *Document) collect(value []byte, field string) error {
 }
 
 // Texts returns the texts of a stored document under a rule; none where they can't be read, and there is no sketch either.
-func Texts(rule *adapters.Rule, source []byte) []string {
+func Texts(rule *rule.Rule, source []byte) []string {
 	members, err := jsonedit.Members(source)
 	if err != nil {
 		return nil

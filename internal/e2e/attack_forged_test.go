@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -37,7 +37,7 @@ const (
 // stolen returns what a forger can know who reads the victim's own sketch by its name: one that is valid under our seed.
 func stolen(t *testing.T) string {
 	t.Helper()
-	rule := adapters.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed)}
+	rule := rule.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed)}
 	s, ok := rule.Sketch([]string{"news", victimText})
 	if !ok {
 		t.Fatal("the victim has no sketch")

@@ -3,6 +3,9 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
+
+	"github.com/neardup/sidecar/internal/rule"
+
 	endian "encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -13,7 +16,6 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -122,7 +124,7 @@ type formats struct {
 func (f *formats) text() string { return uniqueText(f.random) }
 
 func (f *formats) document() map[string]any {
-	return map[string]any{"title": "news", "body": f.text(), "n": 3, adapters.SketchField: f.forged}
+	return map[string]any{"title": "news", "body": f.text(), "n": 3, rule.SketchField: f.forged}
 }
 
 // one sends a write. The engine, or the sidecar, may refuse it.
@@ -156,8 +158,8 @@ func (f *formats) writes(form bodyFormat) {
 	send("scripted upsert", "POST", "/_update/"+id("scripted"), map[string]any{
 		"script": "ctx._source.n=4", "scripted_upsert": true, "upsert": f.document()})
 	for kind, doc := range map[string]map[string]any{
-		"one-text": {"body": f.text()}, "both-texts": {"title": "olds", "body": f.text()}, "forged": {adapters.SketchField: f.forged},
-		"text-and-forged": {"body": f.text(), adapters.SketchField: f.forged}, "neither": {"n": 5},
+		"one-text": {"body": f.text()}, "both-texts": {"title": "olds", "body": f.text()}, "forged": {rule.SketchField: f.forged},
+		"text-and-forged": {"body": f.text(), rule.SketchField: f.forged}, "neither": {"n": 5},
 	} {
 		plain, _ := json.Marshal(f.document())
 		f.one("a document to change", "PUT", "/_doc/"+id(kind), "application/json", string(plain))
@@ -233,7 +235,7 @@ func (f *formats) readChangeWrite() {
 	for _, mediaType := range []string{"application/cbor", "application/smile", "application/yaml"} {
 		id := strings.TrimPrefix(mediaType, "application/")
 		r := call(f.t, f.e, "GET", f.direct.base+"/"+f.index+"/_source/victim", "", "Accept", mediaType).want(f.t, 200)
-		if !bytes.Contains(r.body, []byte("mayor")) || !bytes.Contains(r.body, []byte(adapters.SketchField)) {
+		if !bytes.Contains(r.body, []byte("mayor")) || !bytes.Contains(r.body, []byte(rule.SketchField)) {
 			f.t.Fatalf("%s: not the document: %q", mediaType, r.body)
 		}
 		f.one(mediaType+" read, changed and written", "PUT", "/_doc/back-"+id, mediaType, f.otherWords(string(r.body)))
@@ -304,7 +306,7 @@ func (f *formats) strange() {
 func (f *formats) judge() {
 	t := f.t
 	f.direct.refresh(t, f.index)
-	rule := adapters.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed)}
+	rule := rule.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed)}
 	body := `{"size":1000,"_source":["neardup_sketch"],"fields":["title","body"]}`
 	r := call(t, f.e, "POST", f.direct.base+"/"+f.index+"/_search", body).want(t, 200)
 	var stored struct {

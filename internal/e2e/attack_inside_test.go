@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // inside is a way to have a value of our field stored that does not stand in a document that the sidecar reads, or that it may not change.
@@ -134,7 +134,7 @@ func TestAttackInside(t *testing.T) {
 			mend = []string{"verify", "--repair", "--config", file}
 		}
 		folds, params := kept, ""
-		if direct.typesense() { // where the texts are looked at: see adapters.Judge
+		if direct.typesense() { // where the texts are looked at: see rule.Judge
 			folds, params = 0, "&exclude_fields=deep" // of which Go reads less
 		}
 		for _, folded := range []int{folds, 0} {
@@ -252,7 +252,7 @@ func TestAttackCluster(t *testing.T) {
 		}
 	}
 	folds(0)
-	cluster := adapters.OursOf(direct.get(t, index, "victim")).Cluster
+	cluster := rule.OursOf(direct.get(t, index, "victim")).Cluster
 	call(t, e, "POST", through.base+"/"+index+"/_update/thief", `{"script":{"source":"ctx._source.neardup_cluster = params.c","params":{"c":"`+cluster+`"}}}`).want(t, 200)
 	folds(1)
 	if got, code := inspect(t, file); code != 0 || got.Right != 2 {

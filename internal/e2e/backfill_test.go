@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestMainJobReindex indexes the corpus directly, looks at it through the sidecar before any document has a sketch, and lets reindex
@@ -50,7 +50,7 @@ func TestMainJobReindex(t *testing.T) {
 			t.Fatalf("%d documents are stored, want %d", len(after), len(list))
 		}
 		for id, h := range after {
-			plain := must(jsonedit.Cut(h.source, adapters.Our))(t)
+			plain := must(jsonedit.Cut(h.source, rule.Our))(t)
 			if diff := cmp.Diff(string(before[id].source), string(plain)); diff != "" {
 				t.Fatalf("reindex changed %s: %s", id, diff)
 			}
@@ -233,10 +233,10 @@ func TestTypesenseOddIDs(t *testing.T) {
 	if code != 0 || number(t, summary(out), "written") != len(before) {
 		t.Fatalf("reindex ended with %d: %s", code, out)
 	}
-	rule := ruleOfTests(t)
+	r := ruleOfTests(t)
 	for id, h := range stored(t, direct, collection) {
-		plain, err := jsonedit.Cut(h.source, adapters.Our)
-		if why := wrong(rule, h.source); err != nil || why != "" || !adapters.HasSketch(h.source) || !bytes.Equal(plain, before[id].source) {
+		plain, err := jsonedit.Cut(h.source, rule.Our)
+		if why := wrong(r, h.source); err != nil || why != "" || !rule.HasSketch(h.source) || !bytes.Equal(plain, before[id].source) {
 			t.Errorf("%q: %v %s: %s", id, err, why, h.source)
 		}
 	}

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/chaos"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
+
 	inject "github.com/neardup/sidecar/internal/faults"
 )
 
@@ -186,7 +187,7 @@ func TestStaleSketchAfterAFailedLookUp(t *testing.T) {
 			t.Run(fault.String(), func(t *testing.T) {
 				relay := inject.Start(t, e.URL)
 				s := setup{match: index, urls: []string{relay.URL()}}
-				if r := call(t, e, method, serve(t, e, s)+put, document); r.status >= 300 || !adapters.HasSketch(direct.get(t, index, "x")) {
+				if r := call(t, e, method, serve(t, e, s)+put, document); r.status >= 300 || !rule.HasSketch(direct.get(t, index, "x")) {
 					t.Fatalf("status %d, stored is %s", r.status, direct.get(t, index, "x"))
 				}
 				base := serve(t, e, s) // another one, that knows of no index

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // clientRun has a client work at a base URL, on indices of the prefix, and returns what package clients says of sessions.
@@ -61,7 +61,7 @@ func compareSessions(t *testing.T, client, engine string, run clientRun) {
 	direct := ran(e.URL)
 	through := ran(serve(t, e, setup{match: prefix + "-*"}))
 	direct.folded(t, through, newOracle(t, api{e, e.URL}, list))
-	if !adapters.HasSketch(api{e, e.URL}.get(t, prefix+"-main", list[0].ID)) {
+	if !rule.HasSketch(api{e, e.URL}.get(t, prefix+"-main", list[0].ID)) {
 		t.Error("the engine holds no sketch")
 	}
 }

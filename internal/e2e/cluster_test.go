@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestCluster clusters an index before and after its sketches and clusters are stored, and reads them back from the engine.
@@ -31,9 +31,9 @@ func TestCluster(t *testing.T) {
 			out = string(succeed(t, append([]string{"cluster", "--config", file, "--index", index, "--output", name}, args...)...))
 			return out, must(os.ReadFile(name))(t)
 		}
-		rule, numbers := nativeRule(t), clustersOf(t).least
+		r, numbers := nativeRule(t), clustersOf(t).least
 		_, byText := run("by-text.jsonl")
-		checkClusters(t, rule, numbers, byText)
+		checkClusters(t, r, numbers, byText)
 
 		out, _ := run("written.jsonl", "--write")
 		const said = "stored in the engine: %d written, 0 right already, 0 changed meanwhile, 0 gone, 0 refused"
@@ -42,10 +42,10 @@ func TestCluster(t *testing.T) {
 		}
 		after := stored(t, direct, index)
 		for id, h := range after {
-			if got, want := adapters.OursOf(h.source).Cluster, rule.ClusterID(numbers[id]); got != want {
+			if got, want := rule.OursOf(h.source).Cluster, r.ClusterID(numbers[id]); got != want {
 				t.Errorf("%s has the cluster %s, want %s", id, got, want)
 			}
-			plain, err := jsonedit.Cut(h.source, adapters.Our)
+			plain, err := jsonedit.Cut(h.source, rule.Our)
 			if err != nil || !bytes.Equal(before[id].source, plain) {
 				t.Fatalf("cluster changed %s otherwise: %s, %v", id, plain, err)
 			}
@@ -67,7 +67,7 @@ func TestCluster(t *testing.T) {
 }
 
 // checkClusters holds a file of clusters to the oracle.
-func checkClusters(t *testing.T, rule *adapters.Rule, numbers map[string]uint64, file []byte) {
+func checkClusters(t *testing.T, rule *rule.Rule, numbers map[string]uint64, file []byte) {
 	t.Helper()
 	sizes := map[uint64]int{}
 	for _, number := range numbers {

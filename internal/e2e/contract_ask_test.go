@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // ask is a search, with what it asks of us apart from what it asks of the engine.
@@ -230,7 +230,7 @@ func (c *contract) wholeTypesense(a ask) (list []standing) {
 		ids, seen := a.clone(), a.clone()
 		ids.members["include_fields"] = "id"
 		delete(ids.members, "exclude_fields")
-		seen.members["exclude_fields"] = strings.TrimPrefix(a.members["exclude_fields"]+","+adapters.SketchField, ",")
+		seen.members["exclude_fields"] = strings.TrimPrefix(a.members["exclude_fields"]+","+rule.SketchField, ",")
 		var replies [2]struct{ Hits []json.RawMessage }
 		for i, one := range []ask{ids, seen} {
 			result, r := c.send(c.e.URL, one, false)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const someText = `{"title":"a report of some length","body":"the river rose again last night and the ferry stays at its pier until further notice"}`
@@ -27,7 +27,7 @@ func TestRolloverIntoAStrictIndex(t *testing.T) {
 		call(t, e, "POST", through.base+"/roll/_rollover", "").want(t, 200)
 		call(t, e, "PUT", through.base+"/roll/_doc/2", someText).want(t, 201)
 		for index, id := range map[string]string{"roll-000001": "1", "roll-000002": "2"} {
-			if !adapters.HasSketch(direct.get(t, index, id)) {
+			if !rule.HasSketch(direct.get(t, index, id)) {
 				t.Errorf("the document in %s has no sketch", index)
 			}
 		}
@@ -95,12 +95,12 @@ func TestSketchStaysHidden(t *testing.T) {
 			method = "GET"
 		}
 		r := call(t, e, method, through.base+c.path, c.body).want(t, 200)
-		if strings.Contains(string(r.body), adapters.SketchField) {
+		if strings.Contains(string(r.body), rule.SketchField) {
 			t.Errorf("%s %s shows the sketch: %.300s", c.path, c.body, r.body)
 		}
 	}
 	r := call(t, e, "GET", through.base+"/hide-1/_search?_source=neardup_sketch", "").want(t, 200)
-	if !strings.Contains(string(r.body), adapters.SketchField) {
+	if !strings.Contains(string(r.body), rule.SketchField) {
 		t.Errorf("a client that names it does not see it: %.300s", r.body)
 	}
 }
@@ -191,20 +191,20 @@ func TestBandsAndClustersAreOurs(t *testing.T) {
 		`POST /INDEX/_search | {"fields":["*"],"docvalue_fields":["n*"],"stored_fields":["*"]}`: "", "GET /INDEX/_mapping": "", "GET /INDEX": "",
 		`POST /INDEX/_search?scroll=1m | {"size":1}`: "", `POST /INDEX/_update/2?_source=true | {"doc":{"x":1}}`: "", "GET /INDEX/_field_caps?fields=*": "",
 		"GET /INDEX/_doc/1?format=yaml": "", "GET /INDEX/_search?format=yaml": "", "GET /INDEX/_termvectors/1?fields=*": "",
-		"GET /INDEX/_mapping/field/*": "", "GET /INDEX/_search?_source=" + adapters.ClusterField: adapters.ClusterField,
-		"GET /INDEX/_doc/1?_source=" + adapters.BandsField:                                                                              adapters.BandsField,
-		`POST /INDEX/_search | {"_source":false,"fields":["` + adapters.ClusterField + `"]}`:                                            adapters.ClusterField,
-		`POST /INDEX/_search?scroll=1m | {"_source":false,"fields":["` + adapters.ClusterField + `"]}`:                                  adapters.ClusterField,
-		`POST /INDEX/_search | {"size":0,"aggs":{"` + adapters.ClusterField + `":{"terms":{"field":"` + adapters.ClusterField + `"}}}}`: adapters.ClusterField,
-		"GET /INDEX/_mapping/field/" + adapters.BandsField:                                                                              adapters.BandsField,
+		"GET /INDEX/_mapping/field/*": "", "GET /INDEX/_search?_source=" + rule.ClusterField: rule.ClusterField,
+		"GET /INDEX/_doc/1?_source=" + rule.BandsField:                                                                          rule.BandsField,
+		`POST /INDEX/_search | {"_source":false,"fields":["` + rule.ClusterField + `"]}`:                                        rule.ClusterField,
+		`POST /INDEX/_search?scroll=1m | {"_source":false,"fields":["` + rule.ClusterField + `"]}`:                              rule.ClusterField,
+		`POST /INDEX/_search | {"size":0,"aggs":{"` + rule.ClusterField + `":{"terms":{"field":"` + rule.ClusterField + `"}}}}`: rule.ClusterField,
+		"GET /INDEX/_mapping/field/" + rule.BandsField:                                                                          rule.BandsField,
 	}
 	const ts = "/collections/INDEX"
 	typesense := map[string]string{
 		"GET " + ts + "/documents/1": "", "GET " + ts + "/documents/2": "", "GET " + ts + "/documents/export": "", "GET " + ts: "",
 		"GET " + ts + "/documents/search?q=river&query_by=body": "", "GET " + ts + "/documents/search?q=*&neardup=off": "",
 		`POST ` + ts + `/documents?action=upsert | {"id":"2","title":"?","body":"!"}`: "", `PATCH ` + ts + `/documents/2 | {"x":1}`: "",
-		"GET " + ts + "/documents/search?q=river&query_by=body&include_fields=" + adapters.ClusterField: adapters.ClusterField,
-		"GET " + ts + "/documents/export?include_fields=" + adapters.BandsField:                         adapters.BandsField,
+		"GET " + ts + "/documents/search?q=river&query_by=body&include_fields=" + rule.ClusterField: rule.ClusterField,
+		"GET " + ts + "/documents/export?include_fields=" + rule.BandsField:                         rule.BandsField,
 	}
 	for _, kind := range []string{engines.OpenSearch, engines.Typesense} {
 		t.Run(kind, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestBandsAndClustersAreOurs(t *testing.T) {
 				one, two, _ := strings.Cut(lines, "\n")
 				through.loadLines(t, index, fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":\"1\"}}\n%s\n{\"index\":{\"_index\":%q,\"_id\":\"2\"}}\n%s", index, one, index, two))
 			}
-			if o := adapters.OursOf(call(t, e, "GET", e.URL+stored, "").want(t, 200).body); o.Sketch == "" || len(o.Bands) == 0 || o.Cluster == "" {
+			if o := rule.OursOf(call(t, e, "GET", e.URL+stored, "").want(t, 200).body); o.Sketch == "" || len(o.Bands) == 0 || o.Cluster == "" {
 				t.Fatalf("stored is %+v", o)
 			}
 			for request, named := range requests {
@@ -227,10 +227,10 @@ func TestBandsAndClustersAreOurs(t *testing.T) {
 				path, body, _ := strings.Cut(rest, " | ")
 				r := call(t, e, method, through.base+path, body)
 				text := string(decoded(t, r))
-				if r.status > 299 || strings.Contains(text, adapters.FieldPrefix) != (named != "") || !strings.Contains(text, named) {
+				if r.status > 299 || strings.Contains(text, rule.FieldPrefix) != (named != "") || !strings.Contains(text, named) {
 					t.Errorf("%s: %d %.600s", request, r.status, text)
 				}
-				if named != "" && named != adapters.SketchField && strings.Contains(text, adapters.SketchField) {
+				if named != "" && named != rule.SketchField && strings.Contains(text, rule.SketchField) {
 					t.Errorf("%s shows the sketch as well: %.600s", request, text)
 				}
 			}

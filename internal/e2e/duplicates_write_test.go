@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -35,7 +35,7 @@ func duplicates(t *testing.T, e *engines.Engine, index, on string) (through, dir
 
 // ledgered is one stored document with what our fields of it say.
 type ledgered struct {
-	adapters.Ours
+	rule.Ours
 	sketch *sketch.Sketch
 	plain  string // the document without them
 }
@@ -45,8 +45,8 @@ func ledgerOf(t *testing.T, direct api, index string) map[string]ledgered {
 	t.Helper()
 	all := map[string]ledgered{}
 	for id, h := range stored(t, direct, index) {
-		plain := must(jsonedit.Cut(h.source, adapters.Our))(t)
-		d := ledgered{Ours: adapters.OursOf(h.source), plain: string(plain)}
+		plain := must(jsonedit.Cut(h.source, rule.Our))(t)
+		d := ledgered{Ours: rule.OursOf(h.source), plain: string(plain)}
 		var s sketch.Sketch
 		if s.UnmarshalText([]byte(d.Sketch)) == nil {
 			d.sketch = &s
@@ -274,7 +274,7 @@ func checkOneSkipped(t *testing.T, through, direct api, index string, all map[st
 		return
 	}
 	ids := slices.Sorted(maps.Keys(all))
-	plain, err := jsonedit.Cut(direct.get(t, index, ids[0]), adapters.Our)
+	plain, err := jsonedit.Cut(direct.get(t, index, ids[0]), rule.Our)
 	if err == nil {
 		plain, err = jsonedit.Set(plain, "id", []byte(`"another"`))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestAcceptOfSearches has searches without a body say what they accept in every way that clients do: what the engine answers with JSON
@@ -99,7 +100,7 @@ func TestRepliesAreCodedAlike(t *testing.T) {
 				if reason := got.header.Get(adapters.OutcomeHeader); !strings.HasPrefix(reason, c.reason) || (reason == "") != (c.reason == "") {
 					t.Errorf("%s %s accepting %q: %s", c.method, c.path, accepted, reason)
 				}
-				if plain := decoded(t, got); plain[0] != '{' && plain[0] != '[' || strings.Contains(string(plain), adapters.SketchField) {
+				if plain := decoded(t, got); plain[0] != '{' && plain[0] != '[' || strings.Contains(string(plain), rule.SketchField) {
 					t.Errorf("%s %s accepting %q: %.300s", c.method, c.path, accepted, plain)
 				}
 			}
@@ -126,7 +127,7 @@ func TestTypedPaths(t *testing.T) {
 	seven(through.base, "POST", "/article/_bulk?refresh=true", fmt.Sprintf("{\"index\":{\"_id\":\"4\"}}\n%s\n", someText)).want(t, 200)
 	seven(through.base, "POST", "/article/3/_update?refresh=true", `{"doc":{"title":"another one"}}`).want(t, 200)
 	for id, want := range map[string]bool{"1": true, "2": true, "3": false, "4": true} {
-		if got := adapters.HasSketch(direct.get(t, index, id)); got != want {
+		if got := rule.HasSketch(direct.get(t, index, id)); got != want {
 			t.Errorf("document %s has a sketch: %t, want %t", id, got, want)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // mostMemory is how much memory a sidecar may have had at most, in bytes.
@@ -63,7 +63,7 @@ func (s *larder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		document := documents[(i-i/8)%len(documents)]
 		members, _ := jsonedit.Members(document)
-		fmt.Fprintf(b, `{"_index":"soak-1","_id":"%d","_source":%s,"fields":{"neardup_sketch":[%s]}}`, i, document, jsonedit.Get(members, adapters.SketchField))
+		fmt.Fprintf(b, `{"_index":"soak-1","_id":"%d","_source":%s,"fields":{"neardup_sketch":[%s]}}`, i, document, jsonedit.Get(members, rule.SketchField))
 	}
 	fmt.Fprint(b, `]}}`)
 	_ = b.Flush()

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -27,9 +27,9 @@ type clustered struct {
 }
 
 // nativeRule is the rule of the tests' configuration, as far as ids of clusters follow from it.
-func nativeRule(t testing.TB) *adapters.Rule {
+func nativeRule(t testing.TB) *rule.Rule {
 	t.Helper()
-	return &adapters.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed), Profile: rerank.Profile{
+	return &rule.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed), Profile: rerank.Profile{
 		Threshold: 0.7, MinShingles: int(minShingles), Measure: rerank.Resemblance, Keep: 1,
 	}}
 }
@@ -131,7 +131,7 @@ func (c *clustered) write(t *testing.T, list []corpus.Document) {
 			document, err = jsonedit.Set(document, "at", fmt.Appendf(nil, "%d", i%13))
 		}
 		if err == nil {
-			document, err = adapters.WithOurs(document, adapters.Ours{Cluster: c.ids[d.ID]})
+			document, err = rule.WithOurs(document, rule.Ours{Cluster: c.ids[d.ID]})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // pyRun runs the engine's Python client through the sidecar.
@@ -49,10 +49,10 @@ func TestOriginalsPlusOneField(t *testing.T) {
 		through.loadLines(t, index, lines.String())
 		for id, sent := range documents {
 			stored := direct.get(t, index, id)
-			if with := bytes.Contains(stored, []byte(adapters.SketchField)); with == (id == "n3") {
+			if with := bytes.Contains(stored, []byte(rule.SketchField)); with == (id == "n3") {
 				t.Errorf("%s has a sketch: %v", id, with)
 			}
-			plain := must(jsonedit.Cut(stored, adapters.Our))(t)
+			plain := must(jsonedit.Cut(stored, rule.Our))(t)
 			if !direct.typesense() && string(plain) != sent {
 				t.Errorf("stored less our field:\n%s\nsent:\n%s", plain, sent)
 			}

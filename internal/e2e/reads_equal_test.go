@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/s2"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // readCase is a request of which the reply is compared: METHOD path, and a body. INDEX stands for the index's name.
@@ -52,17 +52,17 @@ func twins(t *testing.T, e *engines.Engine, index string, prepare func(t *testin
 	remove()
 	prepare(t, direct)
 	want := ask(t, direct)
-	for field, rule := range map[string]string{adapters.SketchField: "", adapters.ClusterField: "bands: auto\non_duplicate: tag"} {
+	for field, r := range map[string]string{rule.SketchField: "", rule.ClusterField: "bands: auto\non_duplicate: tag"} {
 		remove()
-		through := api{e, serve(t, e, setup{match: index, rule: rule})}
+		through := api{e, serve(t, e, setup{match: index, rule: r})}
 		prepare(t, through)
 		body := call(t, e, "GET", e.URL+"/"+index+"/_mapping", "").want(t, 200).body
-		if !bytes.Contains(body, []byte(field)) || bytes.Contains(body, []byte(adapters.BandsField)) != (rule != "") {
+		if !bytes.Contains(body, []byte(field)) || bytes.Contains(body, []byte(rule.BandsField)) != (r != "") {
 			t.Fatalf("our field %s is not there, or another is: %s", field, body)
 		}
 		got := ask(t, through)
 		for _, name := range slices.Sorted(maps.Keys(want)) {
-			if rule != "" && strings.Contains(name, "_validate/query?rewrite") { // a query over all fields says which: see decision 023
+			if r != "" && strings.Contains(name, "_validate/query?rewrite") { // a query over all fields says which: see decision 023
 				continue
 			}
 			if diff := cmp.Diff(want[name], got[name]); diff != "" {

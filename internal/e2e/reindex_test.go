@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // besides runs a test on an engine of each dialect, on both at the same time: it waits more than it works.
@@ -79,11 +79,11 @@ func jobIndex(t *testing.T, direct api, index string, documents int) {
 // unfit returns how many documents have no sketch, and what is wrong with the first that has another text's.
 func unfit(t *testing.T, direct api, index string) (lacking int, why string) {
 	t.Helper()
-	rule := ruleOfTests(t)
+	r := ruleOfTests(t)
 	for id, h := range stored(t, direct, index) {
-		if !adapters.HasSketch(h.source) {
+		if !rule.HasSketch(h.source) {
 			lacking++
-		} else if is := wrong(rule, h.source); is != "" {
+		} else if is := wrong(r, h.source); is != "" {
 			why = id + ": " + is
 		}
 	}

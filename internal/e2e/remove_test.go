@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // oddDocuments are documents in forms that no encoder of ours would write, by their ids.
@@ -81,7 +81,7 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 	succeed(t, "verify", "--config", file, "--repair")
 	before := stored(t, direct, index)
 	for id, h := range before {
-		if o := adapters.OursOf(h.source); o.Cluster == "" || id != "wordless" && (o.Sketch == "" || len(o.Bands) == 0) {
+		if o := rule.OursOf(h.source); o.Cluster == "" || id != "wordless" && (o.Sketch == "" || len(o.Bands) == 0) {
 			t.Fatalf("%s was not enriched: %s", id, h.source)
 		}
 	}
@@ -118,7 +118,7 @@ func checkDeclarations(t *testing.T, direct api, index, out string) {
 		path = "/collections/" + index
 	}
 	declared := string(call(t, direct.e, "GET", direct.base+path, "").want(t, 200).body)
-	for _, field := range []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField} {
+	for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
 		if strings.Contains(declared, `"`+field+`"`) != strings.Contains(out, field) {
 			t.Errorf("%s: remove said %s, and the engine declares %s", field, out, declared)
 		}

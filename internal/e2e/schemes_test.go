@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestSchemes has three indices with the same texts and a scheme each behind one sidecar: every index folds among itself, none with
@@ -153,7 +153,7 @@ func (a api) sketches(t *testing.T, index string, items []item) map[string]strin
 		id := fmt.Sprint(i.N)
 		var stored map[string]any
 		decode(t, a.get(t, index, id), &stored)
-		list[id], _ = stored[adapters.SketchField].(string)
+		list[id], _ = stored[rule.SketchField].(string)
 	}
 	return list
 }

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/similar"
 )
 
 // likes is an answer about near-duplicates.
 type likes struct {
-	adapters.Similar
+	similar.Similar
 	Took *int
 }
 

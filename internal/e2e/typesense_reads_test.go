@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // duo is two collections alike: one on the engine alone, one behind a sidecar.
@@ -139,9 +139,9 @@ func decode(t *testing.T, data []byte, into any) {
 // sketched fails the test unless the documents behind the sidecar have the sketch of their texts.
 func (p *duo) sketched(t *testing.T, ids ...string) {
 	t.Helper()
-	rule := ruleOfTests(t)
+	r := ruleOfTests(t)
 	for _, id := range ids {
-		if stored := p.direct.get(t, p.names[1], id); !adapters.HasSketch(stored) || wrong(rule, stored) != "" {
+		if stored := p.direct.get(t, p.names[1], id); !rule.HasSketch(stored) || wrong(r, stored) != "" {
 			t.Errorf("%s is stored as %s", id, stored)
 		}
 	}
@@ -287,7 +287,7 @@ func TestTypesenseScopedKeys(t *testing.T) {
 			if two := p.ask(t, 1, request, "", ask...); !named {
 				p.alike(t, embedded+" "+request, one, two)
 			} else if hides := strings.Contains(embedded, `"exclude_fields":"neardup`) || strings.Contains(embedded,
-				`"include_fields":"id`); hides && strings.Contains(string(two.body), adapters.SketchField) {
+				`"include_fields":"id`); hides && strings.Contains(string(two.body), rule.SketchField) {
 				t.Errorf("%s %s shows what the key hides: %s", embedded, request, two.body)
 			}
 			search := `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title"}]}`

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // typist makes up writes of a few documents of Typesense.
@@ -98,7 +98,7 @@ var schemasOfTexts = map[string]string{
 }
 
 // serveTypes starts a sidecar for a schema's sketched fields, and returns the rule too.
-func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base string, rule *adapters.Rule) {
+func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base string, rule *rule.Rule) {
 	t.Helper()
 	rule = ruleOfTests(t)
 	if nested {
@@ -119,7 +119,7 @@ func TestTypesenseConcurrentWrites(t *testing.T) {
 	for name, schema := range schemasOfTexts {
 		t.Run(name, func(t *testing.T) {
 			nested := strings.Contains(schema, "enable_nested")
-			base, rule := serveTypes(t, e, setup{match: "tcon-*"}, nested)
+			base, matched := serveTypes(t, e, setup{match: "tcon-*"}, nested)
 			direct, through := api{e, e.URL}, api{e, base}
 			collection := "tcon-" + strings.ReplaceAll(name, " ", "-")
 			direct.dropBefore(t, collection)
@@ -146,10 +146,10 @@ func TestTypesenseConcurrentWrites(t *testing.T) {
 			judged, sketches := 0, 0
 			judge := func() {
 				for id, h := range exported(t, direct, collection) {
-					if why := wrong(rule, h.source); why != "" || strings.Contains(string(h.source), `"neardup_sketch":"forged`) {
+					if why := wrong(matched, h.source); why != "" || strings.Contains(string(h.source), `"neardup_sketch":"forged`) {
 						t.Errorf("%s: %s: %s", id, why, h.source)
 					}
-					if judged++; adapters.HasSketch(h.source) {
+					if judged++; rule.HasSketch(h.source) {
 						sketches++
 					}
 				}
@@ -183,7 +183,7 @@ func TestTypesenseWritesAtRandom(t *testing.T) {
 	for name, schema := range schemasOfTexts {
 		t.Run(name, func(t *testing.T) {
 			nested := strings.Contains(schema, "enable_nested")
-			base, rule := serveTypes(t, e, setup{match: "trnd-*"}, nested)
+			base, r := serveTypes(t, e, setup{match: "trnd-*"}, nested)
 			direct, through := api{e, e.URL}, api{e, base}
 			one, two := "trnd-direct", "trnd-ourown"
 			direct.dropBefore(t, one, two)
@@ -205,10 +205,10 @@ func TestTypesenseWritesAtRandom(t *testing.T) {
 				}
 			}
 			for id, h := range exported(t, direct, two) {
-				if why := wrong(rule, h.source); why != "" {
+				if why := wrong(r, h.source); why != "" {
 					t.Errorf("%s: %s: %s", id, why, h.source)
 				}
-				if adapters.HasSketch(h.source) {
+				if rule.HasSketch(h.source) {
 					sketches++
 				}
 			}
@@ -289,7 +289,7 @@ func TestTypesenseSchemasAreTheEnginesOwn(t *testing.T) {
 		direct.dropBefore(t, "tsch-list")
 		call(t, e, "POST", through.base+"/collections", `{"name":"tsch-list","fields":[`+tsField+`]}`).want(t, 201)
 		list := call(t, e, "GET", through.base+"/collections", "").want(t, 200).body
-		if strings.Contains(string(list), adapters.SketchField) || !strings.Contains(string(list), `"tsch-list"`) {
+		if strings.Contains(string(list), rule.SketchField) || !strings.Contains(string(list), `"tsch-list"`) {
 			t.Errorf("%.2000s", list)
 		}
 	})
@@ -308,7 +308,7 @@ func TestTypesenseCollectionsMadeElsewhere(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "tels-*"})}
 	key := func(actions string) string { return newKey(t, e, actions, `"tels-.*"`) }
-	rule := ruleOfTests(t)
+	r := ruleOfTests(t)
 	for i, c := range []struct {
 		name, key, schema string
 		declared, sketch  bool
@@ -328,8 +328,8 @@ func TestTypesenseCollectionsMadeElsewhere(t *testing.T) {
 			call(t, e, "POST", through.base+"/collections/"+name+"/documents", `{"id":"1",`+wordsA+`}`, as...).want(t, 201)
 			call(t, e, "POST", through.base+"/collections/"+name+"/documents/import", `{"id":"2",`+wordsB+`}`, as...).want(t, 200)
 			for id, h := range exported(t, direct, name) {
-				if adapters.HasSketch(h.source) != c.sketch || wrong(rule, h.source) != "" {
-					t.Errorf("%s: %s %s", id, wrong(rule, h.source), h.source)
+				if rule.HasSketch(h.source) != c.sketch || wrong(r, h.source) != "" {
+					t.Errorf("%s: %s %s", id, wrong(r, h.source), h.source)
 				}
 			}
 			if declaredWell(t, direct, name) != c.declared {
@@ -337,11 +337,11 @@ func TestTypesenseCollectionsMadeElsewhere(t *testing.T) {
 			}
 			// What another has stored with a sketch, a part of a text clears, whatever the key may.
 			source := call(t, e, "POST", e.URL+"/collections/"+name+"/documents?action=upsert", `{"id":"1",`+wordsA+`,"neardup_sketch":"`+sketchOfA(t)+`"}`).want(t, 201).body
-			if !adapters.HasSketch(source) {
+			if !rule.HasSketch(source) {
 				t.Fatal(string(source))
 			}
 			call(t, e, "PATCH", through.base+"/collections/"+name+"/documents/1", `{"title":"a part"}`, as...).want(t, 201)
-			if stored := direct.get(t, name, "1"); adapters.HasSketch(stored) {
+			if stored := direct.get(t, name, "1"); rule.HasSketch(stored) {
 				t.Errorf("a stale sketch stays: %s", stored)
 			}
 		})

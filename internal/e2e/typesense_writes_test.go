@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -204,7 +204,7 @@ func declaredWell(t *testing.T, direct api, collection string) bool {
 	}
 	decode(t, call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection, "").want(t, 200).body, &schema)
 	for _, f := range schema.Fields {
-		if f.Name == adapters.SketchField {
+		if f.Name == rule.SketchField {
 			return f.Type == "string" && !f.Index && f.Optional
 		}
 	}
@@ -225,7 +225,7 @@ func (a api) dropBefore(t *testing.T, names ...string) {
 func TestTypesenseWritesAreTheEnginesOwn(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "tweq-*"})}
-	rule := ruleOfTests(t)
+	r := ruleOfTests(t)
 	for i, w := range typesenseWrites {
 		t.Run(w.name, func(t *testing.T) {
 			one, two := fmt.Sprintf("tweq-direct-%d", i), fmt.Sprintf("tweq-ourown-%d", i)
@@ -236,7 +236,7 @@ func TestTypesenseWritesAreTheEnginesOwn(t *testing.T) {
 			stored := exported(t, direct, two)
 			if w.name == "dirty values" { // what is dropped can't be known beforehand: a sketch may lack
 				for id, h := range stored {
-					if !adapters.HasSketch(h.source) {
+					if !rule.HasSketch(h.source) {
 						w.lacks = append(w.lacks, id)
 					}
 				}
@@ -246,10 +246,10 @@ func TestTypesenseWritesAreTheEnginesOwn(t *testing.T) {
 			}
 			wanted := exported(t, direct, one)
 			for id, h := range wanted {
-				bare := must(jsonedit.Cut(h.source, adapters.Our))(t)
+				bare := must(jsonedit.Cut(h.source, rule.Our))(t)
 				wanted[id] = hit{source: bare}
 			}
-			sameStored(t, rule, wanted, stored, w.lacks)
+			sameStored(t, r, wanted, stored, w.lacks)
 			if !declaredWell(t, direct, two) {
 				t.Error("our field is not declared as it should be")
 			}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // vectorField is one form in which an engine stores vectors.
@@ -175,7 +175,7 @@ func vectorsKept(t *testing.T, e *engines.Engine) {
 			change([]int{0, 5, 10, 15}, func(i int, _ []byte) string { return fmt.Sprintf(`"body":"another text, the number %d of four"`, i) })
 		}, run: func() int { return reindexAll(t, file) }, want: 4 * len(list)},
 		{name: "verify --repair", prepare: func() {
-			change([]int{1, 6, 11}, func(i int, _ []byte) string { return `"` + adapters.SketchField + `":null` })
+			change([]int{1, 6, 11}, func(i int, _ []byte) string { return `"` + rule.SketchField + `":null` })
 		}, run: func() (mended int) {
 			var report struct{ Indices []repairs }
 			jobReport(t, &report, "verify", "--config", file, "--repair")
@@ -331,7 +331,7 @@ func (s *shelfOfVectors) look(t *testing.T, n int) vectorsSeen {
 		t.Fatalf("%d documents: %v", len(all.Hits.Hits), err)
 	}
 	for _, h := range all.Hits.Hits {
-		for _, field := range []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField} {
+		for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
 			delete(h.Source, field)
 		}
 		seen.sources[h.ID] = h.Source

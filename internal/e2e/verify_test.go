@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // findings is what verify says of one index.
@@ -202,23 +202,23 @@ func TestVerifyRepairs(t *testing.T) {
 		if r, code := inspect(t, file); code != 0 || r.Right != len(list) {
 			t.Fatalf("at first %d: %+v", code, r)
 		}
-		var ours []adapters.Ours
+		var ours []rule.Ours
 		for _, d := range list {
-			ours = append(ours, adapters.OursOf(before[d.ID].source))
+			ours = append(ours, rule.OursOf(before[d.ID].source))
 		}
-		for i, spoil := range []func(o *adapters.Ours){
-			func(o *adapters.Ours) { *o = adapters.Ours{} },
-			func(o *adapters.Ours) { *o = ours[20] },
-			func(o *adapters.Ours) { o.Sketch = "AQAA" },
-			func(o *adapters.Ours) { o.Bands = nil },
-			func(o *adapters.Ours) { o.Bands = ours[21].Bands },
-			func(o *adapters.Ours) { o.Cluster = "" },
-			func(o *adapters.Ours) { o.Cluster = "0000" + o.Cluster[4:] },
-			func(o *adapters.Ours) { o.Cluster = ours[22].Cluster }, // which may be right: a cluster of others
+		for i, spoil := range []func(o *rule.Ours){
+			func(o *rule.Ours) { *o = rule.Ours{} },
+			func(o *rule.Ours) { *o = ours[20] },
+			func(o *rule.Ours) { o.Sketch = "AQAA" },
+			func(o *rule.Ours) { o.Bands = nil },
+			func(o *rule.Ours) { o.Bands = ours[21].Bands },
+			func(o *rule.Ours) { o.Cluster = "" },
+			func(o *rule.Ours) { o.Cluster = "0000" + o.Cluster[4:] },
+			func(o *rule.Ours) { o.Cluster = ours[22].Cluster }, // which may be right: a cluster of others
 		} {
 			o := ours[i]
 			spoil(&o)
-			document := must(adapters.WithOurs(before[list[i].ID].source, o))(t)
+			document := must(rule.WithOurs(before[list[i].ID].source, o))(t)
 			direct.replace(t, index, list[i].ID, string(document))
 		}
 		want := repairs{findings: findings{Scanned: 40, Right: 37, Absent: 1, Stale: 1, Incomparable: 1}}

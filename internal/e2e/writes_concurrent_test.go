@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // soaking reports whether the long forms of tests are wanted: make soak.
@@ -173,15 +173,15 @@ func TestConcurrentWrites(t *testing.T) {
 				runs, patched = runs+1, patched+number(t, out, "written")
 			}
 		}()
-		done, documents, sketched, rule := int64(0), 0, 0, ruleOfTests(t)
+		done, documents, sketched, r := int64(0), 0, 0, ruleOfTests(t)
 		for round := range rounds {
 			done += scribble(t, through, index, start+uint64(round)<<8)
 			for id, h := range kept(t, direct, index) {
-				if why := wrong(rule, h.source); why != "" || strings.Contains(string(h.source), "forged") {
+				if why := wrong(r, h.source); why != "" || strings.Contains(string(h.source), "forged") {
 					t.Errorf("round %d, %s: %s: %s", round, id, why, h.source)
 				}
 				documents++
-				if adapters.HasSketch(h.source) {
+				if rule.HasSketch(h.source) {
 					sketched++
 				}
 			}

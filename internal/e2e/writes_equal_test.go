@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -232,42 +232,42 @@ func plain(r reply, index string) string {
 }
 
 // ruleOfTests is the rule of the configuration that the tests write.
-func ruleOfTests(t *testing.T) *adapters.Rule {
+func ruleOfTests(t *testing.T) *rule.Rule {
 	t.Helper()
-	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default(), Window: 1000, Sketcher: sketcherOf(t, seed)}
+	return &rule.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default(), Window: 1000, Sketcher: sketcherOf(t, seed)}
 }
 
 // sameStored holds what is stored through the sidecar against what is stored directly: the same but for sketches, which are
 // right, and lack nowhere but in the documents named.
-func sameStored(t *testing.T, rule *adapters.Rule, direct, through map[string]hit, lacks []string) {
+func sameStored(t *testing.T, r *rule.Rule, direct, through map[string]hit, lacks []string) {
 	t.Helper()
 	if len(direct) != len(through) || len(direct) == 0 {
 		t.Errorf("%d documents are stored, directly %d", len(through), len(direct))
 	}
 	for id, want := range direct {
 		got, there := through[id]
-		bare, err := jsonedit.Cut(got.source, adapters.Our)
+		bare, err := jsonedit.Cut(got.source, rule.Our)
 		if !there || err != nil || !bytes.Equal(bare, want.source) {
 			t.Errorf("%s is stored as %q, directly %q", id, got.source, want.source)
 		}
 		if there && got.version != want.version {
 			t.Errorf("%s is of version %s, directly %s", id, got.version, want.version)
 		}
-		if why := wrong(rule, got.source); why != "" {
+		if why := wrong(r, got.source); why != "" {
 			t.Errorf("%s: %s: %.300s", id, why, got.source)
 		}
-		if lack := slices.Contains(lacks, id); adapters.HasSketch(got.source) == lack {
+		if lack := slices.Contains(lacks, id); rule.HasSketch(got.source) == lack {
 			t.Errorf("%s lacks its sketch: %v, want %v: %.300s", id, !lack, lack, got.source)
 		}
 	}
 }
 
 // wrong says what is wrong with the sketch in a stored document, if anything is: it is that of the text or there is none.
-func wrong(rule *adapters.Rule, source []byte) string {
-	if !adapters.HasSketch(source) {
+func wrong(r *rule.Rule, source []byte) string {
+	if !rule.HasSketch(source) {
 		return ""
 	}
-	computed, kept := rule.SketchOf(source)
+	computed, kept := r.SketchOf(source)
 	var text struct {
 		Sketch json.RawMessage `json:"neardup_sketch"`
 	}
@@ -349,10 +349,10 @@ func TestEqualUpdates(t *testing.T) {
 		plain, first := source("directly"), source("sketched")
 		for _, id := range []string{"alone", "bulk", "sketched"} {
 			got := source(id)
-			if got[adapters.SketchField] == nil || got[adapters.SketchField] != first[adapters.SketchField] {
-				t.Errorf("%s has the sketch %v", id, got[adapters.SketchField])
+			if got[rule.SketchField] == nil || got[rule.SketchField] != first[rule.SketchField] {
+				t.Errorf("%s has the sketch %v", id, got[rule.SketchField])
 			}
-			delete(got, adapters.SketchField)
+			delete(got, rule.SketchField)
 			same(t, plain, got, "%s", id)
 		}
 	})

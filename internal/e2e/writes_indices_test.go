@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // pair is a sequence that is sent directly and through a sidecar, each to an index of its own.
@@ -96,7 +96,7 @@ func (a api) mapping(t *testing.T, index string) (fields []string, ours bool) {
 	decode(t, call(t, a.e, "GET", a.e.URL+"/"+index+"/_mapping", "").want(t, 200).body, &all)
 	for _, one := range all {
 		for field := range one.Mappings.Properties {
-			if adapters.Our(field) {
+			if rule.Our(field) {
 				ours = true
 			} else {
 				fields = append(fields, field)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // strictDocuments is a mapping that takes the documents of these tests and no field more.
@@ -61,7 +61,7 @@ func (a api) rollOver(t *testing.T, stream string) (sketched, all int) {
 			if err := json.Unmarshal(r.body, &at); err != nil {
 				t.Error(err)
 			}
-			if adapters.HasSketch(call(t, a.e, "GET", a.e.URL+"/"+at.Index+"/_source/"+at.ID, "").body) {
+			if rule.HasSketch(call(t, a.e, "GET", a.e.URL+"/"+at.Index+"/_source/"+at.ID, "").body) {
 				sketched++
 			}
 			if all == each || all == 2*each {
@@ -102,7 +102,7 @@ func TestDataStreams(t *testing.T) {
 			t.Fatalf("%d %s", r.status, r.body)
 		}
 		for _, h := range kept(t, direct, second) {
-			if why := wrong(ruleOfTests(t), h.source); why != "" || !adapters.HasSketch(h.source) {
+			if why := wrong(ruleOfTests(t), h.source); why != "" || !rule.HasSketch(h.source) {
 				t.Errorf("the first document of a stream is stored as %s %s", h.source, why)
 			}
 		}
@@ -192,7 +192,7 @@ func TestSetupTemplates(t *testing.T) {
 			for range 2 {
 				through.send(t, "PUT /INDEX/_doc/1 | "+body, index)
 			}
-			if got := direct.get(t, index, "1"); !adapters.HasSketch(got) || wrong(ruleOfTests(t), got) != "" {
+			if got := direct.get(t, index, "1"); !rule.HasSketch(got) || wrong(ruleOfTests(t), got) != "" {
 				t.Errorf("%s: %s", index, got)
 			}
 			if m := get("/" + index + "/_mapping"); !strings.Contains(m, "declared_by") {
@@ -227,7 +227,7 @@ func TestPipelines(t *testing.T) {
 	}
 	succeed(t, "reindex", "--config", file)
 	for id, h := range kept(t, p.direct, p.two) {
-		if why := wrong(ruleOfTests(t), h.source); why != "" || !adapters.HasSketch(h.source) {
+		if why := wrong(ruleOfTests(t), h.source); why != "" || !rule.HasSketch(h.source) {
 			t.Errorf("after reindex %s is stored as %s %s", id, h.source, why)
 		}
 	}

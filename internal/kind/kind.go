@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
 	"github.com/neardup/sidecar/adapters/typesense"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Embedded is the kind of the demo's engine, which lives inside serve.
@@ -55,7 +56,7 @@ type Kind struct {
 type Adapter interface {
 	adapters.Dialect
 	// Open returns a function that makes a store for one client's credentials.
-	Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore
+	Open(transport http.RoundTripper, urls []*url.URL, rules rule.Rules) func(header adapters.Header, query string) adapters.EngineStore
 	// DocumentOf returns the request for a stored document, without credentials.
 	DocumentOf(index, id string) *adapters.Request
 	// Words returns a search of an index for words in some of its text fields, short enough to be typed and without credentials. The word * finds

@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -40,7 +40,7 @@ type Comparer struct {
 	Streams
 	Sketcher *sketch.Sketcher
 	// Rule makes the sketches; it matches no index.
-	Rule *adapters.Rule
+	Rule *rule.Rule
 	// Index is the rule of the configuration that was chosen, if any; section what its sketches, or all, are made by.
 	Index   *config.Index
 	section config.Sketch
@@ -79,7 +79,7 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 		fields = g.Index.Fields
 	}
 	g.Sketcher = sketcher
-	g.Rule = &adapters.Rule{Match: "-", Fields: fields, Window: 1, Sketcher: sketcher}
+	g.Rule = &rule.Rule{Match: "-", Fields: fields, Window: 1, Sketcher: sketcher}
 	g.Rule.Profile.Threshold = 1
 	var errs []error
 	for _, wrong := range config.Flatten(g.Rule.Validate()) {

@@ -11,6 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
@@ -160,7 +161,7 @@ func (p *engineChecks) node(at string, product adapters.Product) bool {
 }
 
 // rule looks at the indices of one rule. Those that were seen before belong to an earlier one.
-func (p *engineChecks) rule(ctx context.Context, key string, rule *adapters.Rule, seen map[string]bool) {
+func (p *engineChecks) rule(ctx context.Context, key string, rule *rule.Rule, seen map[string]bool) {
 	var indices []adapters.Index
 	err := within(ctx, func(ctx context.Context) (err error) {
 		indices, err = p.Matching(ctx, rule.Match)
@@ -179,7 +180,7 @@ func (p *engineChecks) rule(ctx context.Context, key string, rule *adapters.Rule
 			continue
 		}
 		seen[index.Name] = true
-		if of := p.Rules.Of(index); of != nil {
+		if of := index.Rule(p.Rules); of != nil {
 			p.index(ctx, key, index, of)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -27,7 +28,7 @@ type sample struct {
 }
 
 // index looks at one index of a rule, and says in one line that all is well, or in a line each what is not.
-func (p *engineChecks) index(ctx context.Context, key string, index adapters.Index, rule *adapters.Rule) {
+func (p *engineChecks) index(ctx context.Context, key string, index adapters.Index, rule *rule.Rule) {
 	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
 	var state adapters.Condition
 	err := within(ctx, func(ctx context.Context) (err error) {
@@ -72,7 +73,7 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 }
 
 // sample reads some documents of an index.
-func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *adapters.Rule) (sample, error) {
+func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *rule.Rule) (sample, error) {
 	s := sample{texts: map[string]int{}}
 	err := within(ctx, func(ctx context.Context) error {
 		return p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
@@ -93,7 +94,7 @@ func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *a
 }
 
 // sketches looks at how many documents have a sketch, the right one, and returns that in words.
-func (p *engineChecks) sketches(index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) string {
+func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state adapters.Condition, s sample) string {
 	if s.Scanned == 0 {
 		return "no documents yet"
 	}
@@ -123,7 +124,7 @@ func (p *engineChecks) sketches(index adapters.Index, rule *adapters.Rule, state
 }
 
 // texts looks at whether the rule's fields hold texts.
-func (p *engineChecks) texts(key string, index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) {
+func (p *engineChecks) texts(key string, index adapters.Index, rule *rule.Rule, state adapters.Condition, s sample) {
 	if s.Scanned == 0 {
 		return
 	}

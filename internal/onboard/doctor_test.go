@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
@@ -44,7 +45,7 @@ func (w ward) Product(context.Context) (adapters.Product, error) {
 	return product, nil
 }
 
-func (w ward) Condition(context.Context, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
+func (w ward) Condition(context.Context, adapters.Index, *rule.Rule) (adapters.Condition, error) {
 	return w.condition, nil
 }
 
@@ -62,7 +63,7 @@ func (w ward) Resolve(_ context.Context, name string) ([]adapters.Index, error) 
 	return []adapters.Index{w.index}, nil
 }
 
-func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
+func (w ward) Scan(_ context.Context, _ string, _ *rule.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
 	page := adapters.Page{}
 	for i, source := range w.sources {
 		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})

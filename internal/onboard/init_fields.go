@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -170,7 +171,7 @@ func (t *texts) take(names []string, documents [][]byte) {
 	for i, name := range names {
 		t.fields[i] = fieldTexts{name: name, values: map[int]string{}}
 	}
-	rule := adapters.Rule{Fields: names}
+	rule := rule.Rule{Fields: names}
 	for d, document := range documents {
 		has := false
 		for i, values := range rule.FieldTexts(document) {

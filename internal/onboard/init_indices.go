@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -216,7 +217,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 		var behind []adapters.Holding
 		for _, h := range holdings {
 			switch {
-			case adapters.Matches(name, h.Name):
+			case rule.Matches(name, h.Name):
 				c.members = append(c.members, h)
 			case slices.Contains(h.Aliases, name):
 				behind = append(behind, h)
@@ -354,7 +355,7 @@ func ordered(list []*candidate) (out []*candidate) {
 	for len(left) > 0 {
 		next := max(0, slices.IndexFunc(left, func(c *candidate) bool {
 			return !slices.ContainsFunc(left, func(other *candidate) bool {
-				return c != other && adapters.Matches(c.match, other.match)
+				return c != other && rule.Matches(c.match, other.match)
 			})
 		}))
 		out = append(out, left[next])

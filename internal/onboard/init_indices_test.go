@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestInitOrdersRules holds any set of names against what the loader says of their order.
@@ -24,7 +25,7 @@ func TestInitOrdersRules(t *testing.T) {
 		}
 		for i, c := range list {
 			for _, earlier := range list[:i] {
-				if adapters.Matches(earlier.match, c.match) {
+				if rule.Matches(earlier.match, c.match) {
 					t.Errorf("%s takes what stands behind it: %s", earlier.match, c.match)
 				}
 			}

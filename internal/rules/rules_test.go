@@ -81,26 +81,28 @@ func dialects(t *testing.T) []string {
 }
 
 // ofDialect is what a dialect may import of ours.
-var ofDialect = []string{"sketch", "rerank", "adapters", "internal/jsonedit"}
+var ofDialect = []string{"sketch", "rerank", "adapters", "internal/rule", "internal/jsonedit"}
 
 // allowed lists what each package but the dialects may import of ours.
 var allowed = map[string][]string{
 	"sketch":                 {"sketch/content"},
 	"sketch/content":         {},
 	"rerank":                 {"sketch"},
-	"adapters":               {"sketch", "rerank", "internal/jsonedit"},
-	"adapters/adaptertest":   {"sketch", "rerank", "adapters", "internal/collapse", "internal/effort", "internal/expect", "internal/jsonedit"},
-	"internal/collapse":      {"rerank", "adapters"},
+	"adapters":               {"sketch", "rerank", "internal/rule", "internal/jsonedit"},
+	"internal/rule":          {"sketch", "rerank", "internal/jsonedit"},
+	"internal/similar":       {"sketch", "rerank", "adapters", "internal/rule", "internal/jsonedit"},
+	"adapters/adaptertest":   {"internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/effort", "internal/expect", "internal/jsonedit"},
+	"internal/collapse":      {"internal/rule", "rerank", "adapters"},
 	"internal/jsonedit":      {},
-	"proxy":                  {"sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
-	"jobs":                   {"adapters", "internal/terminal", "internal/jsonedit"},
-	"jobs/calibrate":         {"sketch", "rerank", "adapters", "internal/documents", "internal/terminal"},
-	"jobs/cluster":           {"sketch", "rerank", "adapters", "jobs", "internal/terminal", "internal/jsonedit"},
+	"proxy":                  {"internal/similar", "internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
+	"jobs":                   {"internal/rule", "adapters", "internal/terminal", "internal/jsonedit"},
+	"jobs/calibrate":         {"internal/rule", "sketch", "rerank", "adapters", "internal/documents", "internal/terminal"},
+	"jobs/cluster":           {"internal/rule", "sketch", "rerank", "adapters", "jobs", "internal/terminal", "internal/jsonedit"},
 	"jobs/flink":             {"sketch"},
 	"demo":                   {"demo/corpus", "internal/config", "internal/server"},
 	"demo/corpus":            {},
 	"demo/embedded":          {},
-	"playground":             {"sketch", "rerank", "adapters", "proxy", "jobs/calibrate", "internal/jsonedit"},
+	"playground":             {"internal/rule", "sketch", "rerank", "adapters", "proxy", "jobs/calibrate", "internal/jsonedit"},
 	"examples/search":        {}, // a module of its own
 	"examples/library":       {"sketch", "rerank"},
 	"internal/engines":       {},
@@ -113,22 +115,22 @@ var allowed = map[string][]string{
 	"bench/e2e":              nil,
 	"bench/internal/corpora": nil,
 	"internal/terminal":      {},
-	"internal/documents":     {"adapters", "internal/jsonedit"},
-	"internal/offline":       {"sketch", "sketch/content", "rerank", "adapters", "internal/config", "internal/documents", "internal/terminal", "internal/jsonedit"},
+	"internal/documents":     {"internal/rule", "adapters", "internal/jsonedit"},
+	"internal/offline":       {"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "internal/config", "internal/documents", "internal/terminal", "internal/jsonedit"},
 	"internal/buildinfo":     {},
-	"internal/upstream":      {"adapters", "proxy", "internal/kind", "internal/certs", "internal/config"},
+	"internal/upstream":      {"internal/rule", "adapters", "proxy", "internal/kind", "internal/certs", "internal/config"},
 	"internal/server": {
-		"sketch", "adapters", "proxy", "jobs", "jobs/cluster", "playground", "demo/embedded",
+		"internal/rule", "sketch", "adapters", "proxy", "jobs", "jobs/cluster", "playground", "demo/embedded",
 		"internal/kind", "internal/certs", "internal/config", "internal/upstream", "internal/terminal", "internal/buildinfo",
 	},
 	"internal/onboard": {
-		"sketch", "sketch/content", "rerank", "adapters", "jobs",
+		"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "jobs",
 		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal",
 	},
 	"internal/logtest":   {},
 	"internal/certs":     {},
-	"internal/config":    {"sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},
-	"internal/kind":      {"adapters"}, // and the dialects
+	"internal/config":    {"internal/rule", "sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},
+	"internal/kind":      {"internal/rule", "adapters"}, // and the dialects
 	"internal/differ":    {},
 	"internal/docs":      {},
 	"internal/effort":    {},
@@ -195,7 +197,7 @@ func TestLibrariesOfTheCommandLine(t *testing.T) {
 // pure reports whether a file does no I/O, starts no goroutine and reads no clock.
 func pure(s source, dialects []string) bool {
 	switch s.dir {
-	case "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit":
+	case "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit", "internal/rule":
 		return true
 	}
 	return slices.Contains(dialects, s.dir) && !strings.HasPrefix(filepath.Base(s.path), "store")

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -19,7 +20,7 @@ import (
 type backend struct {
 	made      config.Engine // as essence gives it
 	handler   http.Handler
-	rules     adapters.Rules
+	rules     rule.Rules
 	urls      []*url.URL
 	transport http.RoundTripper
 	// certificates are what the engine is shown and trusted by; nil where no file is named.
@@ -50,7 +51,7 @@ func (s *process) newBackend(e *config.Engine, engine *embeddedEngine) (*backend
 }
 
 // proxy returns a handler of requests to the engine by some rules.
-func (u *backend) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
+func (u *backend) proxy(e *config.Engine, rules rule.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
 	k := kind.Of(e.Kind)
 	var dialect adapters.Dialect = k
 	if rewriter, can := k.Adapter.(kind.NodesRewriter); can && e.RewriteSniffing {

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/playground"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/sketch"
@@ -86,8 +87,8 @@ func (v *source) Listed(ctx context.Context, header adapters.Header) ([]adapters
 // Match returns the number of the rule of an index, or -1.
 func (v *source) Match(index string) int {
 	rules := v.backend.rules
-	rule := rules.For(index)
-	return slices.IndexFunc(rules, func(r *adapters.Rule) bool { return r == rule })
+	matched := rules.For(index)
+	return slices.IndexFunc(rules, func(r *rule.Rule) bool { return r == matched })
 }
 
 type viewKey struct {

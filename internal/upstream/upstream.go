@@ -15,13 +15,14 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Engine is an engine as jobs and setup see it, under the operator's credentials.
 type Engine struct {
 	Config *config.Engine
 	Kind   kind.Kind
-	Rules  adapters.Rules
+	Rules  rule.Rules
 	Store  adapters.EngineStore
 	// Transport carries requests to it, and hides the operator's credentials in its answers.
 	Transport http.RoundTripper
@@ -164,7 +165,7 @@ func (e *Engine) Prepare(ctx context.Context, name string) ([]adapters.Index, er
 	}
 	var indices []adapters.Index
 	for _, index := range matching {
-		if e.Rules.Of(index) == nil {
+		if index.Rule(e.Rules) == nil {
 			indices = append(indices, index)
 			continue
 		}
@@ -186,7 +187,7 @@ func (e *Engine) Matching(ctx context.Context, name string) ([]adapters.Index, e
 	}
 	var indices, strangers []adapters.Index
 	for _, index := range behind {
-		if e.Rules.Of(index) != nil {
+		if index.Rule(e.Rules) != nil {
 			indices = append(indices, index)
 			continue
 		}

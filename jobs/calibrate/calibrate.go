@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -130,7 +131,7 @@ type document struct {
 type calibration struct {
 	store   adapters.Store
 	index   string
-	rule    *adapters.Rule
+	rule    *rule.Rule
 	options Options
 	report  Report
 	// docs are ordered by rank; units are made of them.
@@ -143,7 +144,7 @@ type calibration struct {
 }
 
 // Run looks at one concrete index.
-func Run(ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, o Options) (*Report, error) {
+func Run(ctx context.Context, store adapters.Store, index string, rule *rule.Rule, o Options) (*Report, error) {
 	c := calibration{store: store, index: index, rule: rule, options: o}
 	scheme := rule.Sketcher.Scheme()
 	c.report = Report{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -18,7 +19,7 @@ type memory struct {
 	adapters.Store
 	sources map[string][]byte
 	order   []string
-	rule    *adapters.Rule
+	rule    *rule.Rule
 	scans   []adapters.Selection
 }
 
@@ -44,27 +45,27 @@ func (m *memory) enrich(t testing.TB) {
 	t.Helper()
 	for id, source := range m.sources {
 		want, _ := m.rule.Wanted(source, 0)
-		with := expect.Value(adapters.WithOurs(source, want))(t)
+		with := expect.Value(rule.WithOurs(source, want))(t)
 		m.sources[id] = with
 	}
 }
 
 func (m *memory) Scan(
-	ctx context.Context, _ string, _ *adapters.Rule, s adapters.Selection, yield func(adapters.Page) error,
+	ctx context.Context, _ string, _ *rule.Rule, s adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	m.scans = append(m.scans, s)
 	var list []adapters.Stored
 	total := 0
 	for _, id := range m.order {
 		source := m.sources[id]
-		if s.IDs != nil && !slices.Contains(s.IDs, id) || s.Bands != nil && !shares(adapters.OursOf(source).Bands, s.Bands) {
+		if s.IDs != nil && !slices.Contains(s.IDs, id) || s.Bands != nil && !shares(rule.OursOf(source).Bands, s.Bands) {
 			continue
 		}
 		if total++; s.Limit > 0 && len(list) >= s.Limit {
 			continue
 		}
 		if s.Brief {
-			source = append(append([]byte("{"), adapters.OursOf(source).Fields(false)...), '}')
+			source = append(append([]byte("{"), rule.OursOf(source).Fields(false)...), '}')
 		}
 		list = append(list, adapters.Stored{ID: id, Source: slices.Clone(source)})
 	}
@@ -86,7 +87,7 @@ func shares(a, b []int64) bool {
 func newMemory(t testing.TB, scheme sketch.Scheme) *memory {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(scheme))(t)
-	return &memory{rule: &adapters.Rule{
+	return &memory{rule: &rule.Rule{
 		Match: "news", Fields: []string{"text"}, Window: 100, Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles},
 	}}

@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // storedShare is which share of the documents of a sample must hold their bands for these to be gone by.
@@ -71,7 +72,7 @@ func (c *calibration) scan(ctx context.Context, s adapters.Selection) (held int,
 			d := document{id: stored.ID, rank: c.rank(stored.ID), sketch: computed.Sketch}
 			if c.rule.Bands > 0 {
 				d.bands = c.rule.BandKeys(&computed.Sketch)
-				if slices.Equal(d.bands, adapters.OursOf(stored.Source).Bands) {
+				if slices.Equal(d.bands, rule.OursOf(stored.Source).Bands) {
 					held++
 				}
 			}
@@ -181,7 +182,7 @@ func (c *calibration) lookUpSome(ctx context.Context, from, to int, places map[s
 
 // meet compares a document that was found by a stored band with those of the sample that have the band too.
 func (c *calibration) meet(stored adapters.Stored, byKey map[int64][]int, places map[string]int, seen map[[2]int]bool) {
-	ours := adapters.OursOf(stored.Source)
+	ours := rule.OursOf(stored.Source)
 	decoded := c.rule.Decode(ours.Sketch)
 	if decoded == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -34,24 +34,24 @@ func Pairs(texts int, yield func(a, b int) bool) {
 
 // chooseBands sets the bands and rows where the rule has none, or says that there can't be any.
 func (c *Corpus) chooseBands() error {
-	rule := *c.options.Rule
+	r := *c.options.Rule
 	if c.form == sketch.Ready {
-		c.masks = masksFor(rule.Profile.Threshold)
-		rule.Bands, rule.Rows = len(c.masks), bits.OnesCount64(c.masks[0])
-		c.options.Rule = &rule
+		c.masks = masksFor(r.Profile.Threshold)
+		r.Bands, r.Rows = len(c.masks), bits.OnesCount64(c.masks[0])
+		c.options.Rule = &r
 		return nil
 	}
-	positions, threshold := 8*c.size/int(c.bits), rule.Profile.Threshold
-	if rule.Bands == 0 {
+	positions, threshold := 8*c.size/int(c.bits), r.Profile.Threshold
+	if r.Bands == 0 {
 		if c.form == sketch.Sides { // how many sides are equal of two sets as large as one another (Charikar)
 			threshold = 1 - math.Acos(min(1, 2*threshold/(1+threshold)))/math.Pi
 		}
-		rule.Bands, rule.Rows = adapters.ChooseBands(positions, threshold)
-		c.options.Rule = &rule
+		r.Bands, r.Rows = rule.ChooseBands(positions, threshold)
+		c.options.Rule = &r
 	}
-	if rule.Bands < 1 || rule.Rows < 1 || rule.Bands*rule.Rows > positions {
+	if r.Bands < 1 || r.Rows < 1 || r.Bands*r.Rows > positions {
 		const misfit = "algorithm bands: %d bands of %d rows don't fit into the %d positions of a sketch: set bands: auto"
-		return fmt.Errorf(misfit, rule.Bands, rule.Rows, positions)
+		return fmt.Errorf(misfit, r.Bands, r.Rows, positions)
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (c *Corpus) chooseBands() error {
 func (c *Corpus) Shape() (bands, rows int) { return c.options.Rule.Bands, c.options.Rule.Rows }
 
 // keys appends the keys of the first so many bands of a sketch: those of [sketch.Sketch.AppendBands], of which the high halves
-// count, as adapters.Rule.BandKeys stores them but for the sign.
+// count, as rule.Rule.BandKeys stores them but for the sign.
 func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, error) {
 	if s.Form == sketch.Ready {
 		return c.readyKeys(room, s.Payload, bands), nil

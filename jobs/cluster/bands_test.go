@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 	plain := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 	for name, o := range map[string]Options{
 		"bands of lists": {Rule: lists, Algorithm: Bands},
-		"too many bands": {Rule: &adapters.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
+		"too many bands": {Rule: &rule.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: was taken", name)

@@ -10,18 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // ruleOf returns a rule with the scheme.
-func ruleOf(t testing.TB, s sketch.Scheme, threshold float64, least int) *adapters.Rule {
+func ruleOf(t testing.TB, s sketch.Scheme, threshold float64, least int) *rule.Rule {
 	t.Helper()
 	sketcher := expect.Value(sketch.New(s))(t)
-	return &adapters.Rule{
+	return &rule.Rule{
 		Match: "x", Fields: []string{"text"}, Window: 10, Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: threshold, MinShingles: least},
 	}
@@ -60,7 +60,7 @@ func texts(r *rand.Rand, n, longest int) []string {
 }
 
 // documents makes documents of texts.
-func documents(rule *adapters.Rule, texts []string) []Document {
+func documents(rule *rule.Rule, texts []string) []Document {
 	var list []Document
 	for i, text := range texts {
 		d := Document{ID: fmt.Sprintf("d%05d", i), Host: fmt.Sprintf("h%d", i%7), Shingles: rule.Sketcher.Shingles(text)}
@@ -119,8 +119,8 @@ func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.
 }
 
 // brute joins by looking at all pairs.
-func brute(near func(a, b Document) bool) func(list []Document, rule *adapters.Rule) []string {
-	return func(list []Document, rule *adapters.Rule) (lines []string) {
+func brute(near func(a, b Document) bool) func(list []Document, rule *rule.Rule) []string {
+	return func(list []Document, rule *rule.Rule) (lines []string) {
 		of := make([]int, len(list))
 		for i := range of {
 			of[i] = i
@@ -154,7 +154,7 @@ func brute(near func(a, b Document) bool) func(list []Document, rule *adapters.R
 }
 
 // linesOf returns the lines of one cluster by its definition.
-func linesOf(cluster []Document, rule *adapters.Rule) (lines []string) {
+func linesOf(cluster []Document, rule *rule.Rule) (lines []string) {
 	if cluster[0].Sketch == nil {
 		return []string{"textless " + cluster[0].ID}
 	}
@@ -207,7 +207,7 @@ func TestBandsAgreeWithBruteForce(t *testing.T) {
 }
 
 // exactly reports near-duplicates by their sets.
-func exactly(rule *adapters.Rule) func(a, b Document) bool {
+func exactly(rule *rule.Rule) func(a, b Document) bool {
 	return func(a, b Document) bool {
 		p := rule.Profile
 		if a.Sketch.SameText(b.Sketch) {

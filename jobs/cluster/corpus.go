@@ -9,7 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -49,7 +49,7 @@ const (
 type Options struct {
 	// Rule has the scheme of the sketches, says what near-duplicates are (Profile), and names clusters. Its Bands and Rows are
 	// taken for Bands; where it has none, they are chosen for its threshold ([adapters.ChooseBands]).
-	Rule      *adapters.Rule
+	Rule      *rule.Rule
 	Algorithm Algorithm
 	// Memory is how many bytes are held at most of what grows with the texts: sketches, names, what is being sorted. Beyond that
 	// there are some 40 bytes for each document, and what the caller holds.

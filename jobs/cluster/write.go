@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -119,7 +120,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 				switch {
 				case m.Textless != (s == nil) || s != nil && s.Fingerprint != m.Fingerprint:
 					n.Changed++
-				case adapters.OursOf(d.Source).Equal(want):
+				case rule.OursOf(d.Source).Equal(want):
 					n.Right++
 				default:
 					patches = append(patches, adapters.Patch{Stored: d, Ours: want})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -32,7 +33,7 @@ type shelf struct {
 
 func (s *shelf) Release(context.Context, string) {}
 
-func (s *shelf) Scan(_ context.Context, _ string, _ *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
+func (s *shelf) Scan(_ context.Context, _ string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	s.mu.Lock()
 	if s.busy > 0 {
 		s.busy--
@@ -49,7 +50,7 @@ func (s *shelf) Scan(_ context.Context, _ string, _ *adapters.Rule, sel adapters
 	return yield(p)
 }
 
-func (s *shelf) Patch(_ context.Context, _ string, _ *adapters.Rule, patches []adapters.Patch) (results []adapters.Result, err error) {
+func (s *shelf) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) (results []adapters.Result, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if do := s.inPatch; do != nil {
@@ -69,7 +70,7 @@ func (s *shelf) Patch(_ context.Context, _ string, _ *adapters.Rule, patches []a
 			s.busy--
 			results = append(results, adapters.Busy)
 		default:
-			with, err := adapters.WithOurs([]byte(source), p.Ours)
+			with, err := rule.WithOurs([]byte(source), p.Ours)
 			if err != nil {
 				return nil, err
 			}
@@ -83,21 +84,21 @@ func (s *shelf) Patch(_ context.Context, _ string, _ *adapters.Rule, patches []a
 }
 
 // corpusOf adds what stands on the shelf to a corpus and clusters it.
-func corpusOf(t *testing.T, rule *adapters.Rule, s *shelf) *Corpus {
+func corpusOf(t *testing.T, r *rule.Rule, s *shelf) *Corpus {
 	t.Helper()
 	var list []Document
 	for id, source := range s.sources {
-		d := Document{ID: id, Cluster: adapters.OursOf([]byte(source)).Cluster}
-		if computed, _ := rule.SketchOf([]byte(source)); computed != nil {
+		d := Document{ID: id, Cluster: rule.OursOf([]byte(source)).Cluster}
+		if computed, _ := r.SketchOf([]byte(source)); computed != nil {
 			d.Sketch = &computed.Sketch
 		}
 		list = append(list, d)
 	}
-	return joined(t, Options{Rule: rule}, list)
+	return joined(t, Options{Rule: r}, list)
 }
 
 // shelved returns a shelf of texts, and one without.
-func shelved(t *testing.T, n int) (*adapters.Rule, *shelf) {
+func shelved(t *testing.T, n int) (*rule.Rule, *shelf) {
 	t.Helper()
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 	rule.Clusters = true
@@ -110,26 +111,26 @@ func shelved(t *testing.T, n int) (*adapters.Rule, *shelf) {
 }
 
 func TestWrite(t *testing.T) {
-	rule, s := shelved(t, 2600)
+	r, s := shelved(t, 2600)
 	before := map[string]string{}
 	for id, source := range s.sources {
 		before[id] = source
 	}
 	s.busy = 3
-	c := corpusOf(t, rule, s)
-	got, err := c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil)
+	c := corpusOf(t, r, s)
+	got, err := c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil)
 	if diff := cmp.Diff(Written{Written: len(before)}, got); diff != "" || err != nil {
 		t.Fatal(diff, err)
 	}
 	err = c.Each(t.Context(), func(m *Member) error {
 		source := []byte(s.sources[m.ID])
-		if have := adapters.OursOf(source).Cluster; have != m.Cluster {
+		if have := rule.OursOf(source).Cluster; have != m.Cluster {
 			t.Errorf("%s has the cluster %s, want %s", m.ID, have, m.Cluster)
 		}
-		if _, right := rule.Wanted(source, xxhash.Sum64String(m.ID)); !right {
+		if _, right := r.Wanted(source, xxhash.Sum64String(m.ID)); !right {
 			t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
 		}
-		if plain, err := jsonedit.Cut(source, adapters.Our); err != nil || string(plain) != before[m.ID] {
+		if plain, err := jsonedit.Cut(source, rule.Our); err != nil || string(plain) != before[m.ID] {
 			t.Errorf("%s is changed otherwise: %s, %v", m.ID, source, err)
 		}
 		return nil
@@ -138,7 +139,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.written = 0
-	got, err = corpusOf(t, rule, s).Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil)
+	got, err = corpusOf(t, r, s).Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil)
 	if diff := cmp.Diff(Written{Right: len(before)}, got); diff != "" || err != nil || s.written > 0 {
 		t.Errorf("a second run: %s, %v, %d documents were written", diff, err, s.written)
 	}

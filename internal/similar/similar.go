@@ -1,4 +1,4 @@
-package adapters
+package similar
 
 import (
 	"cmp"
@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -83,9 +85,9 @@ var ErrNoBands = errors.New("no bands are stored there")
 
 // Document returns the document with the id in the first of the indices that has it, with the texts of that index's rule, and where
 // it is; nil where none has it. The error says what could not be read on the way.
-func (rs Rules) Document(ctx context.Context, store Store, indices []Index, id string) (source []byte, at Alike, err error) {
+func Document(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, id string) (source []byte, at Alike, err error) {
 	for _, index := range indices {
-		one := store.Scan(ctx, index.Name, rs.Of(index), Selection{IDs: []string{id}}, func(p Page) error {
+		one := store.Scan(ctx, index.Name, index.Rule(rs), adapters.Selection{IDs: []string{id}}, func(p adapters.Page) error {
 			for _, d := range p.Documents {
 				source, at = d.Source, Alike{Index: index.Name, ID: d.ID}
 			}
@@ -99,17 +101,17 @@ func (rs Rules) Document(ctx context.Context, store Store, indices []Index, id s
 	return nil, at, err
 }
 
-// Similar looks for the near-duplicates of a document in indices, in each under its own rule; an index without one is left out.
+// Find looks for the near-duplicates of a document in indices, in each under its own rule; an index without one is left out.
 // The document is JSON; one that has none of the rule's fields but a text named text is that text. Near-duplicates are what folds
 // in a search: conditions of the rule on other fields are not looked at.
-func (rs Rules) Similar(ctx context.Context, store Store, indices []Index, document []byte, l Likeness) (Similar, error) {
+func Find(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, document []byte, l Likeness) (Similar, error) {
 	all := Similar{Alike: []Alike{}, Searched: []Searched{}}
 	for _, index := range indices {
-		rule := rs.Of(index)
+		rule := index.Rule(rs)
 		if rule == nil || index.Absent {
 			continue
 		}
-		one, err := rule.similar(ctx, store, index.Name, document, l)
+		one, err := find(ctx, rule, store, index.Name, document, l)
 		if err != nil {
 			return all, err
 		}
@@ -136,7 +138,7 @@ func moreAlike(a, b Alike) int {
 // likening is the search of one index.
 type likening struct {
 	Likeness
-	rule    *Rule
+	rule    *rule.Rule
 	profile rerank.Profile
 	index   string
 	sketch  sketch.Sketch
@@ -146,7 +148,7 @@ type likening struct {
 	read    int // documents in all
 }
 
-func (r *Rule) similar(ctx context.Context, store Store, index string, document []byte, l Likeness) (Similar, error) {
+func find(ctx context.Context, r *rule.Rule, store adapters.Store, index string, document []byte, l Likeness) (Similar, error) {
 	texts := r.TextsOf(document)
 	s, ok := r.Sketch(texts)
 	if !ok {
@@ -183,35 +185,35 @@ func (k *likening) exact() bool {
 }
 
 // selection returns what is read to be compared.
-func (k *likening) selection() (Selection, error) {
+func (k *likening) selection() (adapters.Selection, error) {
 	certain := 1.0
 	if k.Scan {
 		k.seen.Recall = &certain
-		return Selection{Brief: true, Marked: true}, nil
+		return adapters.Selection{Brief: true, Marked: true}, nil
 	}
 	keys := k.rule.BandKeys(&k.sketch)
 	if len(keys) == 0 {
-		return Selection{}, fmt.Errorf("index %s: %w: set bands: auto in its entry of the configuration and run setup and reindex, "+
+		return adapters.Selection{}, fmt.Errorf("index %s: %w: set bands: auto in its entry of the configuration and run setup and reindex, "+
 			"or compare with all sketches (sidecar similar --scan)", k.index, ErrNoBands)
 	}
 	if k.profile.Measure != rerank.Containment {
 		recall := sketch.Candidate(k.profile.Threshold, k.rule.Bands, k.rule.Rows)
 		k.seen.Recall = &recall
 	}
-	return Selection{Brief: true, Bands: keys, Limit: maxCandidates}, nil
+	return adapters.Selection{Brief: true, Bands: keys, Limit: maxCandidates}, nil
 }
 
 // kept is how many are held while there may be more: enough that as many as are asked for are left when texts decide.
 func (k *likening) kept() int { return 4*k.Size + textsAtOnce }
 
 // page compares a page of documents.
-func (k *likening) page(p Page) error {
+func (k *likening) page(p adapters.Page) error {
 	for _, d := range p.Documents {
 		k.read++
 		if d.ID == k.Except.ID && k.index == k.Except.Index {
 			continue
 		}
-		s := k.rule.Decode(OursOf(d.Source).Sketch)
+		s := k.rule.Decode(rule.OursOf(d.Source).Sketch)
 		if s == nil {
 			continue
 		}
@@ -252,7 +254,7 @@ func (k *likening) trim(n int) {
 
 // readAlike reads the documents that were found, the most alike first, until there are enough; and where there is a doubt looks at
 // their texts. What can't be read any more is left out.
-func (k *likening) readAlike(ctx context.Context, store Store) error {
+func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 	var list []Alike
 	room := k.Room
 	for some := range slices.Chunk(k.found.Alike, textsAtOnce) {
@@ -263,7 +265,7 @@ func (k *likening) readAlike(ctx context.Context, store Store) error {
 		for i, a := range some {
 			ids[i] = a.ID
 		}
-		err := store.Scan(ctx, k.index, k.rule, Selection{IDs: ids, Fields: []string{AllFields}}, func(p Page) error {
+		err := store.Scan(ctx, k.index, k.rule, adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
 			for _, d := range p.Documents {
 				sources[d.ID] = d.Source
 			}
@@ -291,7 +293,7 @@ func (k *likening) readAlike(ctx context.Context, store Store) error {
 
 // decide takes up a document's source and reports whether it is a near-duplicate.
 func (k *likening) decide(a *Alike, source []byte) bool {
-	bare, err := jsonedit.Cut(source, Our)
+	bare, err := jsonedit.Cut(source, rule.Our)
 	if err != nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package adapters_test
+package similar_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -22,24 +24,24 @@ import (
 type cellar struct {
 	adapters.Store
 	documents map[string]map[string][]byte // by index and id
-	ours      map[string]adapters.Ours     // by their JSON
+	ours      map[string]rule.Ours         // by their JSON
 	scans     []adapters.Selection
 	fails     error
 }
 
 // Scan implements adapters.Store.
 func (c *cellar) Scan(
-	_ context.Context, index string, _ *adapters.Rule, s adapters.Selection, yield func(adapters.Page) error,
+	_ context.Context, index string, _ *rule.Rule, s adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	c.scans = append(c.scans, s)
 	read := 0
 	if c.ours == nil {
-		c.ours = map[string]adapters.Ours{}
+		c.ours = map[string]rule.Ours{}
 	}
 	for id, source := range c.documents[index] {
 		o, known := c.ours[string(source)]
 		if !known {
-			o = adapters.OursOf(source)
+			o = rule.OursOf(source)
 			c.ours[string(source)] = o
 		}
 		fits := (s.IDs == nil || slices.Contains(s.IDs, id)) && (!s.Marked || o.Sketch != "") &&
@@ -49,7 +51,7 @@ func (c *cellar) Scan(
 		}
 		read++
 		if s.Brief {
-			source, _ = adapters.WithOurs([]byte("{}"), o)
+			source, _ = rule.WithOurs([]byte("{}"), o)
 		}
 		if err := yield(adapters.Page{Documents: []adapters.Stored{{ID: id, Source: source}}}); err != nil {
 			return err
@@ -81,20 +83,20 @@ func texts(t *testing.T) map[string][]byte {
 }
 
 // likeRule returns a rule with bands for its threshold.
-func likeRule(t testing.TB, match string, threshold float64) *adapters.Rule {
-	rule := *adaptertest.Rules(t)[0]
-	rule.Match, rule.Profile.Threshold, rule.Profile.MinShingles = match, threshold, 8
-	rule.Bands, rule.Rows = adapters.ChooseBands(rule.Sketcher.Scheme().Positions, threshold)
-	return &rule
+func likeRule(t testing.TB, match string, threshold float64) *rule.Rule {
+	r := *adaptertest.Rules(t)[0]
+	r.Match, r.Profile.Threshold, r.Profile.MinShingles = match, threshold, 8
+	r.Bands, r.Rows = rule.ChooseBands(r.Sketcher.Scheme().Positions, threshold)
+	return &r
 }
 
 // stored returns documents as they are stored under the rule.
-func stored(t *testing.T, rule *adapters.Rule, documents map[string][]byte) map[string][]byte {
+func stored(t *testing.T, r *rule.Rule, documents map[string][]byte) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	for id, d := range documents {
-		want, _ := rule.Wanted(d, 0)
-		source := expect.Value(adapters.WithOurs(d, want))(t)
+		want, _ := r.Wanted(d, 0)
+		source := expect.Value(rule.WithOurs(d, want))(t)
 		all[id] = source
 	}
 	return all
@@ -104,12 +106,12 @@ func stored(t *testing.T, rule *adapters.Rule, documents map[string][]byte) map[
 func TestSimilar(t *testing.T) {
 	documents := texts(t)
 	for _, threshold := range []float64{0.5, 0.64, 0.8, 0.95} {
-		rule := likeRule(t, "news", threshold)
-		rules, indices := adapters.Rules{rule}, []adapters.Index{{Name: "news"}, {Name: "none"}}
-		c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, rule, documents)}}
+		r := likeRule(t, "news", threshold)
+		rules, indices := rule.Rules{r}, []adapters.Index{{Name: "news"}, {Name: "none"}}
+		c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, r, documents)}}
 		sketches := map[string]*sketch.Sketch{}
 		for id, d := range documents {
-			computed, _ := rule.SketchOf(d)
+			computed, _ := r.SketchOf(d)
 			sketches[id] = &computed.Sketch
 		}
 		there, found := 0, 0
@@ -119,18 +121,18 @@ func TestSimilar(t *testing.T) {
 			}
 			want := map[string]float64{}
 			for other, s := range sketches {
-				if near, agreement := rule.Profile.NearDuplicates(sketches[id], s); near && other != id {
+				if near, agreement := r.Profile.NearDuplicates(sketches[id], s); near && other != id {
 					want[other] = agreement
 				}
 			}
-			l := adapters.Likeness{Size: 1000, Except: adapters.Alike{Index: "news", ID: id}}
-			got := expect.Value(rules.Similar(t.Context(), c, indices, d, l))(t)
+			l := similar.Likeness{Size: 1000, Except: similar.Alike{Index: "news", ID: id}}
+			got := expect.Value(similar.Find(t.Context(), rules, c, indices, d, l))(t)
 			l.Scan = true
-			all, err := rules.Similar(t.Context(), c, indices, d, l)
+			all, err := similar.Find(t.Context(), rules, c, indices, d, l)
 			if err != nil || all.Total != len(want) || len(all.Alike) != len(want) {
 				t.Fatalf("%s: a scan finds %d of %d: %v", id, len(all.Alike), len(want), err)
 			}
-			for _, list := range [][]adapters.Alike{got.Alike, all.Alike} {
+			for _, list := range [][]similar.Alike{got.Alike, all.Alike} {
 				if !slices.IsSortedFunc(list, compareAlike) {
 					t.Errorf("%s: not in order: %+v", id, list)
 				}
@@ -143,7 +145,7 @@ func TestSimilar(t *testing.T) {
 			there, found = there+len(want), found+len(got.Alike)
 		}
 		recall := float64(found) / float64(there)
-		t.Logf("threshold %v: %d bands of %d, %d of %d pairs found (%.4f)", threshold, rule.Bands, rule.Rows, found, there, recall)
+		t.Logf("threshold %v: %d bands of %d, %d of %d pairs found (%.4f)", threshold, r.Bands, r.Rows, found, there, recall)
 		if recall < 0.99 || there < 3 {
 			t.Errorf("threshold %v: %d of %d found", threshold, found, there)
 		}
@@ -151,7 +153,7 @@ func TestSimilar(t *testing.T) {
 }
 
 // compareAlike orders as the answer is to be ordered.
-func compareAlike(a, b adapters.Alike) int {
+func compareAlike(a, b similar.Alike) int {
 	switch {
 	case a.SameText && !b.SameText, a.SameText == b.SameText && a.Agreement > b.Agreement:
 		return -1
@@ -164,11 +166,11 @@ func compareAlike(a, b adapters.Alike) int {
 // TestSimilarTexts: with the documents at hand the exact resemblance decides near the threshold, and is told.
 func TestSimilarTexts(t *testing.T) {
 	documents := texts(t)
-	rule := likeRule(t, "news", 0.7)
-	c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, rule, documents)}}
+	r := likeRule(t, "news", 0.7)
+	c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, r, documents)}}
 	shingles := map[string][]uint64{}
 	for id, d := range documents {
-		shingles[id] = rule.Sketcher.Shingles(rule.TextsOf(d)...)
+		shingles[id] = r.Sketcher.Shingles(r.TextsOf(d)...)
 	}
 	decided := 0
 	for id, d := range documents {
@@ -176,7 +178,7 @@ func TestSimilarTexts(t *testing.T) {
 			continue
 		}
 		text := shingles[id]
-		got := expect.Value(adapters.Rules{rule}.Similar(t.Context(), c, []adapters.Index{{Name: "news"}}, d, adapters.Likeness{Size: 1000, Source: true, Scan: true}))(t)
+		got := expect.Value(similar.Find(t.Context(), rule.Rules{r}, c, []adapters.Index{{Name: "news"}}, d, similar.Likeness{Size: 1000, Source: true, Scan: true}))(t)
 		seen := map[string]bool{}
 		for _, a := range got.Alike {
 			seen[a.ID] = true
@@ -191,13 +193,13 @@ func TestSimilarTexts(t *testing.T) {
 				decided++
 			}
 		}
-		computed, _ := rule.SketchOf(d)
+		computed, _ := r.SketchOf(d)
 		for other, o := range documents {
 			exact := sketch.Resemblance(text, shingles[other])
 			if exact < 0.7 {
 				continue
 			}
-			with, _ := rule.SketchOf(o)
+			with, _ := r.SketchOf(o)
 			agreement, _ := computed.Agreement(&with.Sketch)
 			if agreement >= 0.6 && !seen[other] {
 				t.Errorf("%s: %s is missing, of agreement %v and exactly %v", id, other, agreement, exact)
@@ -214,7 +216,7 @@ func TestSimilarIndices(t *testing.T) {
 	documents := texts(t)
 	strict, lax, other := likeRule(t, "strict", 0.95), likeRule(t, "lax", 0.3), likeRule(t, "other", 0.3)
 	other.Fields = []string{"body"}
-	rules := adapters.Rules{strict, lax, other}
+	rules := rule.Rules{strict, lax, other}
 	c := &cellar{documents: map[string]map[string][]byte{}}
 	var indices []adapters.Index
 	for _, rule := range rules {
@@ -222,7 +224,7 @@ func TestSimilarIndices(t *testing.T) {
 		indices = append(indices, adapters.Index{Name: rule.Match})
 	}
 	indices = append(indices, adapters.Index{Name: "lax-2", As: "lax", Absent: true}, adapters.Index{Name: "foreign"})
-	got, err := rules.Similar(t.Context(), c, indices, documents["7-0"], adapters.Likeness{Size: 7})
+	got, err := similar.Find(t.Context(), rules, c, indices, documents["7-0"], similar.Likeness{Size: 7})
 	if err != nil || len(got.Alike) != 7 || got.Total < 10 || len(got.Searched) != 3 {
 		t.Fatalf("%+v %v", got, err)
 	}
@@ -241,43 +243,43 @@ func TestSimilarIndices(t *testing.T) {
 			t.Errorf("read by %+v", scan)
 		}
 	}
-	all, err := rules.Similar(t.Context(), c, indices, documents["7-0"], adapters.Likeness{Size: 1000, Threshold: 0.99})
-	if err != nil || slices.ContainsFunc(all.Alike, func(a adapters.Alike) bool { return a.Agreement < 0.99 && !a.SameText }) {
+	all, err := similar.Find(t.Context(), rules, c, indices, documents["7-0"], similar.Likeness{Size: 1000, Threshold: 0.99})
+	if err != nil || slices.ContainsFunc(all.Alike, func(a similar.Alike) bool { return a.Agreement < 0.99 && !a.SameText }) {
 		t.Errorf("%+v %v", all, err)
 	}
 }
 
 // TestSimilarOdd: what has no text finds nothing; what can't be looked up says what to do; an engine's error is the error.
 func TestSimilarOdd(t *testing.T) {
-	rule := likeRule(t, "news", 0.7)
-	c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, rule, texts(t))}}
-	rules, indices := adapters.Rules{rule}, []adapters.Index{{Name: "news"}}
-	ask := func(document string, l adapters.Likeness) (adapters.Similar, error) {
+	r := likeRule(t, "news", 0.7)
+	c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, r, texts(t))}}
+	rules, indices := rule.Rules{r}, []adapters.Index{{Name: "news"}}
+	ask := func(document string, l similar.Likeness) (similar.Similar, error) {
 		l.Size = 5
-		return rules.Similar(t.Context(), c, indices, []byte(document), l)
+		return similar.Find(t.Context(), rules, c, indices, []byte(document), l)
 	}
-	body := rule.TextsOf(c.documents["news"]["3-0"])
+	body := r.TextsOf(c.documents["news"]["3-0"])
 	bare, _ := json.Marshal(map[string]string{"text": strings.Join(body, "\n")})
-	if got, err := ask(string(bare), adapters.Likeness{}); err != nil || len(got.Alike) == 0 || got.Alike[0].ID != "3-0" {
+	if got, err := ask(string(bare), similar.Likeness{}); err != nil || len(got.Alike) == 0 || got.Alike[0].ID != "3-0" {
 		t.Errorf("a bare text: %+v %v", got, err)
 	}
 	for _, document := range []string{`{}`, `{"title":""}`, `{"title":"?!"}`, `{"text":5}`, `[]`, ``, `{"title":5}`, `{"n":1}`, `x`} {
-		if got, err := ask(document, adapters.Likeness{}); err != nil || got.Total != 0 || got.Alike == nil {
+		if got, err := ask(document, similar.Likeness{}); err != nil || got.Total != 0 || got.Alike == nil {
 			t.Errorf("%s: %+v %v", document, got, err)
 		}
 	}
-	if _, err := ask(string(bare), adapters.Likeness{Source: true, Room: 100}); !errors.Is(err, adapters.ErrRoom) {
+	if _, err := ask(string(bare), similar.Likeness{Source: true, Room: 100}); !errors.Is(err, similar.ErrRoom) {
 		t.Errorf("no room: %v", err)
 	}
 	c.fails = errors.New("broken")
-	if _, err := ask(string(bare), adapters.Likeness{}); !errors.Is(err, c.fails) {
+	if _, err := ask(string(bare), similar.Likeness{}); !errors.Is(err, c.fails) {
 		t.Errorf("an engine's error: %v", err)
 	}
-	c.fails, rule.Bands = nil, 0
-	if _, err := ask(string(bare), adapters.Likeness{}); !errors.Is(err, adapters.ErrNoBands) || !strings.Contains(err.Error(), "--scan") {
+	c.fails, r.Bands = nil, 0
+	if _, err := ask(string(bare), similar.Likeness{}); !errors.Is(err, similar.ErrNoBands) || !strings.Contains(err.Error(), "--scan") {
 		t.Errorf("without bands: %v", err)
 	}
-	if got, err := ask(string(bare), adapters.Likeness{Scan: true}); err != nil || len(got.Alike) == 0 {
+	if got, err := ask(string(bare), similar.Likeness{Scan: true}); err != nil || len(got.Alike) == 0 {
 		t.Errorf("without bands, scanned: %+v %v", got, err)
 	}
 }
@@ -330,7 +332,7 @@ func TestCompare(t *testing.T) {
 				shared++
 			}
 		}
-		c := rule.Compare(a, b, 0)
+		c := similar.Compare(rule, a, b, 0)
 		sa, _ := rule.SketchOf(a)
 		sb, _ := rule.SketchOf(b)
 		near, agreement := rule.Profile.NearDuplicates(&sa.Sketch, &sb.Sketch)
@@ -340,7 +342,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%d: %+v %+v", i, c, e)
 		}
 	}
-	if c := rule.Compare([]byte(`{"title":"!"}`), documents["1-0"], 0.2); c.Folds || c.Agreement != 0 || c.Exact.ShinglesB == 0 || c.Threshold != 0.2 {
+	if c := similar.Compare(rule, []byte(`{"title":"!"}`), documents["1-0"], 0.2); c.Folds || c.Agreement != 0 || c.Exact.ShinglesB == 0 || c.Threshold != 0.2 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -1,8 +1,9 @@
-package adapters
+package similar
 
 import (
 	"math"
 
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -36,8 +37,8 @@ type Exact struct {
 	Shared    int `json:"shared"`
 }
 
-// Compare compares two documents in JSON, or texts as [Rule.TextsOf] takes them.
-func (r *Rule) Compare(a, b []byte, threshold float64) Comparison {
+// Compare compares two documents in JSON, or texts as [rule.Rule.TextsOf] takes them.
+func Compare(r *rule.Rule, a, b []byte, threshold float64) Comparison {
 	profile := r.Profile
 	if threshold > 0 {
 		profile.Threshold = threshold
