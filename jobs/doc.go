@@ -12,6 +12,8 @@
 //	run.sketch         what is to be written of a page
 //	run.write          writes it
 //	Pace.Patch         as fast as the pace allows; what the engine had no room for is sent again
+//	Patch              of the store. On Elasticsearch and OpenSearch the first documents of an index are compared in all their fields
+//	                   before and after, and the job ends where one has changed (writeAndCompare in store_compare.go)
 //
 // Workers on any number of machines share the parts by leases in an [adapters.Journal], which is the checkpoint too: a part says how
 // far it is done, as far as the engine can go on from anywhere. The stored sketches are a second one: a document whose sketch is right

@@ -228,7 +228,7 @@ func (p *Pace) Patch(
 			}
 		}
 		sent, rest := list[:n], list[n:]
-		results, err := patch(ctx, job, sent)
+		results, err := writeOnce(ctx, job, sent)
 		if err == nil {
 			done(sent, results)
 		}
@@ -249,9 +249,9 @@ func (p *Pace) Patch(
 	return nil
 }
 
-// patch writes documents in one request. One that is under way when ctx ends is waited for, unless the part was lost: then nothing more
+// writeOnce writes documents in one request. One that is under way when ctx ends is waited for, unless the part was lost: then nothing more
 // is to be written.
-func patch(ctx context.Context, job Job, list []adapters.Patch) ([]adapters.Result, error) {
+func writeOnce(ctx context.Context, job Job, list []adapters.Patch) ([]adapters.Result, error) {
 	patching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {

@@ -132,8 +132,8 @@ func askHeader(header adapters.Header) http.Header {
 	}
 	if accepted := header["Accept-Encoding"]; len(accepted) > 0 {
 		out["Accept-Encoding"] = accepted
-		if readable := readable(accepted); readable != nil {
-			out["Accept-Encoding"] = readable
+		if kept := acceptable(accepted); kept != nil {
+			out["Accept-Encoding"] = kept
 		}
 	}
 	if len(out["User-Agent"]) == 0 {

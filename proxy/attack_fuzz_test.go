@@ -52,7 +52,7 @@ func FuzzAccepted(f *testing.F) {
 			}
 		}
 		asked := accepted
-		if changed := readable([]string{accepted}); changed != nil {
+		if changed := acceptable([]string{accepted}); changed != nil {
 			asked = strings.Join(changed, ",")
 		}
 		if asked != strings.Join(want, ",") && !(want == nil && asked == "identity") {

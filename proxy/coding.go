@@ -29,7 +29,7 @@ func coded(coding string, data []byte) []byte {
 func encoded(r *http.Request) bool { return decodes(r.Header.Get("Content-Encoding")) }
 
 // codings are the content codings in which bodies are read, and whether replies are, which are then written in them too. (snappy and zstd only
-// some engines know; the others refuse such a body. zstd is taken out of what a client accepts: see readable.)
+// some engines know; the others refuse such a body. zstd is taken out of what a client accepts: see acceptable.)
 var codings = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "x-deflate": false, "snappy": true, "zstd": false}
 
 // decodes reports whether engines decompress a body of the encoding.
@@ -126,10 +126,10 @@ type readCloser struct {
 	io.Closer
 }
 
-// readable returns what a client accepts less the content codings that engines can know and we can't read, or nil if there are none of
+// acceptable returns what a client accepts less the content codings that engines can know and we can't read, or nil if there are none of
 // these. All else stays as it was sent, for the engine to choose as it does: Elasticsearch and OpenSearch go by part of a name in lower
 // case and choose snappy for "*", Typesense goes by whole names in any case and chooses nothing for "*" (TestRepliesAreCodedAlike).
-func readable(lines []string) []string {
+func acceptable(lines []string) []string {
 	var kept []string
 	same := true
 	for _, line := range lines {

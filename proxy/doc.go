@@ -15,7 +15,9 @@
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    look                      duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
-//	    enrich                    write.go           EnrichWrite of the dialect
+//	    writeWhole, writeStream   write.go           the one or the other
+//	    enrich                    write.go           EnrichWrite of the dialect; it asks writing.Rule for the rule of each document's index,
+//	                                                 which is known (catalog.go) or is looked up with the client's credentials
 //	    forward                   write.go           sends it on, and completes the reply
 //
 //	  read                        read.go            the request goes on

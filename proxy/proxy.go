@@ -132,7 +132,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		u.class = class
 		h.is(r.Context(), class.Kind.String())
 		switch {
-		case class.Kind == adapters.KindWrite && h.readable(r, class):
+		case class.Kind == adapters.KindWrite && h.mayChange(r, class):
 			h.write(u, r, class)
 		case class.Kind == adapters.KindSearch:
 			h.search(u, r, class)

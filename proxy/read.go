@@ -44,7 +44,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		class.Shown = names(head, r)
 		out.Body = holdOf(r.Context()).onwardsFrom(head, r.Body)
 	}
-	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown && !signed(r) {
+	if accepted := acceptable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown && !signed(r) {
 		out.Header = r.Header.Clone()
 		out.Header["Accept-Encoding"] = accepted
 	}

@@ -289,7 +289,7 @@ func (s *search) asWritten(reason adapters.Reason) *http.Request {
 	query := *s.r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
-	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != adapters.ReasonUnconfigured && !signed(s.r) {
+	if accepted := acceptable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != adapters.ReasonUnconfigured && !signed(s.r) {
 		out.Header["Accept-Encoding"] = accepted
 	}
 	switch {

@@ -29,8 +29,8 @@ const (
 // errEncoding: a body is not of the encoding that it says it has.
 var errEncoding = errors.New("not of its encoding")
 
-// readable reports whether a write's body is one that may be changed.
-func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
+// mayChange reports whether a write's body is one that may be changed.
+func (h *Handler) mayChange(r *http.Request, class adapters.Class) bool {
 	if signed(r) {
 		if !class.Verbatim {
 			h.Metrics.writesBypassed.WithLabelValues("signed").Inc()
@@ -193,7 +193,7 @@ func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, room int
 // well. found is what was found out about its documents, nil for nothing; it completes the reply.
 func (w *writing) forward(rw http.ResponseWriter, out *http.Request, found *findings) {
 	h, class, completes := w.h, w.class, found != nil && len(found.left) > 0
-	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && (class.CleanWrite && !class.Shown || completes) {
+	if accepted := acceptable(out.Header["Accept-Encoding"]); accepted != nil && (class.CleanWrite && !class.Shown || completes) {
 		out.Header["Accept-Encoding"] = accepted
 	}
 	change, answered := h.changeOf(class), false

@@ -27,9 +27,9 @@ import (
 // fieldsAtOnce is how many fields one search shows: engines show doc values of 100.
 const fieldsAtOnce = 100
 
-// patchFirst patches documents one by one until one could be compared, unless one was, fills in the results, and returns how many it has
-// dealt with.
-func (s *Store) patchFirst(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) (done int, err error) {
+// writeAndCompare patches documents one by one until one could be compared with what it was, unless one was already. It fills in their results, and
+// returns how many these are.
+func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) (done int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.compared {

@@ -54,7 +54,7 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 	first, _ := patches[0].Version.(version)
 	t, err := s.destination(ctx, index, first.uuid)
 	if err == nil {
-		err = s.patch(ctx, t, patches, results)
+		err = s.patchAll(ctx, t, patches, results)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("patch %s: %w", index, err)
@@ -62,8 +62,8 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 	return results, nil
 }
 
-func (s *Store) patch(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) error {
-	done, err := s.patchFirst(ctx, t, patches, results)
+func (s *Store) patchAll(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) error {
+	done, err := s.writeAndCompare(ctx, t, patches, results)
 	if err != nil {
 		return err
 	}
