@@ -20,7 +20,8 @@ const ControlHeader = "Neardup-Control"
 // OutcomeHeader is the response header that says what was done.
 const OutcomeHeader = "Neardup"
 
-// Controls are what one request asks of us, in place of its rule. The zero value asks for nothing.
+// Controls are what one request asks of us, in place of its rule. The zero value asks for nothing. CONTRIBUTING.md says what a new one
+// needs.
 type Controls struct {
 	// Off leaves the search alone.
 	Off bool

@@ -2,10 +2,13 @@ package adapters
 
 import (
 	"math"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
@@ -42,5 +45,29 @@ func TestMemberControls(t *testing.T) {
 				t.Errorf("found %t, %v\n%s", found, err, diff)
 			}
 		})
+	}
+}
+
+// TestEveryControl: each control is carried by Merge and stands in docs/controls.md.
+func TestEveryControl(t *testing.T) {
+	page, err := os.ReadFile("../docs/controls.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{
+		"neardup": "dry_run", "neardup_threshold": "0.9", "neardup_keep": "2", "neardup_window": "50", "neardup_expand": "source", "neardup_explain": "true",
+		"neardup_totals": "collapsed",
+	}
+	for _, name := range controls {
+		var c Controls
+		if err := c.Set(name, values[name]); err != nil || values[name] == "" {
+			t.Fatalf("%s: no value to try, or a bad one: %v", name, err)
+		}
+		if merged := (Controls{}).Merge(c); !reflect.DeepEqual(merged, c) || reflect.DeepEqual(c, Controls{}) {
+			t.Errorf("%s: Merge has %+v, not %+v", name, merged, c)
+		}
+		if !strings.Contains(string(page), "| `"+name+"` |") {
+			t.Errorf("%s is not in docs/controls.md", name)
+		}
 	}
 }
