@@ -214,23 +214,13 @@ const (
 	usualMost = 1 << 20
 )
 
-// readReply reads a reply of the engine, up to limit bytes, and decodes it. Its header goes on naming the coding. A reply that does not say how
-// long it is is read as if it were as long as the last ones, and some more: put together from pieces it would take twice its room.
+// readReply reads a reply of the engine, up to limit bytes, and decodes it. Its header goes on naming the coding.
 func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, error) {
 	coding, readable := codingOf(resp)
 	if !readable {
 		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", coding))
 	}
-	var body []byte
-	var whole bool
-	var err error
-	if t == nil || resp.ContentLength >= 0 {
-		body, whole, err = t.read(resp.Body, limit, resp.ContentLength)
-	} else {
-		usual := &t.all.usual
-		body, whole, err = t.grow(resp.Body, limit, -1, min(max(firstPiece, usual.Load()*9/8), usualMost))
-		usual.Store((usual.Load()*3 + int64(len(body))) / 4)
-	}
+	body, whole, err := t.readUsual(resp.Body, limit, resp.ContentLength)
 	switch {
 	case errors.Is(err, errBusy):
 		return nil, err
@@ -249,6 +239,18 @@ func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, err
 		t.give(sent)
 	}
 	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}, nil
+}
+
+// readUsual is read for what the engine replies. Where that does not say how long it is, it is read as if it were as long as the last ones, and
+// some more: put together from pieces it would take twice its room.
+func (t *hold) readUsual(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
+	if t == nil || length >= 0 {
+		return t.read(r, n, length)
+	}
+	usual := &t.all.usual
+	head, whole, err = t.grow(r, n, length, min(max(firstPiece, usual.Load()*9/8), usualMost))
+	usual.Store((usual.Load()*3 + int64(len(head))) / 4)
+	return head, whole, err
 }
 
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy

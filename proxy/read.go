@@ -158,8 +158,12 @@ func (a *ahead) look(resp *http.Response) {
 		if left > heldReply || left >= 0 && most < heldReply {
 			continue
 		}
-		more, whole, err := held.read(body, most-int64(len(raw)), left)
-		raw = append(raw, more...)
+		more, whole, err := held.readUsual(body, most-int64(len(raw)), left)
+		if raw == nil {
+			raw = more
+		} else {
+			raw = append(raw, more...)
+		}
 		a.whole, a.plain, a.bad = whole, raw, nil
 		if a.encoding != "" && len(raw) > 0 {
 			if a.plain, a.bad = held.decode(a.encoding, raw, plainAhead); !whole && errors.Is(a.bad, io.ErrUnexpectedEOF) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 )
 
 // Cuts say what [Clean] leaves out. A path is the keys that lead to a value from the top, through arrays, whose elements have
@@ -34,6 +35,7 @@ type Cuts struct {
 // only errors of src and dst.
 func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
 	e := streaming(dst, src, cuts)
+	defer e.free()
 	err := e.values()
 	if errors.Is(err, ErrMalformed) {
 		e.rest()
@@ -46,7 +48,9 @@ func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
 
 // CleanStrictly is [Clean] that ends with [ErrMalformed] where something is not well-formed, or is too long to be checked.
 func CleanStrictly(dst io.Writer, src io.Reader, cuts Cuts) error {
-	return streaming(dst, src, cuts).values()
+	e := streaming(dst, src, cuts)
+	defer e.free()
+	return e.values()
 }
 
 // Cleaned returns data as [Clean] copies it: data itself if nothing is cut.
@@ -102,10 +106,21 @@ func newEditor(data []byte, cuts Cuts) *editor {
 }
 
 func streaming(dst io.Writer, src io.Reader, cuts Cuts) *editor {
-	e := newEditor(make([]byte, 0, window), cuts)
-	e.dst, e.src, e.stream = dst, src, e
+	buffers, _ := streams.Get().(*[2][]byte)
+	e := newEditor(buffers[0], cuts)
+	e.dst, e.src, e.stream, e.out = dst, src, e, buffers[1]
 	return e
 }
+
+// free gives the buffers of one that streamed back, unless they have grown much.
+func (e *editor) free() {
+	if cap(e.data) <= 4*window && cap(e.out) <= 4*window {
+		streams.Put(&[2][]byte{e.data[:0], e.out[:0]})
+	}
+}
+
+// streams are buffers for what is read and what is written.
+var streams = sync.Pool{New: func() any { return &[2][]byte{make([]byte, 0, window), make([]byte, 0, 2*window)} }}
 
 // window is how much of a document that streams in is read at once.
 const window = 32 << 10
