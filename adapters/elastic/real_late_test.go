@@ -22,7 +22,6 @@ type lateSum struct{ cut, plain, collapsed int }
 func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Request, plan adapters.Plan, sum *lateSum) {
 	t := l.t
 	t.Helper()
-	untimed := func(body []byte) string { return timeTaken.ReplaceAllString(string(body), `"took":0`) }
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
 		plan.Deadline = clock
 		parsed := l.d.Search(l.d.Classify(request), request, plan)
@@ -49,7 +48,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 		clocks = append(clocks, adaptertest.Clock{Call: call + 1})
 	}
 	parts := func(body []byte) (list []string) { // of several searches each has its own answer
-		for _, reply := range fakeReplies([]byte(untimed(body))) {
+		for _, reply := range fakeReplies([]byte(comparable(string(body)))) {
 			list = append(list, string(reply))
 		}
 		return list

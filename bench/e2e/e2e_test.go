@@ -42,7 +42,8 @@ func TestShort(t *testing.T) {
 	cmd.Dir, cmd.Env = "..", environment
 	began := time.Now()
 	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+		t.Fatalf("%v: %s", err, strings.Join(lines[max(0, len(lines)-15):], "\n"))
 	}
 	t.Logf("it took %.0f s", time.Since(began).Seconds())
 	r, err := measured.Read(out)

@@ -112,15 +112,16 @@ documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt
 				{name: "vet of examples", args: []string{"go", "vet", "./..."}, dir: "examples/search"},
 				{name: "packages", args: goTest("-timeout=20m", "./internal/packages"), env: []string{"NEARDUP_PACKAGES=required"}},
 				{name: "vet of bench", args: []string{"go", "vet", "./..."}, dir: "bench"},
-				// These two start engines of their own: one empties its engines again and again, the other measures.
+				// It empties its engines again and again, so these are its own.
 				{name: "conformance", args: goTest("-timeout=20m", "./internal/conformance")},
-				{name: "bench", args: goTest("-timeout=15m", "./..."), dir: "bench"},
 			},
 			{
 				{name: "engines", args: goTest("-p=1", "-timeout=20m", strings.Join(onEngines, " ")), engines: current},
 				{name: "e2e", args: goTest("-tags=goclient", "-timeout=30m", "./internal/e2e"), engines: current},
 				{name: "older engines", args: goTest("-short", "-p=1", "-timeout=15m", "./adapters/elastic"), engines: older, env: onOlder},
 				{name: "e2e on older engines", args: goTest("-short", "-timeout=15m", "-run="+shortForm, "-skip=/typesense", "./internal/e2e"), engines: older, env: onOlder},
+				// It measures, so it comes last, when little else runs, and has engines of its own.
+				{name: "bench", args: goTest("-timeout=15m", "./..."), dir: "bench"},
 			},
 		},
 	}
