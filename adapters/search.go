@@ -233,6 +233,8 @@ type Hits interface {
 	Len() int
 	// Seen returns what a [rule.Judge] takes of one. What it says is Shown is good until the next call.
 	Seen(i int) rule.Seen
+	// Name returns a JSON object that names the document of one.
+	Name(i int) []byte
 }
 
 // PageHit is one hit of a page.
@@ -248,43 +250,22 @@ type Place struct {
 	At   int
 }
 
-// Group is what is to be shown of the hits that are folded into another one.
+// Group is what is to be shown of the hits that are folded into another one. Numbers and reasons are JSON.
 type Group struct {
 	Folded []Folded
 	// Exact says that no more of the list can fold into it.
 	Exact bool
-	// Member, if not nil, is what is to be said of a hit that is shown beside the one that stands for its group. Then Explanation is nil.
-	Member *Pair
-	// Explanation, if not nil, says why the hit is shown.
-	Explanation *Explanation
+	// Why, if not nil, says why the hit is shown; Beside, in place of it, how far a hit agrees that is shown beside the one that stands for
+	// their group.
+	Why, Beside []byte
 }
 
 // Folded is a folded hit.
 type Folded struct {
 	// Judged is the hit as it was judged, Source as the client wants hits: nowhere unless it is to be shown so.
 	Judged, Source Place
-	Pair           Pair
-	// Explained says that the pair is to be explained.
-	Explained bool
-}
-
-// Explanation says why a hit is shown.
-type Explanation struct {
-	// Leader is the first-ranked hit of the group, where that is another hit.
-	Leader Place
-	views  *Views
-	rank   int
-	rule   *rule.Rule
-}
-
-// Explanation returns why the hit of a rank is shown. rule is that of its index, nil if it has none.
-func (v *Views) Explanation(rank int, rule *rule.Rule) *Explanation {
-	return &Explanation{views: v, rank: rank, rule: rule}
-}
-
-// Append appends the explanation as a JSON object. leader is a JSON value that names the group's leader, nil to leave it out.
-func (e *Explanation) Append(dst, leader []byte) []byte {
-	return e.views.AppendExplanation(dst, e.rank, e.rule, leader)
+	// Agreement is that with the hit that it folds into. Why, if not nil, says more about it.
+	Agreement, Why []byte
 }
 
 // Native has the engine collapse a search itself, by the ids of clusters.

@@ -46,6 +46,8 @@ func (b bodies) Raw() []byte { return []byte(b) }
 
 func (bodies) Len() int { return 1 }
 
+func (bodies) Name(int) []byte { return []byte("{}") }
+
 func (b bodies) Seen(int) rule.Seen { return rule.Seen{ID: string(b)} }
 
 func (d together) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {

@@ -147,6 +147,13 @@ func (h *hits) tell() (err error) {
 // Len implements adapters.Hits.
 func (h *hits) Len() int { return len(h.hits) }
 
+// Name implements adapters.Hits.
+func (h *hits) Name(i int) []byte {
+	d := h.document(i)
+	name := jsonedit.AppendString(append(jsonedit.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
+	return append(name, '}')
+}
+
 // Seen implements adapters.Hits.
 func (h *hits) Seen(i int) rule.Seen {
 	h.at, h.read = i, false

@@ -10,8 +10,13 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// innerHits is the name under which a hit's folded ones stand among its inner hits.
-const innerHits = "neardup"
+const (
+	// innerHits is the name under which a hit's folded ones stand among its inner hits.
+	innerHits = "neardup"
+	// agreementField and explainField are where further things are said of a hit, as if they were fields of it.
+	agreementField = rule.FieldPrefix + "agreement"
+	explainField   = rule.FieldPrefix + "explain"
+)
 
 // Render implements adapters.Search.
 func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
@@ -47,8 +52,8 @@ func (q *query) hit(h *adapters.PageHit) ([]byte, error) {
 	if err != nil || h.Group == nil {
 		return hit, err
 	}
-	if why := q.why(h.Group); why != nil {
-		if hit, err = withField(hit, adapters.ExplainField, why); err != nil {
+	for _, why := range [][]byte{h.Group.Why, h.Group.Beside} {
+		if hit, err = withField(hit, explainField, why); err != nil {
 			return nil, err
 		}
 	}
@@ -72,23 +77,6 @@ func (q *query) hit(h *adapters.PageHit) ([]byte, error) {
 		return nil, err
 	}
 	return jsonedit.Set(hit, "inner_hits", inner)
-}
-
-// why returns why a hit is shown, nil where that is not asked for.
-func (q *query) why(g *adapters.Group) []byte {
-	switch {
-	case g.Member != nil:
-		return g.Member.AppendExplanation(nil)
-	case g.Explanation == nil:
-		return nil
-	}
-	var leader []byte
-	if first := g.Explanation.Leader; first.Hits != nil {
-		d := first.Hits.(*hits).document(first.At)
-		leader = jsonedit.AppendString(append(jsonedit.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
-		leader = append(leader, '}')
-	}
-	return g.Explanation.Append(nil, leader)
 }
 
 // folded returns the hits folded into one, in the shape of inner hits.
@@ -147,11 +135,10 @@ func member(f *adapters.Folded) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	hit, err = withField(hit, adapters.AgreementField, adapters.AppendAgreement(nil, f.Pair.Agreement))
-	if err != nil || !f.Explained {
-		return hit, err
+	if hit, err = withField(hit, agreementField, f.Agreement); err != nil {
+		return nil, err
 	}
-	return withField(hit, adapters.ExplainField, f.Pair.AppendExplanation(nil))
+	return withField(hit, explainField, f.Why)
 }
 
 // plain returns a hit less what we asked for beside what the client did: fields extracted, numbers, and texts that it does not see.
@@ -204,8 +191,11 @@ func (q *query) ours(field string) bool {
 	return !q.asked.Ways.Apart && slices.ContainsFunc(q.deciding, func(d rule.Deciding) bool { return d.Field == field })
 }
 
-// withField returns a hit with one more field, of one value, among those extracted from it.
+// withField returns a hit with one more field, of one value if there is one, among those extracted from it.
 func withField(hit []byte, name string, value []byte) ([]byte, error) {
+	if value == nil {
+		return hit, nil
+	}
 	members, err := jsonedit.Members(hit)
 	if err != nil {
 		return nil, err

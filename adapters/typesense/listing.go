@@ -167,6 +167,9 @@ func (h *hits) check() error {
 // Len implements adapters.Hits.
 func (h *hits) Len() int { return len(h.list) }
 
+// Name implements adapters.Hits.
+func (h *hits) Name(i int) []byte { return append(appendID([]byte{'{'}, &h.list[i]), '}') }
+
 // Seen implements adapters.Hits.
 func (h *hits) Seen(i int) rule.Seen {
 	shown := &h.list[i]

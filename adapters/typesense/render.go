@@ -52,12 +52,8 @@ func (q *query) appendHit(dst []byte, h *adapters.PageHit) ([]byte, error) {
 		}
 	}
 	out = append(out, ']')
-	if g.Explanation != nil {
-		var leader []byte
-		if first := hitAt(g.Explanation.Leader); first != nil {
-			leader = append(appendID([]byte{'{'}, first), '}')
-		}
-		out = g.Explanation.Append(append(out, `,"explain":`...), leader)
+	if g.Why != nil {
+		out = append(append(out, `,"explain":`...), g.Why...)
 	}
 	raw, err = jsonedit.Set(raw, "neardup", append(out, '}'))
 	return append(dst, raw...), err
@@ -77,7 +73,7 @@ func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 	if dst = appendID(append(dst, '{'), hitAt(f.Judged)); len(dst) > open+1 {
 		dst = append(dst, ',')
 	}
-	dst = adapters.AppendAgreement(append(dst, `"agreement":`...), f.Pair.Agreement)
+	dst = append(append(dst, `"agreement":`...), f.Agreement...)
 	if h := hitAt(f.Source); h != nil {
 		document, err := q.bareDocument(h)
 		if err != nil {
@@ -85,8 +81,8 @@ func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 		}
 		dst = append(append(dst, `,"document":`...), document...)
 	}
-	if f.Explained {
-		dst = f.Pair.AppendExplanation(append(dst, `,"explain":`...))
+	if f.Why != nil {
+		dst = append(append(dst, `,"explain":`...), f.Why...)
 	}
 	return append(dst, '}'), nil
 }

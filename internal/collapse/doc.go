@@ -19,7 +19,7 @@
 //	together.go        several searches of one request: each runs as if alone, what they ask goes out together
 //	own.go             the client's own search: beside a reading, or in place of the page
 //	texts.go           texts of hits without a sketch
-//	groups.go          what is folded into a hit, where that is to be shown
+//	explain.go         what is folded into a hit and why, where that is to be shown
 //	cursor.go          what was shown in front of a client's cursor
 //	native.go          the engine collapses the search itself, by the ids of clusters
 //	neighbours.go      nearest neighbours: the client's own page, or one of the longer list

@@ -349,9 +349,9 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 	if unfolded {
 		ranks = s.ownRanks()
 	}
-	var views *adapters.Views
+	var shown *groups
 	if s.show.Expand > rule.ExpandOff {
-		views = adapters.NewViews(s.found.Groups, s.found, s.found.Stats().Ended, s.page.Window)
+		shown = s.groups()
 	}
 	hits := make([]adapters.PageHit, len(ranks))
 	for i, rank := range ranks {
@@ -365,8 +365,8 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 		if place.Hits == nil {
 			return nil, portError(adapters.ErrMoved)
 		}
-		if hits[i].Place = place; views != nil {
-			hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), views)
+		if hits[i].Place = place; shown != nil {
+			hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), shown)
 		}
 	}
 	return hits, nil

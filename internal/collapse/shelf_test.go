@@ -98,6 +98,8 @@ func (f *found) Raw() []byte { return f.raw }
 
 func (f *found) Len() int { return len(f.List) }
 
+func (f *found) Name(i int) []byte { return fmt.Appendf(nil, "%q", f.List[i].ID) }
+
 func (f *found) Seen(i int) rule.Seen {
 	d := f.List[i]
 	return rule.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, f.texts}}

@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"internal/rule":          {"sketch", "rerank", "internal/jsonedit"},
 	"internal/similar":       {"sketch", "rerank", "adapters", "internal/rule", "internal/jsonedit"},
 	"adapters/adaptertest":   {"internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/effort", "internal/expect", "internal/jsonedit"},
-	"internal/collapse":      {"internal/rule", "rerank", "adapters"},
+	"internal/collapse":      {"internal/rule", "sketch", "rerank", "adapters", "internal/jsonedit"},
 	"internal/jsonedit":      {},
 	"proxy":                  {"internal/similar", "internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
 	"jobs":                   {"internal/rule", "adapters", "internal/terminal", "internal/jsonedit"},

@@ -1,0 +1,234 @@
+package collapse
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// groups are those of the list that was read. It is for a page that is to show them.
+type groups struct {
+	of   map[int]rerank.Group // by the rank that is shown for each
+	with map[int]int          // the rank that each member is compared with: the leader, and it with the representative
+}
+
+func (s *search) groups() *groups {
+	gs := &groups{of: map[int]rerank.Group{}, with: map[int]int{}}
+	for _, g := range s.found.Groups {
+		gs.of[g.Representative] = g
+		for _, rank := range slices.Concat(g.Kept, g.Folded, []int{g.Representative}) {
+			gs.with[rank] = g.Leader
+		}
+		gs.with[g.Leader] = g.Representative
+	}
+	return gs
+}
+
+// group returns what is to be shown of the hits that are folded into a rank's, which is of an index with the rule. None are folded into a further member of a group, which is
+// shown beside its representative.
+func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
+	own, represents := gs.of[rank]
+	g := &adapters.Group{Exact: s.found.Stats().Ended || !represents}
+	for _, folded := range own.Folded {
+		f := adapters.Folded{Judged: s.sight(folded)}
+		if f.Agreement, f.Why = s.pair(folded, gs.with[folded]); s.show.Expand == rule.ExpandSource {
+			f.Source = s.read.sources[folded]
+		}
+		g.Folded = append(g.Folded, f)
+	}
+	if with, member := gs.with[rank]; member && !represents {
+		_, g.Beside = s.pair(rank, with)
+	} else if s.show.Explain {
+		g.Why = s.why(rank, r, own, represents)
+	}
+	return g
+}
+
+// why returns why the hit of a rank is shown: {"representative", "leader", "folded", "threshold", "measure", "window"}. The leader is left out
+// where it is the hit itself.
+func (s *search) why(rank int, r *rule.Rule, g rerank.Group, represents bool) []byte {
+	by, leader := rule.ByRank, rank
+	if r != nil {
+		by = cmp.Or(r.Choice.By, by)
+	}
+	if represents {
+		leader = g.Leader
+	}
+	out := fmt.Appendf(nil, `{"representative":"%s"`, by)
+	if first := s.sight(leader); leader != rank && first.Hits != nil {
+		out = append(append(out, `,"leader":`...), first.Hits.Name(first.At)...)
+	}
+	out = fmt.Appendf(out, `,"folded":%d`, len(g.Folded))
+	if hit := s.found.Hit(leader); hit != nil && hit.Profile != nil {
+		out = strconv.AppendFloat(append(out, `,"threshold":`...), hit.Profile.Threshold, 'f', -1, 64)
+		out = fmt.Appendf(out, `,"measure":"%s"`, cmp.Or(hit.Profile.Measure, rerank.Resemblance))
+	}
+	return fmt.Appendf(out, `,"window":%d}`, s.page.Window)
+}
+
+// pair returns how far the hits of two ranks agree, by the profile of the first: 0 where they are not comparable. Where that is to be explained
+// it says why too: {"agreement", "error", "by", "shingles": [its own, the other's], "shared"}.
+func (s *search) pair(rank, other int) (agreement, why []byte) {
+	hit, with, by := s.found.Hit(rank), s.found.Hit(other), "sketch"
+	var estimate sketch.Estimate
+	var shingles [2]uint32
+	if hit != nil && with != nil && hit.Sketch != nil && with.Sketch != nil {
+		shingles = [2]uint32{hit.Sketch.Shingles, with.Sketch.Shingles}
+		if hit.Sketch.SameText(with.Sketch) {
+			by = "fingerprint"
+		}
+		if e, comparable := hit.Profile.Estimate(hit.Sketch, with.Sketch); comparable {
+			estimate = e
+		}
+	}
+	agreement = fmt.Appendf(nil, "%.4f", max(estimate.Value, 0))
+	if !s.show.Explain {
+		return agreement, nil
+	}
+	why = fmt.Appendf(nil, `{"agreement":%s,"error":%.4f,"by":"%s","shingles":[%d,%d]`, agreement, estimate.Error, by, shingles[0], shingles[1])
+	if shared := s.shared(rank, other); shared != nil {
+		list := make([][]byte, len(shared))
+		for i, shingle := range shared {
+			list[i] = jsonedit.AppendString(nil, shingle)
+		}
+		why = append(append(why, `,"shared":`...), jsonedit.Array(list)...)
+	}
+	return agreement, append(why, '}')
+}
+
+// sight returns the place of a rank's hit in the listing that was judged.
+func (s *search) sight(rank int) adapters.Place {
+	if s.read.judged == nil || rank < 0 || rank >= s.read.judged.Len() {
+		return adapters.Place{}
+	}
+	return adapters.Place{Hits: s.read.judged, At: rank}
+}
+
+// shared returns shingles that the documents of two ranks have in common, nil unless both are at hand.
+func (s *search) shared(rank, other int) []string {
+	if s.sight(rank).Hits == nil {
+		return nil
+	}
+	rule := s.judge.Rule(s.read.judged.Seen(rank).Index)
+	if rule == nil {
+		return nil
+	}
+	a, b := s.document(rank, rule), s.document(other, rule)
+	if a == nil || b == nil {
+		return nil
+	}
+	return sharedShingles(rule, a, b)
+}
+
+// document returns the document of a rank, nil if its texts were not read.
+func (s *search) document(rank int, rule *rule.Rule) []byte {
+	if s.sight(rank).Hits != nil {
+		if document := s.read.texts.Seen(rank).Shown.Document(rule); document != nil {
+			return document
+		}
+	}
+	if place := s.read.sources[rank]; place.Hits != nil {
+		return place.Hits.Seen(place.At).Shown.Document(rule)
+	}
+	return nil
+}
+
+// withFolded returns the page's ranks and those that are folded into them.
+func (s *search) withFolded(page []int) []int {
+	ranks := slices.Clone(page)
+	for _, g := range s.found.Groups {
+		if slices.Contains(page, g.Representative) {
+			ranks = append(ranks, g.Folded...)
+		}
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
+}
+
+// maxShared is the most shared shingles that an explanation lists.
+const maxShared = 10
+
+// sharedShingles returns some shingles that two whole documents' JSON have in common, as text, in the order of the first. It is not nil.
+func sharedShingles(r *rule.Rule, a, b []byte) []string {
+	shared := []string{}
+	textsA, textsB := slices.Concat(r.FieldTexts(a)...), slices.Concat(r.FieldTexts(b)...)
+	scheme := r.Sketcher.Scheme()
+	set := r.Sketcher.Shingles(textsB...)
+	if len(set) == 0 {
+		return shared
+	}
+	listed := map[uint64]bool{}
+	add := func(candidate string) (more bool) {
+		// A text that is one shingle of the scheme has one alone: whatever else the candidate is, it is told by that.
+		if one := r.Sketcher.Shingles(candidate); len(one) == 1 && !listed[one[0]] {
+			if _, found := slices.BinarySearch(set, one[0]); found {
+				shared, listed[one[0]] = append(shared, cutShort(candidate)), true
+			}
+		}
+		return len(shared) < maxShared
+	}
+	for _, text := range textsA {
+		if !candidates(scheme, text, add) {
+			break
+		}
+	}
+	return shared
+}
+
+// maxShownShingle is how many bytes of a shingle are shown.
+const maxShownShingle = 200
+
+// cutShort returns a shingle as it is shown: a word can be as long as its text.
+func cutShort(shingle string) string {
+	if len(shingle) <= maxShownShingle {
+		return shingle
+	}
+	return strings.ToValidUTF8(shingle[:maxShownShingle], "") + "…"
+}
+
+// candidates visits what may be the shingles of a text, as far as visit wants more.
+func candidates(scheme sketch.Scheme, text string, visit func(string) bool) (more bool) {
+	if scheme.Features == sketch.Tags {
+		return visit(text)
+	}
+	spaceless := func(r rune) bool { return unicode.In(r, spacelessScripts...) }
+	words := sketch.Words(text)
+	if scheme.Keep != (sketch.Keep{}) { // folded words are not those of the shingles
+		words = strings.Fields(text)
+	}
+	if scheme.Features != sketch.CharacterShingles {
+		for i := range len(words) - min(scheme.Words, len(words)) + 1 {
+			run := strings.Join(words[i:min(i+scheme.Words, len(words))], " ")
+			if plain := scheme.Features == sketch.WordShingles || strings.IndexFunc(run, spaceless) < 0; run != "" && plain && !visit(run) {
+				return false
+			}
+		}
+	}
+	if scheme.Features == sketch.WordShingles {
+		return true
+	}
+	characters := []rune(strings.Join(words, " "))
+	if scheme.Features == sketch.Auto {
+		characters = slices.DeleteFunc(characters, func(r rune) bool { return !spaceless(r) })
+	}
+	for i := range len(characters) - min(scheme.Characters, len(characters)) + 1 {
+		if run := characters[i:min(i+scheme.Characters, len(characters))]; len(run) > 0 && !visit(string(run)) {
+			return false
+		}
+	}
+	return true
+}
+
+// spacelessScripts are written without blanks between words: shingles are of characters there.
+var spacelessScripts = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+}
