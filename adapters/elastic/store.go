@@ -41,7 +41,9 @@ type shared struct {
 	piped      sync.Map    // the indices that have a search pipeline
 	mu         sync.Mutex  // locked while our fields are being declared
 	limits     map[string]raisedBy
-	destinations
+	// destinations are those of the engine by UUID.
+	writing      sync.Mutex
+	destinations map[string]*destination
 }
 
 // raisedBy is a field limit that we have set, and by how many fields it is higher than it was.
@@ -52,7 +54,7 @@ var _ adapters.EngineStore = (*Store)(nil)
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
 func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules rule.Rules) func(header adapters.Header, query string) adapters.EngineStore {
-	common := &shared{limits: map[string]raisedBy{}, destinations: destinations{all: map[string]*destination{}}}
+	common := &shared{limits: map[string]raisedBy{}, destinations: map[string]*destination{}}
 	return func(header adapters.Header, query string) adapters.EngineStore {
 		return &Store{transport, urls, http.Header(header), query, rules, common}
 	}

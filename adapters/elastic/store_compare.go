@@ -50,7 +50,7 @@ func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []a
 			results[i] = adapters.Changed
 			continue
 		}
-		seqNo, err := s.patchSingly(ctx, t, p, i, results)
+		seqNo, err := s.send(ctx, t, patches[i:i+1], results[i:i+1])
 		if err != nil {
 			return i, err
 		}
@@ -77,19 +77,6 @@ func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []a
 		return i + 1, nil
 	}
 	return len(patches), nil
-}
-
-// patchSingly patches one document and returns its new sequence number.
-func (s *Store) patchSingly(ctx context.Context, t *destination, p adapters.Patch, i int, results []adapters.Result) (seqNo int64, err error) {
-	if t.alone(p) {
-		results[i], seqNo, err = s.patchOne(ctx, t, p)
-		return seqNo, err
-	}
-	b := patchBulk{s: s, t: t, results: results}
-	if err = b.add(i, p); err == nil {
-		err = b.send(ctx)
-	}
-	return b.seqNo, err
 }
 
 // changing is the sequence number of a document that changed while it was read.

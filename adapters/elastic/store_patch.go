@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -44,53 +45,107 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 	if len(patches) == 0 {
 		return results, nil
 	}
+	first, _ := patches[0].Version.(version)
 	for _, p := range patches {
 		if v, ok := p.Version.(version); !ok || v.uuid == "" {
 			return nil, fmt.Errorf("patch %s: document %s was not read from this store, or not in whole", index, p.ID)
-		} else if first, _ := patches[0].Version.(version); v.uuid != first.uuid {
+		} else if v.uuid != first.uuid {
 			return nil, fmt.Errorf("patch %s: %w", index, adapters.ErrRecreated)
 		}
 	}
-	first, _ := patches[0].Version.(version)
 	t, err := s.destination(ctx, index, first.uuid)
+	done := 0
 	if err == nil {
-		err = s.patchAll(ctx, t, patches, results)
+		done, err = s.writeAndCompare(ctx, t, patches, results)
 	}
-	if err != nil {
+	requests, ctx := errgroup.WithContext(ctx)
+	requests.SetLimit(atOnce)
+	for done < len(patches) && err == nil {
+		from, n := done, t.inOneRequest(patches[done:])
+		requests.Go(func() error {
+			_, err := s.send(ctx, t, patches[from:from+n], results[from:from+n])
+			return err
+		})
+		done += n
+	}
+	if err = cmp.Or(err, requests.Wait()); err != nil {
 		return nil, fmt.Errorf("patch %s: %w", index, err)
 	}
 	return results, nil
 }
 
-func (s *Store) patchAll(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) error {
-	done, err := s.writeAndCompare(ctx, t, patches, results)
-	if err != nil {
-		return err
-	}
-	b := patchBulk{s: s, t: t, results: results}
-	var alone errgroup.Group
-	alone.SetLimit(atOnce)
-	for i := done; i < len(patches) && err == nil; i++ {
-		if t.alone(patches[i]) {
-			alone.Go(func() (err error) {
-				results[i], _, err = s.patchOne(ctx, t, patches[i])
-				return err
-			})
-			continue
-		}
-		if err = b.add(i, patches[i]); err == nil && b.body.Len() >= patchBytes {
-			err = b.send(ctx)
+// inOneRequest returns how many of the patches go in the next request.
+func (t *destination) inOneRequest(patches []adapters.Patch) int {
+	size := 0
+	for i, p := range patches {
+		if size += len(p.Source); i > 0 && (size > patchBytes || t.alone(p) || t.alone(patches[0])) {
+			return i
 		}
 	}
-	if err == nil {
-		err = b.send(ctx)
-	}
-	return errors.Join(err, alone.Wait())
+	return len(patches)
 }
 
 // alone reports whether a document goes by itself: in a bulk it would have to be in one line.
 func (t *destination) alone(p adapters.Patch) bool {
 	return !t.update && bytes.IndexByte(p.Source, '\n') >= 0
+}
+
+// send writes some documents in one request, and sets their results. seqNo is the number that the last of them has now.
+func (s *Store) send(
+	ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result,
+) (seqNo int64, err error) {
+	if t.alone(patches[0]) {
+		results[0], seqNo, err = s.patchOne(ctx, t, patches[0])
+		return seqNo, err
+	}
+	var body []byte
+	var sent []int
+	for i, p := range patches {
+		if t.update && !survives(p.Source) {
+			results[i] = adapters.Refused
+			continue
+		}
+		if body, err = t.appendPatch(body, p); err != nil {
+			return 0, fmt.Errorf("document %s: %w", p.ID, err)
+		}
+		sent = append(sent, i)
+	}
+	if len(sent) == 0 {
+		return 0, nil
+	}
+	var reply bulkOutcome
+	pinned := t.alias != ""
+	err = s.write(ctx, t, func() error {
+		reply = bulkOutcome{}
+		err := s.do(ctx, esapi.BulkRequest{
+			Index: url.PathEscape(t.name()), RequireAlias: &pinned, Body: bytes.NewReader(body),
+			FilterPath: []string{"items.*.status", "items.*.error.type", "items.*._seq_no"},
+		}, &reply)
+		for _, item := range reply.Items {
+			for _, outcome := range item {
+				if outcome.Error.Type == noIndex {
+					return &refusal{status: http.StatusNotFound, reason: noIndex}
+				}
+			}
+		}
+		return err
+	})
+	if err == nil && len(reply.Items) != len(sent) {
+		err = fmt.Errorf("%d results for %d documents", len(reply.Items), len(sent))
+	}
+	for n, i := range sent {
+		if errors.Is(err, adapters.ErrBusy) {
+			results[i] = adapters.Busy
+		} else if err == nil {
+			for _, outcome := range reply.Items[n] {
+				results[i], seqNo = resultOf(outcome.Status), outcome.SeqNo
+			}
+		}
+	}
+	if errors.Is(err, adapters.ErrBusy) {
+		return 0, nil
+	}
+	return seqNo, err
 }
 
 // patchOne writes a document by itself, with each byte of it.
@@ -121,45 +176,21 @@ func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) 
 	return result, said.SeqNo, err
 }
 
-// patchBulk is a bulk of patches in the making.
-type patchBulk struct {
-	s       *Store
-	t       *destination
-	results []adapters.Result
-	body    bytes.Buffer
-	which   []int // the patches in it
-	seqNo   int64 // of the last document that was written
-}
-
-// add puts a patch into the bulk.
-func (b *patchBulk) add(which int, p adapters.Patch) error {
+// appendPatch appends the two lines of a bulk that patch a document.
+func (t *destination) appendPatch(body []byte, p adapters.Patch) ([]byte, error) {
 	v, _ := p.Version.(version)
-	var document []byte
-	var err error
-	if b.t.update && !survives(p.Source) {
-		b.results[which] = adapters.Refused
-		return nil
+	action := `{"index":{"pipeline":"_none","_id":`
+	document, err := rule.WithOurs(p.Source, p.Ours)
+	if t.update {
+		action = `{"update":{"_id":`
+		document, err = merged(p, !t.embeds), nil
 	}
-	line := append(make([]byte, 0, 160), `{"index":{"pipeline":"_none","_id":`...)
-	if b.t.update {
-		line = append(line[:0], `{"update":{"_id":`...)
-	}
-	line = jsonedit.AppendString(line, p.ID)
-	line = strconv.AppendInt(append(line, `,"if_seq_no":`...), v.seqNo, 10)
-	line = strconv.AppendInt(append(line, `,"if_primary_term":`...), v.primaryTerm, 10)
+	body = jsonedit.AppendString(append(body, action...), p.ID)
+	body = fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, v.seqNo, v.primaryTerm)
 	if v.routing != "" {
-		line = jsonedit.AppendString(append(line, `,"routing":`...), v.routing)
+		body = jsonedit.AppendString(append(body, `,"routing":`...), v.routing)
 	}
-	if b.t.update {
-		document = merged(p, !b.t.embeds)
-	} else if document, err = rule.WithOurs(p.Source, p.Ours); err != nil {
-		return fmt.Errorf("document %s: %w", p.ID, err)
-	}
-	b.which = append(b.which, which)
-	b.body.Write(append(line, "}}\n"...))
-	b.body.Write(document)
-	b.body.WriteByte('\n')
-	return nil
+	return append(append(append(body, "}}\n"...), document...), '\n'), err
 }
 
 // merged returns the update that merges our fields into a document: fields that are to go become null. A
@@ -180,35 +211,6 @@ func merged(p adapters.Patch, script bool) []byte {
 	return append(append([]byte(`{"doc":{`), bytes.TrimPrefix(fields, []byte(","))...), `}}`...)
 }
 
-// send sends the bulk, if there is one.
-func (b *patchBulk) send(ctx context.Context) error {
-	if len(b.which) == 0 {
-		return nil
-	}
-	which := b.which
-	b.which = nil
-	defer b.body.Reset()
-	pinned := b.t.alias != ""
-	err := b.s.write(ctx, b.t, func() error {
-		r := esapi.BulkRequest{
-			Index: url.PathEscape(b.t.name()), RequireAlias: &pinned, Body: bytes.NewReader(b.body.Bytes()),
-			FilterPath: []string{"items.*.status", "items.*.error.type", "items.*._seq_no"},
-		}
-		var reply bulkOutcome
-		if err := b.s.do(ctx, r, &reply); err != nil {
-			return err
-		}
-		return b.take(reply, which)
-	})
-	if errors.Is(err, adapters.ErrBusy) {
-		for _, i := range which {
-			b.results[i] = adapters.Busy
-		}
-		return nil
-	}
-	return err
-}
-
 // bulkOutcome is what the engine says of each document of a bulk.
 type bulkOutcome struct {
 	Items []map[string]struct {
@@ -216,22 +218,6 @@ type bulkOutcome struct {
 		SeqNo  int64 `json:"_seq_no"`
 		Error  struct{ Type, Reason string }
 	}
-}
-
-// take takes the results of the documents. A missing index is an error.
-func (b *patchBulk) take(reply bulkOutcome, which []int) error {
-	if len(reply.Items) != len(which) {
-		return fmt.Errorf("%d results for %d documents", len(reply.Items), len(which))
-	}
-	for n, item := range reply.Items {
-		for _, outcome := range item {
-			if outcome.Error.Type == noIndex {
-				return &refusal{status: http.StatusNotFound, reason: noIndex}
-			}
-			b.results[which[n]], b.seqNo = resultOf(outcome.Status), outcome.SeqNo
-		}
-	}
-	return nil
 }
 
 // resultOf returns what a patch's status says.
@@ -290,25 +276,15 @@ func fitsDouble(number string) bool {
 // bulk to an index that is gone creates it anew. Therefore writes go through a hidden alias of our own with require_alias: the engine
 // drops the alias with the index, and refuses a write to an alias that is not there.
 type destination struct {
-	index, uuid string
+	index string
+	made
 	// alias is empty where there can be none: an index behind a data stream takes no aliases, and credentials may forbid it. Then the UUID
 	// is asked for before each request, and documents are changed by updates, which never replace a text.
-	alias  string
-	update bool
-	// embeds says that the engine refuses scripts, since it computes embeddings of the documents.
-	embeds bool
-	// vectors says that the engine shows vectors only where they are asked for.
-	vectors bool
+	alias string
 
 	mu sync.Mutex // locked until the first document is compared
 	// compared says that one document was written and found unchanged but for our fields.
 	compared bool
-}
-
-// destinations are the destinations of one engine by UUID.
-type destinations struct {
-	mu  sync.Mutex
-	all map[string]*destination
 }
 
 // aliasOf returns the name of our alias of the index with a UUID.
@@ -316,31 +292,29 @@ func aliasOf(uuid string) string { return "neardup-writes-" + hex.EncodeToString
 
 // destination returns the index that documents were read from, ready to be written to, or says why it can't be written to.
 func (s *Store) destination(ctx context.Context, index, uuid string) (*destination, error) {
-	known := &s.shared.destinations
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	if t := known.all[uuid]; t != nil && t.index == index {
+	s.shared.writing.Lock()
+	defer s.shared.writing.Unlock()
+	if t := s.shared.destinations[uuid]; t != nil && t.index == index {
 		return t, nil
 	}
 	made, err := s.made(ctx, index)
 	if err == nil && made.uuid != uuid || missing(err) {
 		return nil, adapters.ErrRecreated
 	}
+	t, added := &destination{index: index, made: made, alias: aliasOf(uuid)}, false
 	if err == nil {
 		err = made.writable()
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		added, err = s.pin(ctx, t)
 	}
-	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update, embeds: made.embeds, vectors: made.vectors}
-	added, err := s.pin(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if !added {
 		t.alias, t.update = "", true
 	}
-	known.all[uuid] = t
+	s.shared.destinations[uuid] = t
 	return t, nil
 }
 
@@ -417,12 +391,11 @@ func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // Release implements adapters.Store.
 func (s *Store) Release(ctx context.Context, index string) {
-	known := &s.shared.destinations
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	for uuid, t := range known.all {
+	s.shared.writing.Lock()
+	defer s.shared.writing.Unlock()
+	for uuid, t := range s.shared.destinations {
 		if t.index == index {
-			delete(known.all, uuid)
+			delete(s.shared.destinations, uuid)
 			if t.alias != "" {
 				s.tidyUp(ctx, aliasAction("remove", index, t.alias, ""))
 			}
