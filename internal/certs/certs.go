@@ -232,6 +232,9 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 	return c, nil
 }
 
+// Of reports whether these are the certificates of the files.
+func (c *Certificates) Of(files Files) bool { return c != nil && c.files == files }
+
 func (c *Certificates) take(m *material) {
 	m.inward = serverTLS(c.files, m)
 	c.holding.Store(m)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -79,12 +78,12 @@ func (m *meters) labelled(name string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{engineLabel: name}, m.registry)
 }
 
-// keep drops the metrics of all engines but those with the names.
-func (m *meters) keep(names []string) {
+// keep drops the metrics of all engines but these.
+func (m *meters) keep(backends map[string]*backend) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, engine := range m.engines {
-		if !slices.Contains(names, name) {
+		if backends[name] == nil {
 			m.labelled(name).Unregister(engine)
 			delete(m.engines, name)
 		}

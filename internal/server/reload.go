@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,12 +24,6 @@ const adminName = "admin"
 
 // ageEvery is how often certificates are looked at for their age.
 const ageEvery = time.Minute
-
-// clientTLS holds the certificates that the clients of one engine see.
-type clientTLS struct {
-	section      config.ListenTLS
-	certificates *certs.Certificates // nil without TLS
-}
 
 // embeddedEngine is an embedded engine, on a loopback address of its own.
 type embeddedEngine struct {
@@ -55,23 +48,22 @@ func (i *embeddedEngine) close() error { return i.server.Close() }
 type state struct {
 	config    *config.Config
 	backends  map[string]*backend
-	clientTLS map[string]*clientTLS
+	clientTLS map[string]*certs.Certificates // nil without TLS
 	endpoints map[string]*endpoint
 	embedded  map[string]*embeddedEngine // which keep their documents while their rules change
 }
 
 func newState(c *config.Config) state {
 	return state{
-		config: c, backends: map[string]*backend{}, clientTLS: map[string]*clientTLS{}, endpoints: map[string]*endpoint{}, embedded: map[string]*embeddedEngine{},
+		config: c, backends: map[string]*backend{}, clientTLS: map[string]*certs.Certificates{}, endpoints: map[string]*endpoint{}, embedded: map[string]*embeddedEngine{},
 	}
 }
 
 // plan is a configuration that can be served: all that can fail has been done, and nothing that serves has been touched.
 type plan struct {
 	state
-	keys    []string              // of the engines' endpoints, in their order
-	servers map[*endpoint]*server // new ones
-	undo    []func()
+	list []*endpoint // of the engines, in their order, and then the admin listener
+	undo []func()
 }
 
 // drop frees what was made for a plan that is not carried out.
@@ -83,26 +75,20 @@ func (p *plan) drop() {
 
 // plan makes whatever of a configuration is not there yet, or reports all that can't be made.
 func (s *process) plan(c *config.Config) (*plan, error) {
-	p := &plan{state: newState(c), servers: map[*endpoint]*server{}}
+	p := &plan{state: newState(c)}
 	var errs []error
 	for i := range c.Engines {
 		e := &c.Engines[i]
-		d, err := s.planEndpoint(p, fmt.Sprintf("engines[%d].listen", i), e.Name, e.Listen)
+		err := errors.Join(s.planClientTLS(p, e), s.planBackend(p, e))
 		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		p.keys = append(p.keys, d.key)
-		if err := errors.Join(s.planClientTLS(p, e), s.planBackend(p, e), s.planServer(p, d, e)); err != nil {
 			errs = append(errs, fmt.Errorf("engines[%d].%w", i, err))
 		}
+		options := connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.clientTLS[e.Name].ServerConfig()}
+		errs = append(errs, s.planEndpoint(p, fmt.Sprintf("engines[%d].listen", i), e.Name, e.Listen, options))
 	}
 	if c.Admin != "" {
-		d, err := s.planEndpoint(p, adminName, adminName, c.Admin)
-		if err == nil {
-			err = s.planServer(p, d, nil)
-		}
-		errs = append(errs, err)
+		options := connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout}
+		errs = append(errs, s.planEndpoint(p, adminName, adminName, c.Admin, options))
 	}
 	if err := errors.Join(errs...); err != nil {
 		p.drop()
@@ -137,57 +123,56 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 }
 
 // planClientTLS keeps the certificates of an engine's listener, or reads them if other files are named.
-func (s *process) planClientTLS(p *plan, e *config.Engine) error {
-	if old := s.clientTLS[e.Name]; old != nil && old.section == e.ListenTLS {
-		p.clientTLS[e.Name] = old
-		return nil
+func (s *process) planClientTLS(p *plan, e *config.Engine) (err error) {
+	held, files := s.clientTLS[e.Name], e.ListenTLS.Files()
+	if !held.Of(files) {
+		held, err = certs.New(files, s.log.With("engine", e.Name))
 	}
-	certificates, err := certs.New(e.ListenTLS.Files(), s.log.With("engine", e.Name))
-	p.clientTLS[e.Name] = &clientTLS{e.ListenTLS, certificates}
+	p.clientTLS[e.Name] = held
 	return err
 }
 
-// planEndpoint finds the endpoint of an address, or opens its socket.
-func (s *process) planEndpoint(p *plan, config, name, address string) (*endpoint, error) {
-	passed := slices.Clone(s.passed.of(name, address))
-	d := &endpoint{key: address, admin: config == adminName, log: s.log, failed: s.failed, sockets: passed}
+// planEndpoint keeps the endpoint of an address if its options are the same. Otherwise it makes one on the sockets of the one before, or that were
+// passed, or on a new one.
+func (s *process) planEndpoint(p *plan, config, name, address string, options connOptions) (err error) {
+	d := &endpoint{
+		key: address, admin: config == adminName, options: options, log: s.log, failed: s.failed, handler: new(atomic.Pointer[http.Handler]),
+	}
+	passed := s.passed.of(name, address)
 	switch {
-	case d.sockets != nil:
-		d.key = "passed " + d.addr().String()
+	case passed != nil:
+		d.key = "passed " + passed[0].Addr().String()
 	case d.admin || strings.HasSuffix(address, ":0"):
 		d.key = name + " " + address
 	}
-	if p.endpoints[d.key] != nil {
-		return nil, fmt.Errorf("%s: the socket %s was passed for another: name each after its engine", config, d.addr())
+	if other := p.endpoints[d.key]; other != nil {
+		return fmt.Errorf("%s: the socket %s was passed for another: name each after its engine", config, other.addr())
 	}
-	if old := s.endpoints[d.key]; old != nil {
-		p.endpoints[d.key] = old
-		return old, nil
-	}
-	if d.sockets == nil {
-		socket, err := net.Listen("tcp", address)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", config, err, s.addressHint(address, err))
+	old := s.endpoints[d.key]
+	switch {
+	case old != nil && old.options == options:
+		d = old
+	case old != nil:
+		d.handler = old.handler
+		d.sockets, err = duplicate(old.sockets)
+	case passed != nil:
+		d.sockets, err = duplicate(passed)
+	default:
+		socket, wrong := net.Listen("tcp", address)
+		if wrong != nil {
+			return fmt.Errorf("%s: %w: %s", config, wrong, s.addressHint(address, wrong))
 		}
 		d.sockets = []net.Listener{socket}
 	}
-	p.endpoints[d.key] = d
-	p.undo = append(p.undo, d.shut)
-	return d, nil
-}
-
-// planServer makes a server for an endpoint where its connection options change. Without an engine it is the admin listener's.
-func (s *process) planServer(p *plan, d *endpoint, e *config.Engine) error {
-	options := connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout}
-	if e != nil {
-		options = connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.clientTLS[e.Name].certificates.ServerConfig()}
+	if err != nil {
+		d.shut() // those that were duplicated
+		return fmt.Errorf("%s: %w", config, err)
 	}
-	next, err := d.newServer(options)
-	if next != nil {
-		p.servers[d] = next
-		p.undo = append(p.undo, next.stopAccepting)
+	if p.endpoints[d.key], p.list = d, append(p.list, d); d != old {
+		d.prepare()
+		p.undo = append(p.undo, d.shut)
 	}
-	return err
+	return nil
 }
 
 // addressHint says what can be done where an address can't be listened on.
@@ -212,39 +197,37 @@ func (s *process) commit(p *plan) {
 		s.log.Error("traces go on as before", "error", err.Error())
 	}
 	var probes []probe
-	var names []string
 	shown := certificatesOf{}
-	for i := range p.config.Engines {
-		e := &p.config.Engines[i]
-		d, u := p.endpoints[p.keys[i]], p.backends[e.Name]
-		s.endServer(true, d.put(u, p.servers[d]))
-		names = append(names, e.Name)
-		shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name].certificates, u.certificates}
-		probes = append(probes, probe{name: e.Name, urls: u.urls, transport: u.transport})
-		if before.endpoints[d.key] == nil {
-			s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u),
-				"rules", len(e.Indices))
+	for i, d := range p.list {
+		h := s.status.handler()
+		if !d.admin {
+			e := &p.config.Engines[i]
+			u := s.backends[e.Name]
+			h = u
+			shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name], u.certificates}
+			probes = append(probes, probe{name: e.Name, urls: u.urls, transport: u.transport})
+			if before.endpoints[d.key] == nil {
+				s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u), "rules", len(e.Indices))
+			}
 		}
+		d.handler.Store(&h)
 	}
 	host, _, _ := net.SplitHostPort(p.config.Admin) // validated
 	s.status.host.Store(&host)
 	s.status.set(probes)
-	s.play(p.config, p.backends)
-	s.meters.keep(names)
+	s.play(p.config, s.backends)
+	s.meters.keep(s.backends)
 	s.meters.certified.Store(&shown)
-	for key, d := range p.endpoints {
+	for key, d := range s.endpoints {
+		if before.endpoints[key] != d {
+			d.start()
+		}
 		if d.admin && before.endpoints[key] == nil {
-			s.putAdmin(d, p.servers[d])
+			s.log.Info("admin listening", "addr", d.addr().String())
+			s.status.warnOpen(s.log, d.addr())
 		}
 	}
 	s.closeOld(before)
-}
-
-// putAdmin has an endpoint answer for the process itself.
-func (s *process) putAdmin(d *endpoint, next *server) {
-	d.put(s.status.handler(), next)
-	s.log.Info("admin listening", "addr", d.addr().String())
-	s.status.warnOpen(s.log, d.addr())
 }
 
 // refresh reads all certificates again, and warns of those that expire soon. A certificate whose files are not sound stays as it is.
@@ -261,6 +244,8 @@ func (s *process) closeOld(before state) {
 	for key, d := range before.endpoints {
 		if s.endpoints[key] == nil {
 			s.log.Info("not listening any more", "addr", d.addr().String())
+		}
+		if s.endpoints[key] != d {
 			s.closeEndpoint(d)
 		}
 	}
@@ -279,49 +264,38 @@ func (s *process) closeOld(before state) {
 	}
 }
 
-// closeEndpoint closes an endpoint.
+// closeEndpoint closes an endpoint and ends it with the last of its requests, or when the drain is over: that begins now or, where another one has the
+// address, when everything ends.
 func (s *process) closeEndpoint(d *endpoint) {
+	now := s.endpoints[d.key]
+	stays := now != nil && now != d
+	if !stays {
+		s.passed.drop(d)
+	}
 	d.shut()
-	for name, list := range s.passed {
-		s.passed[name] = slices.DeleteFunc(list, func(socket net.Listener) bool { return slices.Contains(d.sockets, socket) })
-	}
-	s.endServer(false, d.server.Load())
-}
-
-// endServer ends a server that gets no new connections, if there is one, with the last of its requests or when the drain is over.
-func (s *process) endServer(stays bool, server *server) {
-	if server == nil {
-		return
-	}
+	hurry := s.hurry
 	s.leaving.Go(func() {
 		s.wait()
-		ctx, cancel := s.drainContext(stays)
+		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		if n := server.quit(ctx); n > 0 {
+		go func() {
+			if stays {
+				select {
+				case <-hurry:
+				case <-ctx.Done():
+				}
+			}
+			time.AfterFunc(s.Drain, cancel)
+		}()
+		if d.Shutdown(ctx) == nil {
+			return
+		}
+		if n := d.busy.Load(); n > 0 {
 			s.cut.Add(n)
-			s.log.Warn("requests cut off", "addr", server.endpoint.addr().String(), "requests", n)
+			s.log.Warn("requests cut off", "addr", d.addr().String(), "requests", n)
 		}
+		_ = d.Close() // nothing is left to be done about it
 	})
-}
-
-// drainContext bounds how long requests under way at a server that gets no new connections may take: to the drain, from now on or, where the address
-// stays and only how clients come in has changed, from when everything ends.
-func (s *process) drainContext(stays bool) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	drain := func() { time.AfterFunc(s.Drain, cancel) }
-	if !stays {
-		drain()
-		return ctx, cancel
-	}
-	hurry := s.hurry
-	go func() {
-		select {
-		case <-hurry:
-			drain()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 // wait lets what is given up linger, unless everything ends.
@@ -346,7 +320,7 @@ func (s *process) reload(why string) {
 		p, err = s.plan(c)
 	}
 	if err != nil {
-		s.meters.keep(slices.Collect(maps.Keys(s.backends))) // and none of engines that were not taken
+		s.meters.keep(s.backends) // and none of engines that were not taken
 		s.meters.reloaded(false)
 		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.File, "error", oneLine(err))
 		return

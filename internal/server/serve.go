@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"os/signal"
 	"slices"
@@ -142,14 +141,10 @@ func (s *process) start(c *config.Config) error {
 // checkPassed returns an error that names the passed sockets which the configuration has no use for: clients would wait at them for
 // ever.
 func (s *process) checkPassed(p *plan) error {
-	var claimed []net.Listener
-	for _, d := range p.endpoints {
-		claimed = append(claimed, d.sockets...)
-	}
 	var left, names []string
 	for _, name := range slices.Sorted(maps.Keys(s.passed)) {
 		for _, socket := range s.passed[name] {
-			if !slices.Contains(claimed, socket) {
+			if !slices.ContainsFunc(p.list, func(d *endpoint) bool { return d.has(socket) }) {
 				left = append(left, fmt.Sprintf("%s (%s)", name, socket.Addr()))
 			}
 		}
@@ -205,7 +200,7 @@ func (s *process) end(orderly bool) error {
 	busy, cut := s.busy(), s.cut.Load()
 	s.log.Info("draining", "requests", busy, "delay", s.DrainDelay.String(), "at_most", s.Drain.String())
 	for _, d := range s.endpoints {
-		d.server.Load().closing.Store(!d.admin)
+		d.closing.Store(!d.admin)
 	}
 	ended, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -246,7 +241,7 @@ func (s *process) keepAlive(ctx context.Context) {
 func (s *process) busy() (n int64) {
 	for _, d := range s.endpoints {
 		if !d.admin {
-			n += d.server.Load().busy.Load()
+			n += d.busy.Load()
 		}
 	}
 	return n
@@ -256,9 +251,7 @@ func (s *process) busy() (n int64) {
 func (s *process) close() {
 	for _, d := range s.endpoints {
 		d.shut()
-		if server := d.server.Load(); server != nil {
-			_ = server.Close() // nothing is left to be done about it
-		}
+		_ = d.Close() // nothing is left to be done about it
 	}
 	for name, engine := range s.embedded {
 		if err := engine.close(); err != nil {

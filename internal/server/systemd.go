@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,19 @@ func (s sockets) of(name, address string) []net.Listener {
 		}
 	}
 	return nil
+}
+
+// drop closes the sockets of an endpoint that is given up.
+func (s sockets) drop(d *endpoint) {
+	for name, list := range s {
+		s[name] = slices.DeleteFunc(list, func(socket net.Listener) bool {
+			gone := d.has(socket)
+			if gone {
+				_ = socket.Close() // what is wrong with it does not matter any more
+			}
+			return gone
+		})
+	}
 }
 
 // systemd tells the service manager (NOTIFY_SOCKET) how things stand. Without one it does nothing.
