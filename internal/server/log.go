@@ -1,69 +1,44 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log"
 	"log/slog"
+	"math"
 	"net/http"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/neardup/sidecar/internal/config"
 )
 
-// reloadableLog is where log lines go. Their form and the lowest level that is written can change while it is in use, also for the loggers made
-// of it. It implements slog.Handler.
+// reloadableLog writes log lines. Their form and the lowest level that is written can change while it is in use, also for the loggers made of it:
+// of its two handlers one is silent.
 type reloadableLog struct {
-	text, json slog.Handler
-	*logSettings
-}
-
-type logSettings struct {
-	level  slog.LevelVar
-	asJSON atomic.Bool
+	slog.Handler
+	text, json *slog.LevelVar
 }
 
 func newReloadableLog(out io.Writer, l config.Log) *reloadableLog {
-	s := &logSettings{}
-	options := &slog.HandlerOptions{Level: &s.level}
-	b := &reloadableLog{slog.NewTextHandler(out, options), slog.NewJSONHandler(out, options), s}
+	b := &reloadableLog{text: &slog.LevelVar{}, json: &slog.LevelVar{}}
+	b.Handler = slog.NewMultiHandler(
+		slog.NewTextHandler(out, &slog.HandlerOptions{Level: b.text}), slog.NewJSONHandler(out, &slog.HandlerOptions{Level: b.json}))
 	b.set(l)
 	return b
 }
 
 func (b *reloadableLog) set(l config.Log) {
 	level, _ := l.MinLevel() // validated
-	b.level.Set(level)
-	b.asJSON.Store(l.Format == "json")
-}
-
-// Enabled implements slog.Handler.
-func (b *reloadableLog) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= b.level.Level()
-}
-
-// Handle implements slog.Handler.
-func (b *reloadableLog) Handle(ctx context.Context, r slog.Record) error {
-	if b.asJSON.Load() {
-		return b.json.Handle(ctx, r)
+	spoken, silent := b.text, b.json
+	if l.Format == "json" {
+		spoken, silent = silent, spoken
 	}
-	return b.text.Handle(ctx, r)
-}
-
-// WithAttrs implements slog.Handler.
-func (b *reloadableLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &reloadableLog{b.text.WithAttrs(attrs), b.json.WithAttrs(attrs), b.logSettings}
-}
-
-// WithGroup implements slog.Handler.
-func (b *reloadableLog) WithGroup(name string) slog.Handler {
-	return &reloadableLog{b.text.WithGroup(name), b.json.WithGroup(name), b.logSettings}
+	spoken.Set(level)
+	silent.Set(math.MaxInt)
 }
 
 // guarded returns a handler whose panics are logged without what they were raised with, which may hold anything of a request;

@@ -85,7 +85,7 @@ func (s *process) run(ctx context.Context, file string, out io.Writer) error {
 	s.begin(c, out)
 	defer s.close()
 	err = s.serveAll(ctx, c, watch, hangup)
-	if err != nil && s.logs.asJSON.Load() {
+	if err != nil && s.config.Log.Format == "json" {
 		s.log.Error("ended", "error", oneLine(err))
 		return ErrLogged
 	}
@@ -119,7 +119,7 @@ func (s *process) begin(c *config.Config, out io.Writer) {
 	s.status.meters, s.status.pprof, s.status.playground = s.meters, s.PProf, playground.New()
 	s.tracing = newTracing(s.log)
 	s.failed, s.hurry, s.linger = make(chan error, 1), make(chan struct{}), linger
-	s.state = newState(nil)
+	s.state = newState(c)
 }
 
 // start serves the first configuration.
