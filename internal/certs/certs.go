@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,15 +29,15 @@ const (
 
 // Files are the files of one section about TLS, by name; empty where it has none. The keys are what the section calls them.
 type Files struct {
-	section        string
-	cert, key, CA  string
-	CAKey          string
-	server, insist bool // what the pair is for, and whether a certificate of the ca must be shown
+	section       string
+	cert, key, CA string
+	CAKey         string
+	insist        bool // a certificate of the ca must be shown
 }
 
 // ListenerFiles returns the files of the section listen_tls: what clients are shown, and by whom theirs must be signed.
 func ListenerFiles(cert, key, clientCA string) Files {
-	return Files{section: "listen_tls", cert: cert, key: key, CA: clientCA, CAKey: "client_ca_file", server: true, insist: clientCA != ""}
+	return Files{section: "listen_tls", cert: cert, key: key, CA: clientCA, CAKey: "client_ca_file", insist: clientCA != ""}
 }
 
 // EngineFiles returns the files of the section tls: what the engine is shown, and by whom its own must be signed.
@@ -46,17 +45,12 @@ func EngineFiles(cert, key, ca string) Files {
 	return Files{section: "tls", cert: cert, key: key, CA: ca, CAKey: "ca_file"}
 }
 
-// none reports whether no file is named.
-func (f Files) none() bool { return f.cert == "" && f.key == "" && f.CA == "" }
-
 // material is what the files hold.
 type material struct {
 	sum   [sha256.Size]byte
 	pair  *tls.Certificate // nil without one
 	pool  *x509.CertPool   // nil without one
 	poolT time.Time        // when the last certificate of the pool ends
-	// inward is the configuration of a connection with a client, made of it; nil where that is no TLS.
-	inward *tls.Config
 }
 
 // Check returns what is wrong with the files, each error beginning with the key below the section.
@@ -208,7 +202,7 @@ type Certificates struct {
 
 // New reads the files for the first time. A pair that has expired is taken with a warning: there is no better one.
 func New(files Files, log *slog.Logger) (*Certificates, error) {
-	if files.none() {
+	if files.cert == "" && files.key == "" && files.CA == "" {
 		return nil, nil
 	}
 	c := &Certificates{files: files, log: log.With("section", files.section)}
@@ -218,11 +212,18 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 	}
 	c.take(m)
 	c.inward = &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return c.holding.Load().inward, nil
-		},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.holding.Load().pair, nil },
+		// A ticket would let in, for days, who once showed a certificate of an authority that is trusted no more.
 		SessionTicketsDisabled: files.insist,
+	}
+	if files.insist {
+		c.inward.ClientAuth = tls.RequireAndVerifyClientCert
+		c.inward.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			now := c.inward.Clone()
+			now.ClientCAs = c.holding.Load().pool
+			return now, nil
+		}
 	}
 	if err := m.out(files, time.Now()); err != nil {
 		c.log.Error("certificate not valid: it is used all the same, there is no better one", "error", err.Error())
@@ -236,7 +237,6 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 func (c *Certificates) Of(files Files) bool { return c != nil && c.files == files }
 
 func (c *Certificates) take(m *material) {
-	m.inward = serverTLS(c.files, m)
 	c.holding.Store(m)
 	c.read.Store(time.Now().UnixNano())
 }
@@ -326,43 +326,17 @@ func (c *Certificates) warn() {
 	c.log.Warn("certificate ends soon: renew it", "file", file, "until", FormatTime(at), "days", int(at.Sub(now).Hours()/24))
 }
 
-// Expiry returns when the first of the certificates ends, of a file of authorities the last; the zero time if there is none.
-func (c *Certificates) Expiry() time.Time {
-	if c == nil {
-		return time.Time{}
-	}
-	_, at := c.holding.Load().ends(c.files)
-	return at
-}
-
-// Earliest returns the first of the moments at which certificates end, zero if none does.
-func Earliest(all ...*Certificates) time.Time {
-	var ends []time.Time
+// Earliest returns the first of the moments at which certificates end, of a file of authorities the last; the zero time if none does.
+func Earliest(all ...*Certificates) (first time.Time) {
 	for _, c := range all {
-		if at := c.Expiry(); !at.IsZero() {
-			ends = append(ends, at)
+		if c == nil {
+			continue
+		}
+		if _, at := c.holding.Load().ends(c.files); first.IsZero() || !at.IsZero() && at.Before(first) {
+			first = at
 		}
 	}
-	if len(ends) == 0 {
-		return time.Time{}
-	}
-	return slices.MinFunc(ends, time.Time.Compare)
-}
-
-// serverTLS returns the configuration of one connection with a client.
-func serverTLS(f Files, m *material) *tls.Config {
-	if !f.server || m.pair == nil {
-		return nil
-	}
-	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.pair}, NextProtos: []string{"http/1.1"},
-		// A ticket would let in, for days, who once showed a certificate of an authority that is trusted no more.
-		SessionTicketsDisabled: f.insist,
-	}
-	if f.insist {
-		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, m.pool
-	}
-	return config
+	return first
 }
 
 // ServerConfig returns the configuration of a listener, nil for one without TLS. It stays the same one: what the files hold at the

@@ -3,7 +3,6 @@ package certs
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 )
@@ -19,17 +18,9 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	case info.Size() > limit:
 		return nil, fmt.Errorf("is larger than %v: name another file", bytesText(limit))
 	}
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, unreadable(err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	if int64(len(text)) > limit { // it grew
-		return nil, fmt.Errorf("is larger than %v: name another file", bytesText(limit))
 	}
 	return text, nil
 }

@@ -10,8 +10,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/neardup/sidecar/internal/config"
 )
@@ -88,16 +90,15 @@ const handshakePause = 10 * time.Second
 
 // serverErrors returns where a server of clients writes what goes wrong on connections.
 func serverErrors(to *slog.Logger) *log.Logger {
-	e := &connectionErrors{log: to}
+	e := &connectionErrors{log: to, lines: rate.Sometimes{Interval: handshakePause}}
 	return log.New(lineWriter(e.write), "", 0)
 }
 
 // connectionErrors are what a server says of connections.
 type connectionErrors struct {
-	log  *slog.Logger
-	mu   sync.Mutex
-	last time.Time
-	more int // handshakes that failed since, without a line
+	log    *slog.Logger
+	lines  rate.Sometimes
+	failed atomic.Int64 // handshakes since the last line
 }
 
 func (e *connectionErrors) write(line string) {
@@ -111,15 +112,11 @@ func (e *connectionErrors) write(line string) {
 		e.log.Debug(line) // who looks whether the port is open
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if time.Since(e.last) < handshakePause {
-		e.more++
-		return
-	}
-	client, reason, _ := strings.Cut(rest, ": ")
-	e.log.Warn("client not let in", "client", client, "error", reason+hintForClient(reason), "others_since_the_last_line", e.more)
-	e.last, e.more = time.Now(), 0
+	e.failed.Add(1)
+	e.lines.Do(func() {
+		client, reason, _ := strings.Cut(rest, ": ")
+		e.log.Warn("client not let in", "client", client, "error", reason+hintForClient(reason), "others_since_the_last_line", e.failed.Swap(0)-1)
+	})
 }
 
 // hintForClient says what to do about a handshake with a client that failed.
@@ -137,7 +134,7 @@ func hintForClient(reason string) string {
 		{"i/o timeout", "the client did not end the handshake in time"},
 	} {
 		if strings.Contains(reason, h.in) {
-			return fmt.Sprintf(": %s", h.hint)
+			return ": " + h.hint
 		}
 	}
 	return ""

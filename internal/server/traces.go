@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"golang.org/x/time/rate"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
@@ -47,12 +47,11 @@ type tracing struct {
 	config   config.Traces
 	provider *sdk.TracerProvider // nil for none
 
-	mu   sync.Mutex
-	said time.Time // when it was last logged that spans can't be sent
+	complaints rate.Sometimes
 }
 
 func newTracing(log *slog.Logger) *tracing {
-	t := &tracing{log: log}
+	t := &tracing{log: log, complaints: rate.Sometimes{Interval: complainEvery}}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.complain)) // or it would write lines of its own form
 	return t
 }
@@ -64,12 +63,7 @@ func (t *tracing) of(e *config.Engine) *proxy.Traces {
 
 // complain takes the errors of sending spans.
 func (t *tracing) complain(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := time.Now(); now.Sub(t.said) > complainEvery {
-		t.said = now
-		t.log.Warn("traces can't be sent", "error", err.Error())
-	}
+	t.complaints.Do(func() { t.log.Warn("traces can't be sent", "error", err.Error()) })
 }
 
 // apply takes a configuration; spans of requests under way go where those of the one before went.

@@ -13,8 +13,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
@@ -35,7 +36,7 @@ func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Cer
 		log.Warn("any certificate of the engine is trusted: drop tls.insecure_skip_verify, and name its authority in tls.ca_file")
 	}
 	t := proxy.NewTransport()
-	d := &engineDialer{certificates: c, trusting: e.TLS.InsecureSkipVerify, transport: t, log: log}
+	d := &engineDialer{certificates: c, trusting: e.TLS.InsecureSkipVerify, transport: t, log: log, warnings: rate.Sometimes{Interval: certs.WarnAgain}}
 	t.DialTLSContext = d.dial
 	if c != nil {
 		c.Idle = t // no new request goes out as before; those under way end
@@ -50,7 +51,7 @@ type engineDialer struct {
 	trusting     bool
 	transport    *proxy.Transport
 	log          *slog.Logger
-	warned       atomic.Int64 // when the engine's certificate was warned of, in nanoseconds since 1970
+	warnings     rate.Sometimes // of the engine's certificate
 }
 
 // dial returns a connection whose handshake is done. A handshake that fails is a failed dial: nothing of a request was sent, so
@@ -94,15 +95,12 @@ func (d *engineDialer) config(host string) *tls.Config {
 
 // look warns of an engine's certificate that ends soon, once a day.
 func (d *engineDialer) look(addr string, chain []*x509.Certificate) {
-	if len(chain) == 0 {
+	if len(chain) == 0 || time.Until(chain[0].NotAfter) > certs.Soon {
 		return
 	}
-	until, last := chain[0].NotAfter, d.warned.Load()
-	now := time.Now()
-	if until.Sub(now) > certs.Soon || now.Sub(time.Unix(0, last)) < certs.WarnAgain || !d.warned.CompareAndSwap(last, now.UnixNano()) {
-		return
-	}
-	d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", certs.FormatTime(until))
+	d.warnings.Do(func() {
+		d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", certs.FormatTime(chain[0].NotAfter))
+	})
 }
 
 // maxReason is how many bytes of a failed handshake's reason are shown, so that the hint after it is seen.
