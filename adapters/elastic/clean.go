@@ -22,7 +22,7 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	if c.Form == formTable {
 		return cleanTable(dst, src)
 	}
-	r := bufio.NewReaderSize(src, 32<<10)
+	r := bufio.NewReaderSize(src, 16) // for the head alone: what follows is read past its buffer
 	if head, _ := r.Peek(len(yamlHead)); bytes.Equal(head, yamlHead) {
 		return cleanYAML(dst, r)
 	} else if p := packedOf(head); p != nil {

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -117,6 +118,19 @@ func TestQuotedShort(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s, cut at %d: %s, not %s", what, at, got, want)
 			}
+		}
+	}
+}
+
+// BenchmarkCleanReply cleans a page in which nothing is cut, as most replies are.
+func BenchmarkCleanReply(b *testing.B) {
+	reply := []byte(`{"hits":{"hits":[` + strings.Repeat(`{"_id":"1","_source":{"title":"one","text":"`+strings.Repeat("word ", 100)+`"}},`, 20) + `{}]}}`)
+	c := adapters.Class{Kind: adapters.KindSearch, Form: formSearch}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(reply)))
+	for b.Loop() {
+		if err := (Dialect{}).CleanReply(c, io.Discard, bytes.NewReader(reply)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"strconv"
@@ -299,7 +298,7 @@ func packedOf(head []byte) packed {
 }
 
 // cleanPacked copies a reply in CBOR or SMILE without the members that are cut. A reply that is too long or malformed is copied unchanged.
-func cleanPacked(p packed, dst io.Writer, src *bufio.Reader, cuts jsonedit.Cuts) error {
+func cleanPacked(p packed, dst io.Writer, src io.Reader, cuts jsonedit.Cuts) error {
 	body, err := io.ReadAll(io.LimitReader(src, maxPackedReply+1))
 	if err != nil {
 		_, _ = dst.Write(body)

@@ -263,11 +263,11 @@ var yamlHead = []byte("---\n")
 // cleanYAML copies a reply in YAML less our fields. The engines write each member on a line of its own and every text in
 // quotes on one line, so it is the line that begins with our name, and what stands below it: deeper, or as a list right under
 // it.
-func cleanYAML(dst io.Writer, src *bufio.Reader) error {
-	w := bufio.NewWriterSize(dst, 32<<10)
+func cleanYAML(dst io.Writer, src io.Reader) error {
+	r, w := bufio.NewReaderSize(src, 32<<10), bufio.NewWriterSize(dst, 32<<10)
 	dropped := -1 // how deep the member stands that is being left out
 	for whole := true; ; {
-		line, err := src.ReadSlice('\n')
+		line, err := r.ReadSlice('\n')
 		if whole {
 			text := bytes.TrimLeft(line, " ")
 			switch depth := len(line) - len(text); {

@@ -125,6 +125,9 @@ var streams = sync.Pool{New: func() any { return &[2][]byte{make([]byte, 0, wind
 // window is how much of a document that streams in is read at once.
 const window = 32 << 10
 
+// tooShort is how many bytes wait for more: who looked at the head of a reply has read that alone.
+const tooShort = 64
+
 // maxHeld bounds what is kept in memory: a longer key, or a longer value that may be pruned, is copied unchanged with all that follows.
 const maxHeld = 1 << 20
 
@@ -149,7 +152,10 @@ func (e *editor) fill() bool {
 	e.copied = 0
 	e.data = e.data[:copy(e.data, e.data[passed:])]
 	e.base, e.at, e.keep = e.base+passed, e.at-passed, max(e.keep-passed, -1)
-	if e.err = e.flush(); e.err != nil || len(e.data)+len(e.out) > maxHeld {
+	if len(e.out) > tooShort {
+		e.err = e.flush()
+	}
+	if e.err != nil || len(e.data)+len(e.out) > maxHeld {
 		return false
 	}
 	if len(e.data) > cap(e.data)/2 {
