@@ -80,10 +80,12 @@ func windowOf(encoding string, head []byte) int64 {
 	return int64(min(max(frame.WindowSize, leastZstdWindow), maxZstdWindow))
 }
 
-// decoder returns a compressed body without its encoding. window is what [windowOf] returned for it. The standard library decodes:
+// decoder returns a body without its encoding, the body itself where that is empty. window is what [windowOf] returned for it. The standard library decodes:
 // klauspost/compress, which encodes, takes a stream that is cut within the head of a further member for a whole one.
 func decoder(encoding string, window int64, body io.Reader) (io.Reader, error) {
 	switch strings.ToLower(encoding) {
+	case "":
+		return body, nil
 	case "deflate", "x-deflate":
 	case "snappy":
 		return s2.NewReader(body, s2.ReaderMaxBlockSize(snappyBlock)), nil

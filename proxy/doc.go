@@ -15,7 +15,7 @@
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    look                      duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
-//	    writeWhole, writeStream   write.go           the one or the other
+//	    whole, stream             write.go           the one or the other
 //	    enrich                    write.go           EnrichWrite of the dialect; it asks writing.Rule for the rule of each document's index,
 //	                                                 which is known (catalog.go) or is looked up with the client's credentials
 //	    forward                   write.go           sends it on, and completes the reply
@@ -23,8 +23,8 @@
 //	  read                        read.go            the request goes on
 //	    cleaner                   read.go            CleanReply of the dialect cuts our fields out of the reply
 //
-//	  sendAltering                proxy.go           all that passes, and what reads and writes send on
-//	    send                      send.go            streams a request to the engine and the reply to the client
+//	  send                        send.go            all that passes, and what reads and writes send on: streams a request to the engine and
+//	                                                 the reply to the client
 //
 //	nodes.RoundTrip               forward.go         measures a request and sends it to one of the nodes
 //	  needsOwnConnection          own_connection.go  whether the connection is closed behind it

@@ -3,11 +3,12 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
@@ -39,10 +40,11 @@ type newcomer struct {
 // perLook is about how many bytes are held for each byte of a write that is looked through: its texts, its sketches and its bands.
 const perLook = 2
 
-// findings is what is found out about the documents of a write before it is sent. As an rule.Writing it is the write with what was found
-// out: each document gets its cluster, and operations are left out.
+// findings is what is found out about the documents of a write before it is sent. As a rule.Clustering it is the write with what was found
+// out: each document gets its cluster, and operations are left out. Without anything found out, each is alone in its cluster.
 type findings struct {
 	*writing
+	tooLong bool   // the write streams: nothing is looked for
 	plain   []byte // the body as the client sent it
 	replies adapters.Replies
 	ops     []rule.Operation
@@ -50,7 +52,6 @@ type findings struct {
 	mentions map[string]int
 	seen     []*newcomer
 	by       map[place]*newcomer
-	memo     map[ruledTexts]*sketched
 	// left are the newcomers of the operations that are left out of the write.
 	left map[int]*newcomer
 }
@@ -61,17 +62,6 @@ type place struct {
 	partial bool
 }
 
-// ruledTexts are the texts of a document, under a rule; sketched is what was made of them.
-type ruledTexts struct {
-	rule  *rule.Rule
-	texts string
-}
-
-type sketched struct {
-	sketch sketch.Sketch
-	ok     bool
-}
-
 // looks reports whether a rule asks for a look at what is stored before a document is.
 func (h *Handler) looks() bool {
 	return slices.ContainsFunc(h.Rules, func(r *rule.Rule) bool {
@@ -79,20 +69,17 @@ func (h *Handler) looks() bool {
 	})
 }
 
-// look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where nothing is known.
+// look reads a write once before it is sent, and finds out what its documents are near-duplicates of.
 func (w *writing) look(plain []byte) *findings {
-	f := &findings{
-		writing: w, plain: plain,
-		mentions: map[string]int{}, by: map[place]*newcomer{}, memo: map[ruledTexts]*sketched{}, left: map[int]*newcomer{},
-	}
-	if !holdOf(w.r.Context()).take(perLook * int64(len(plain))) {
+	if !w.u.hold.take(perLook * int64(len(plain))) {
 		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
-		return nil
+		return &findings{writing: w}
 	}
+	f := &findings{writing: w, plain: plain, mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{}}
 	replies, err := w.enrich(io.Discard, bytes.NewReader(plain), firstReading{f}, math.MaxInt64/2)
 	if f.replies = replies; err == nil && len(f.seen) > 0 {
 		err = guarded(func() error {
-			f.judge(w.r.Context())
+			f.judge(w.u)
 			f.fetch()
 			return nil
 		})
@@ -100,12 +87,12 @@ func (w *writing) look(plain []byte) *findings {
 	if err != nil { // the documents are stored as if nothing were known of any other
 		w.h.Metrics.duplicates.WithLabelValues("failed").Inc()
 		w.h.Log.Error("write could not be looked through", "error", unquoted(err))
-		return nil
+		return &findings{writing: w}
 	}
 	return f
 }
 
-// Start implements rule.Writing.
+// Start implements rule.Clustering.
 func (f *findings) Start(o rule.Operation) bool { return f.left[o.Number] == nil }
 
 // leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent, and counts those that are.
@@ -117,10 +104,10 @@ func (f *findings) leavesNothing() bool {
 	return len(f.left) == len(f.ops)
 }
 
-// firstReading is the write as an rule.Writing that takes its documents down and changes nothing.
+// firstReading is the write as a rule.Clustering that takes its documents down and changes nothing.
 type firstReading struct{ *findings }
 
-// Start implements rule.Writing.
+// Start implements rule.Clustering.
 func (f firstReading) Start(o rule.Operation) bool {
 	f.ops = append(f.ops, o)
 	if o.ID != "" {
@@ -129,25 +116,19 @@ func (f firstReading) Start(o rule.Operation) bool {
 	return true
 }
 
-// Count implements rule.Writing: documents are counted as they are sent.
+// Count implements rule.Clustering: documents are counted as they are sent.
 func (f firstReading) Count(rule.Change) {}
 
-// Sketch implements rule.Writing: one sketch for each rule and texts.
-func (f *findings) Sketch(rule *rule.Rule, texts []string) (*sketch.Sketch, bool) {
-	key := ruledTexts{rule: rule}
-	for _, text := range texts {
-		key.texts += strconv.Itoa(len(text)) + ":" + text
+// Sketch implements rule.Clustering. A document has the sketch that the first reading made.
+func (f *findings) Sketch(o rule.Operation, rule *rule.Rule, texts []string, partial bool) (*sketch.Sketch, bool) {
+	if n := f.by[place{o.Number, partial}]; n != nil && n.rule == rule {
+		return n.sketch, true
 	}
-	m := f.memo[key]
-	if m == nil {
-		m = &sketched{}
-		m.sketch, m.ok = rule.Sketch(texts)
-		f.memo[key] = m
-	}
-	return &m.sketch, m.ok
+	s, ok := rule.Sketch(texts)
+	return &s, ok
 }
 
-// Cluster implements rule.Writing: the document is a newcomer, of no known cluster yet.
+// Cluster implements rule.Clustering: the document is a newcomer, of no known cluster yet.
 func (f firstReading) Cluster(o rule.Operation, r *rule.Rule, s *sketch.Sketch, partial bool) string {
 	if r.Clusters || r.OnDuplicate != rule.IndexDuplicates {
 		n := &newcomer{candidate: candidate{id: o.ID, sketch: s}, op: o, rule: r, keys: r.BandKeys(s), partial: partial}
@@ -158,13 +139,27 @@ func (f firstReading) Cluster(o rule.Operation, r *rule.Rule, s *sketch.Sketch, 
 	return ""
 }
 
-// Cluster implements rule.Writing: it is the one that was found for the document.
-func (f *findings) Cluster(o rule.Operation, rule *rule.Rule, s *sketch.Sketch, partial bool) string {
-	n := f.by[place{o.Number, partial}]
-	if n == nil || n.rule != rule || !n.sketch.SameText(s) {
-		return ""
+// Cluster implements rule.Clustering: it is the one that was found for the document.
+func (f *findings) Cluster(o rule.Operation, r *rule.Rule, _ *sketch.Sketch, partial bool) string {
+	if f.tooLong && r.OnDuplicate != rule.IndexDuplicates {
+		f.h.Metrics.duplicates.WithLabelValues("too_long").Inc()
 	}
-	return n.cluster
+	if n := f.by[place{o.Number, partial}]; n != nil && n.rule == r {
+		return n.cluster
+	}
+	return ""
+}
+
+// Number implements rule.Clustering: by the id and the index that a document goes to, and at random where it has no id.
+func (f *findings) Number(o rule.Operation) uint64 {
+	if o.ID == "" {
+		return max(rand.Uint64(), 1)
+	}
+	name := o.Index
+	if index, err := f.h.catalog.concrete(f.u, f.who, name); err == nil && index.Name != "" {
+		name = index.Name
+	}
+	return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
 }
 
 // fetch asks for the documents that the answers are made of. Where one can't be had, the write goes on.
@@ -179,8 +174,8 @@ func (f *findings) fetch() {
 		}
 		ask := fetcher.Fetch(n.op, n.standing.id)
 		ask.RawQuery, ask.Header = f.who.query, f.who.header
-		ctx, cancel := context.WithTimeout(f.r.Context(), lookFor)
-		reply, err := f.h.exchange(ctx, holdOf(ctx), ask)
+		ctx, cancel := context.WithTimeout(f.u, lookFor)
+		reply, err := f.h.exchange(ctx, &f.u.hold, ask)
 		cancel()
 		if err != nil || reply.Status != http.StatusOK {
 			f.h.Metrics.duplicates.WithLabelValues("failed").Inc()
@@ -192,7 +187,7 @@ func (f *findings) fetch() {
 }
 
 // answer answers a write of which nothing is left to be sent.
-func (f *findings) answer(w http.ResponseWriter) {
+func (f *findings) answer() {
 	var clean bytes.Buffer
 	err := guarded(func() error {
 		body, err := f.joined(nil)
@@ -203,7 +198,7 @@ func (f *findings) answer(w http.ResponseWriter) {
 	})
 	if err != nil {
 		f.h.Log.Error("write could not be answered", "error", unquoted(err))
-		f.h.refuse(w, f.r, http.StatusBadGateway, unanswered)
+		f.h.refuse(f.u, f.r, http.StatusBadGateway, unanswered)
 		return
 	}
 	status, contentType := f.replies.Empty()
@@ -212,7 +207,7 @@ func (f *findings) answer(w http.ResponseWriter) {
 		reply.Header["Content-Type"] = []string{contentType}
 	}
 	reply.Body = clean.Bytes()
-	writeReply(w, reply)
+	writeReply(f.u, reply)
 }
 
 // joined returns the reply to the whole write, given the reply to what was sent of it, nil for nothing.
@@ -325,7 +320,7 @@ func (f *findings) resend(all [][]byte, missing []int) {
 // send sends some operations of the write and returns the entries of the reply.
 func (f *findings) send(operations []int) ([][]byte, error) {
 	only := *f
-	only.writing, only.left = &writing{h: f.h, r: f.r, class: f.class, who: f.who}, map[int]*newcomer{}
+	only.left = map[int]*newcomer{}
 	for i := range f.ops {
 		if !slices.Contains(operations, i) {
 			only.left[i] = &newcomer{}
@@ -338,7 +333,7 @@ func (f *findings) send(operations []int) ([][]byte, error) {
 	header := f.r.Header.Clone()
 	header.Del("Content-Encoding")
 	header.Del("Content-Length")
-	reply, err := f.h.exchange(f.r.Context(), nil, &adapters.Request{
+	reply, err := f.h.exchange(f.u, nil, &adapters.Request{
 		Method: f.r.Method, Path: rawPath(f.r), RawQuery: f.r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
 	})
 	if err != nil {

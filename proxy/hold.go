@@ -295,8 +295,11 @@ func (t *hold) grow(r io.Reader, n, length, first int64) (head []byte, whole boo
 	}
 }
 
-// decode decompresses a body up to the limit, beyond which it is errTooLarge.
+// decode decompresses a body up to the limit, beyond which it is errTooLarge. One without an encoding is returned as it is.
 func (t *hold) decode(encoding string, body []byte, limit int64) ([]byte, error) {
+	if encoding == "" {
+		return body, nil
+	}
 	window := windowOf(encoding, body)
 	if err := t.reserve(window); err != nil {
 		return nil, err

@@ -139,7 +139,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case class.Kind == adapters.KindRead:
 			h.read(u, r, class)
 		default: // what passes, and writes that can't be read
-			h.sendAltering(u, r, class.Alters, h.declaring(r, class, h.changeOf(class)))
+			h.send(u, r, h.changeOf(class))
 		}
 	}
 	u.ended = true
@@ -150,29 +150,6 @@ func requestOf(r *http.Request) *adapters.Request {
 	return &adapters.Request{
 		Method: r.Method, Host: addressed(r), Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header),
 	}
-}
-
-// sendAltering sends on a request; one that alters may make, change or drop an index, which ends what is known about indices: for the
-// client itself before, and as soon as the engine answers, and thus before the client can know that it is done, for all whom that concerns.
-func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters bool, change func(*http.Response)) {
-	if !alters {
-		h.send(w, r, change)
-		return
-	}
-	who, status := senderOf(r), 0
-	h.catalog.forgetFor(who)
-	defer func() {
-		if status == 0 {
-			h.catalog.altered(who, 0)
-		}
-	}()
-	h.send(w, r, func(resp *http.Response) {
-		status = resp.StatusCode
-		h.catalog.altered(who, status)
-		if change != nil {
-			change(resp)
-		}
-	})
 }
 
 // refuse answers an error of the proxy's own.

@@ -53,7 +53,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		out.Method, out.Header = http.MethodGet, r.Header.Clone()
 		out.Header.Del("Accept-Encoding")
 	}
-	h.sendAltering(w, out, class.Alters, h.changeOf(class))
+	h.send(w, out, h.changeOf(class))
 }
 
 // uncontrolled returns a request less our controls.

@@ -26,14 +26,31 @@ const (
 var errSwitched = errors.New("the engine switched protocols")
 
 // send sends a request to the engine and streams the reply to the client. change, if not nil, edits the reply's head and body first. If the
-// reply breaks off, so does the client's connection.
+// reply breaks off, so does the client's connection. A request that may make, change or drop an index ends what is known about indices: for
+// the client itself before, and for all whom that concerns as soon as the engine answers, and thus before the client can know that it is done.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
+	u := underwayOf(r.Context())
+	if u.class.Alters {
+		h.catalog.forgetFor(u.sender.client())
+	}
+	answered := false
+	defer func() {
+		if !answered && u.alters() { // it may have been done all the same
+			h.catalog.altered(u.sender.client(), 0)
+		}
+	}()
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
 	p := &passThrough{engine: h.engine}
 	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: p, BufferPool: pieces, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		p.restore(resp)
+		if answered = true; u.alters() {
+			h.catalog.altered(u.sender.client(), resp.StatusCode)
+		}
+		if u.class.Makes != "" && resp.StatusCode < 300 && !signed(r) { // a look-up under another request's signature would be refused
+			h.catalog.placing(u, u.sender.client(), u.class.Makes, false) // has our field declared, before the client knows
+		}
 		if change != nil {
 			change(resp)
 		}

@@ -42,6 +42,7 @@ type underway struct {
 
 	clocks
 	insisted    atomic.Bool // the engine was asked again for names, in vain
+	makes       atomic.Bool // a document has come that makes its index; those of a stream come while the reply may
 	ended, gone bool        // it was not cut off; the client broke it off
 	span        trace.Span  // one that records nothing where the request is not traced
 }
@@ -53,6 +54,9 @@ type clocks struct {
 	asked          atomic.Bool  // the engine was
 	made           *made        // what is sent to the engine, where it is made meanwhile
 }
+
+// alters reports whether the request may make, change or drop an index.
+func (u *underway) alters() bool { return u.class.Alters || u.makes.Load() }
 
 type underwayKey struct{}
 
@@ -247,15 +251,6 @@ func (c call) end(resp *http.Response, err error) (*http.Response, error) {
 type made struct {
 	io.ReadCloser
 	waited atomic.Int64 // nanoseconds
-}
-
-// making returns a body as that of a request which is sent once, on behalf of the one under way.
-func making(ctx context.Context, body io.ReadCloser) io.ReadCloser {
-	m := &made{ReadCloser: body}
-	if u := underwayOf(ctx); u != nil {
-		u.made = m
-	}
-	return m
 }
 
 // Read implements io.Reader.

@@ -60,9 +60,7 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 	class := s.Dialect.Classify(r)
 	var out bytes.Buffer
 	var told []rule.Operation
-	w := Always(nil)
-	w.Starts = func(o rule.Operation) bool { told = append(told, o); return stays(o) }
-	w.Identify = true
+	w := Starting{Writing: Always(nil), Starts: func(o rule.Operation) bool { told = append(told, o); return stays(o) }}
 	replies, err := s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), w, 1<<20)
 	expect.OK(t, err)
 	numbers, want := []int{}, []int{}

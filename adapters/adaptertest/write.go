@@ -44,14 +44,11 @@ func (w writing) telling(changes *[]rule.Change) Writing {
 	}
 }
 
-// Writing is an rule.Writing of functions, each of which but Rules may be nil. Documents get no clusters.
+// Writing is an rule.Writing of functions, each of which but Rules may be nil.
 type Writing struct {
 	Rules  func(index string, whole bool) (*rule.Rule, rule.Fit)
-	Starts func(rule.Operation) bool
 	Holds  func(n int) bool
 	Counts func(rule.Change)
-	// Identify is what Identifies reports.
-	Identify bool
 }
 
 // Always returns a Writing whose documents all go under the rule, to indices that fit.
@@ -74,24 +71,6 @@ func (w Writing) Rule(index string, whole bool) (*rule.Rule, rule.Fit) {
 	return w.Rules(index, whole)
 }
 
-// Identifies implements rule.Writing.
-func (w Writing) Identifies() bool { return w.Identify }
-
-// Start implements rule.Writing.
-func (w Writing) Start(o rule.Operation) bool { return w.Starts == nil || w.Starts(o) }
-
-// Sketch implements rule.Writing.
-func (w Writing) Sketch(rule *rule.Rule, texts []string) (*sketch.Sketch, bool) {
-	s, ok := rule.Sketch(texts)
-	return &s, ok
-}
-
-// Cluster implements rule.Writing.
-func (w Writing) Cluster(rule.Operation, *rule.Rule, *sketch.Sketch, bool) string { return "" }
-
-// Number implements rule.Writing.
-func (w Writing) Number(rule.Operation) uint64 { return 0 }
-
 // Hold implements rule.Writing.
 func (w Writing) Hold(n int) bool { return w.Holds == nil || w.Holds(n) }
 
@@ -101,6 +80,29 @@ func (w Writing) Count(c rule.Change) {
 		w.Counts(c)
 	}
 }
+
+// Starting is a Writing that is told of each operation, and says which stay. Documents get no clusters.
+type Starting struct {
+	Writing
+	Starts func(rule.Operation) bool
+}
+
+var _ rule.Clustering = Starting{}
+
+// Start implements rule.Clustering.
+func (s Starting) Start(o rule.Operation) bool { return s.Starts(o) }
+
+// Sketch implements rule.Clustering.
+func (s Starting) Sketch(_ rule.Operation, rule *rule.Rule, texts []string, _ bool) (*sketch.Sketch, bool) {
+	made, ok := rule.Sketch(texts)
+	return &made, ok
+}
+
+// Cluster implements rule.Clustering.
+func (s Starting) Cluster(rule.Operation, *rule.Rule, *sketch.Sketch, bool) string { return "" }
+
+// Number implements rule.Clustering.
+func (s Starting) Number(rule.Operation) uint64 { return 0 }
 
 // through returns a body as it is enriched, and what was done to its documents.
 func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Reader) (string, []rule.Change, error) {

@@ -16,9 +16,7 @@ import (
 // operationsOf returns the operations that a write tells of.
 func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []rule.Operation, replies adapters.Replies) {
 	t.Helper()
-	w := adaptertest.Always(nil)
-	w.Starts = func(o rule.Operation) bool { list = append(list, o); return true }
-	w.Identify = true
+	w := adaptertest.Starting{Writing: adaptertest.Always(nil), Starts: func(o rule.Operation) bool { list = append(list, o); return true }}
 	replies, err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), w, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -36,12 +36,10 @@ func TestOperations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var ids []string
 			var creates []bool
-			w := adaptertest.Always(nil)
-			w.Starts = func(o rule.Operation) bool {
+			w := adaptertest.Starting{Writing: adaptertest.Always(nil), Starts: func(o rule.Operation) bool {
 				ids, creates = append(ids, o.ID), append(creates, o.Creates)
 				return true
-			}
-			w.Identify = true
+			}}
 			class := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query})
 			replies, err := (Dialect{}).EnrichWrite(class, io.Discard, bytes.NewReader([]byte(c.body)), w, 0)
 			if err != nil {

@@ -72,20 +72,23 @@ type Writing interface {
 	// Rule returns the rule of an index named in the write, nil if none matches, and what the index takes. whole says that the document at
 	// hand would create the index if there is none.
 	Rule(index string, whole bool) (rule *Rule, fit Fit)
-	// Identifies reports whether Start wants to know of each operation what its ID and Creates say.
-	Identifies() bool
-	// Start is called with each operation before its document, and reports whether it stays in the write.
-	Start(o Operation) bool
-	// Sketch makes the sketch of a document's texts, good until the next call, and reports whether they hold a word. It keeps no texts.
-	Sketch(rule *Rule, texts []string) (*sketch.Sketch, bool)
-	// Cluster is called with each sketch that is to be stored, and returns its cluster, or "" where it is alone in its own.
-	Cluster(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
-	// Number returns a number for the cluster of a document without a sketch: the same for the same id, and for no other; 0 for none.
-	Number(o Operation) uint64
 	// Hold reserves n bytes of memory for work on a document, or releases them where n is negative. It reports false if there is not enough.
 	Hold(n int) bool
 	// Count counts a document.
 	Count(Change)
+}
+
+// Clustering is a Writing whose documents may get clusters, and be left out of the write.
+type Clustering interface {
+	Writing
+	// Start is called with each operation before its document, and reports whether it stays in the write.
+	Start(o Operation) bool
+	// Sketch makes the sketch of a document's texts, good until the next call, and reports whether they hold a word. It keeps no texts.
+	Sketch(o Operation, rule *Rule, texts []string, partial bool) (*sketch.Sketch, bool)
+	// Cluster is called with each sketch that is to be stored, and returns its cluster, or "" where no other document is in it.
+	Cluster(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
+	// Number returns a number for the cluster of a document without a sketch: the same for the same id, and for no other; 0 for none.
+	Number(o Operation) uint64
 }
 
 // Traits are how the engine takes the documents of a write.
@@ -111,6 +114,7 @@ type Traits struct {
 type Enricher struct {
 	Writing
 	Traits
+	clustering Clustering // the Writing if it is one, else nil
 
 	// room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
@@ -120,13 +124,18 @@ type Enricher struct {
 	// room that one document after the other is worked on in
 	list   []jsonedit.Member
 	found  texts
+	sketch sketch.Sketch
 	fields []byte
 }
 
 // NewEnricher returns an Enricher of a write to which no more than room bytes are added. The dialect sets the traits.
 func NewEnricher(w Writing, room int64) *Enricher {
-	return &Enricher{Writing: w, room: room, kept: max(room, 0) / 2}
+	clustering, _ := w.(Clustering)
+	return &Enricher{Writing: w, clustering: clustering, room: room, kept: max(room, 0) / 2}
 }
+
+// Identifies reports whether Start wants to know of each operation what its ID and Creates say.
+func (e *Enricher) Identifies() bool { return e.clustering != nil }
 
 // Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended.
 // It reports whether the operation stays in the write.
@@ -134,16 +143,41 @@ func (e *Enricher) Start(o Operation) bool {
 	o.Number = e.count
 	e.count++
 	e.at = o
-	return e.Writing.Start(o)
+	return e.clustering == nil || e.clustering.Start(o)
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
 // what is stored. Whatever can't be enriched is appended as it stands.
 func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
-	before := len(dst)
-	dst, change := e.append(dst, index, document, partial)
-	e.room -= int64(len(dst) - before - len(document))
+	rule, fit := e.Rule(index, !partial && !e.NoCreate)
+	if rule == nil {
+		e.Count(Untouched)
+		return append(dst, document...)
+	}
+	members, last, err := rule.appendMembers(e.list[:0], document, e.Strict)
+	defer e.forget(members)
+	bare, own := document, slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
+	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
+		if bare, err = jsonedit.Cut(document, Our); err == nil {
+			_, last, err = rule.members(bare)
+		}
+	}
+	if err != nil {
+		e.Count(Unreadable)
+		return append(dst, document...)
+	}
+	fields, change := e.fieldsFor(rule, fit, members, partial)
+	if own && e.LastCounts {
+		fields = outdone(members, fields)
+	}
 	e.Count(change)
+	before := len(dst)
+	if fields == nil {
+		dst = append(dst, bare...)
+	} else {
+		dst = jsonedit.AppendMembers(dst, bare, last, fields)
+	}
+	e.room -= int64(len(dst) - before - len(document))
 	return dst
 }
 
@@ -199,71 +233,49 @@ func (e *Enricher) CopyLong(
 	return true, err
 }
 
-func (e *Enricher) append(dst []byte, index string, document []byte, partial bool) ([]byte, Change) {
-	rule, fit := e.Rule(index, !partial && !e.NoCreate)
-	if rule == nil {
-		return append(dst, document...), Untouched
-	}
-	members, last, err := rule.appendMembers(e.list[:0], document, e.Strict)
-	if err != nil {
-		return append(dst, document...), Unreadable
-	}
-	defer e.clear(members)
-	room := roomFor(members)
-	roomy := room == 0 || e.Hold(room)
-	if roomy {
-		defer e.Hold(-room)
+// fieldsFor returns our fields for a document with these members, nil for none at all. They are good until the next document.
+func (e *Enricher) fieldsFor(r *Rule, fit Fit, members []jsonedit.Member, partial bool) (fields []byte, change Change) {
+	if room := roomFor(members); room > 0 && !e.Hold(room) {
+		fields, change = e.bare(r, partial, Oversized)
 	} else {
-		members = slices.DeleteFunc(members, func(m jsonedit.Member) bool { return !Our(m.Key) })
-	}
-	found := &e.found
-	rule.findIn(found, members)
-	found.odd = found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
-	// A client's own value of our field is never stored, whatever else happens to the document.
-	own := slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
-	if own && !e.LastCounts {
-		bare, err := jsonedit.Cut(document, Our)
-		if err == nil {
-			_, last, err = rule.members(bare)
-		}
-		if err != nil {
-			return append(dst, document...), Unreadable
-		}
-		document = bare
-	}
-	fields, change := e.members(rule, found, partial, fit == Fits)
-	if !roomy {
-		if fields, change = e.alone(rule), Oversized; partial {
-			fields, change = rule.cleared(e.number(rule, partial)), Cleared
+		r.findIn(&e.found, members)
+		fields, change = e.sketched(r, partial, fit == Fits)
+		if room > 0 {
+			e.Hold(-room)
 		}
 	}
-	if fields != nil && fit != Fits {
-		fields, change = nil, Unprepared
-		if e.NullFits {
-			fit = ClearsAll
-		}
-		if partial && fit != FitsNothing {
-			known := *rule
-			if fit == ClearsSketch {
-				known.Bands, known.Clusters = 0, false
-			}
-			known.Clusters = known.Clusters && !e.Makes
-			fields, change = known.cleared(0), Cleared
-		}
+	switch {
+	case fields == nil, fit == Fits && int64(len(fields)+1) <= e.room-e.kept:
+		return fields, change
+	case fit == Fits && partial: // a stale sketch must not stay: to clear it costs next to nothing
+		return e.bare(r, partial, Oversized)
+	case fit == Fits:
+		return nil, Oversized
+	case !partial, fit == FitsNothing && !e.NullFits:
+		return nil, Unprepared
 	}
-	if fields != nil && int64(len(fields)+1) > e.room-e.kept {
-		fields, change = nil, Oversized
-		if partial { // a stale sketch must not stay: this one costs next to nothing
-			fields, change = rule.cleared(e.number(rule, partial)), Cleared
-		}
+	known := *r
+	if fit == ClearsSketch && !e.NullFits {
+		known.Bands, known.Clusters = 0, false
 	}
-	if own && e.LastCounts {
-		fields = outdone(members, fields)
+	known.Clusters = known.Clusters && !e.Makes
+	return known.cleared(0), Cleared
+}
+
+// bare returns our fields for a document without a sketch: what clears those that are stored of a partial one, and of a whole one its
+// own cluster, if the rule has clusters. change is what happened to a whole one.
+func (e *Enricher) bare(r *Rule, partial bool, change Change) ([]byte, Change) {
+	number := uint64(0)
+	if r.Clusters && e.clustering != nil && (!partial || e.at.ID != "" || e.Makes) { // else it may be meant for many documents
+		number = e.clustering.Number(e.at)
 	}
-	if fields == nil {
-		return append(dst, document...), change
+	switch {
+	case partial:
+		return r.cleared(number), Cleared
+	case number == 0:
+		return nil, change
 	}
-	return jsonedit.AppendMembers(dst, document, last, fields), change
+	return Ours{Cluster: r.ClusterID(number)}.Fields(false), change
 }
 
 // outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.
@@ -300,48 +312,50 @@ func (r *Rule) cleared(number uint64) []byte {
 	return fields
 }
 
-// clear lets go of the last document, so that none is held while the next one is awaited.
-func (e *Enricher) clear(members []jsonedit.Member) {
+// forget lets go of the last document, so that none is held while the next one is awaited.
+func (e *Enricher) forget(members []jsonedit.Member) {
 	clear(members)
 	clear(e.found.list)
 	e.list = members[:0]
 }
 
-// members returns the members that a document gets, nil for nothing at all. They are good until the next document.
-func (e *Enricher) members(r *Rule, found *texts, partial, prepared bool) ([]byte, Change) {
+// sketched returns our fields for a document whose texts were found, nil for none at all.
+func (e *Enricher) sketched(r *Rule, partial, prepared bool) ([]byte, Change) {
+	found := &e.found
+	odd := found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
 	switch {
 	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
-	case partial && (found.touched < len(r.Fields) || found.nested || found.odd):
-		return r.cleared(e.number(r, partial)), Cleared
-	case found.odd:
-		return e.alone(r), Unreadable
+	case odd, partial && (found.touched < len(r.Fields) || found.nested):
+		return e.bare(r, partial, Unreadable)
 	}
-	s, ok := e.Sketch(r, found.list)
+	s, ok := &e.sketch, false
+	if e.clustering != nil {
+		s, ok = e.clustering.Sketch(e.at, r, found.list, partial)
+	} else {
+		ok = r.SketchInto(s, found.list)
+	}
+	if !ok {
+		return e.bare(r, partial, Textless)
+	}
+	o := Ours{Bands: r.BandKeys(s)}
+	if prepared && e.clustering != nil {
+		o.Cluster = e.clustering.Cluster(e.at, r, s, partial)
+	}
 	switch {
-	case ok:
-		o := Ours{Bands: r.BandKeys(s)}
-		if prepared {
-			o.Cluster = e.Cluster(e.at, r, s, partial)
-		}
-		switch {
-		case !r.Clusters:
-			o.Cluster = ""
-		case o.Cluster == "":
-			o.Cluster = r.ClusterID(s.Fingerprint)
-		}
-		fields := append(e.fields[:0], `"`+SketchField+`":"`...)
-		fields, _ = s.AppendText(fields) // none of its characters needs an escape; what was just made has a stored form
-		fields = o.members(append(fields, '"'))
-		if partial && r.Bands > 0 && len(o.Bands) == 0 {
-			fields = append(fields, `,"`+BandsField+`":null`...)
-		}
-		e.fields = fields
-		return fields, Enriched
-	case partial:
-		return r.cleared(e.number(r, partial)), Cleared
+	case !r.Clusters:
+		o.Cluster = ""
+	case o.Cluster == "":
+		o.Cluster = r.ClusterID(s.Fingerprint)
 	}
-	return e.alone(r), Textless
+	fields := append(e.fields[:0], `"`+SketchField+`":"`...)
+	fields, _ = s.AppendText(fields) // none of its characters needs an escape; what was just made has a stored form
+	fields = o.members(append(fields, '"'))
+	if partial && r.Bands > 0 && len(o.Bands) == 0 {
+		fields = append(fields, `,"`+BandsField+`":null`...)
+	}
+	e.fields = fields
+	return fields, Enriched
 }
 
 // roomFor returns how much is held to make a sketch of the members: nothing for most, and for long ones eight times their length, which
@@ -352,24 +366,6 @@ func roomFor(members []jsonedit.Member) (n int) {
 		n += len(m.Value)
 	}
 	return 8 * max(n-short, 0)
-}
-
-// alone returns the members of a document without a sketch: those of a cluster of its own, if the rule has clusters.
-func (e *Enricher) alone(r *Rule) []byte {
-	number := e.number(r, false)
-	if !r.Clusters || number == 0 {
-		return nil
-	}
-	return Ours{Cluster: r.ClusterID(number)}.Fields(false)
-}
-
-// number returns what tells a document without a sketch from all others; 0 where nothing does: a partial document without an
-// id may be meant for many.
-func (e *Enricher) number(r *Rule, partial bool) uint64 {
-	if !r.Clusters || partial && e.at.ID == "" && !e.Makes {
-		return 0
-	}
-	return e.Number(e.at)
 }
 
 // SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is

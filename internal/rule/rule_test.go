@@ -42,9 +42,8 @@ func (w *oneWrite) Rule(index string, _ bool) (*Rule, Fit) {
 	}
 	return w.rule, w.fit
 }
-func (w *oneWrite) Identifies() bool     { return true }
 func (w *oneWrite) Start(Operation) bool { return true }
-func (w *oneWrite) Sketch(rule *Rule, texts []string) (*sketch.Sketch, bool) {
+func (w *oneWrite) Sketch(_ Operation, rule *Rule, texts []string, _ bool) (*sketch.Sketch, bool) {
 	s, ok := rule.Sketch(texts)
 	return &s, ok
 }
