@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -192,4 +193,303 @@ func shardsOf(reply []byte) int {
 		}
 	}
 	return 0
+}
+
+// listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
+type listing struct {
+	reply []byte
+	// count and array are where the count of hits and the list of them stand; the zero extent is nowhere.
+	count, array extent
+	// first and last are those of the hits in the list, second that of the one behind the first.
+	first, second, last extent
+	// gone is what goes of the list with our fields, in order; sure says that nothing else in the reply goes with them.
+	gone  []extent
+	sure  bool
+	hits  []hit
+	total int // the engine's count, -1 where it gave none
+	// lowest says that there may be more than total.
+	lowest bool
+	marked int // how many of our names are in what is marked as gone
+}
+
+// hit is the bytes of a hit, and where in them the parts are that we read.
+type hit struct {
+	raw                                                   []byte
+	index, id, number, term, sort, source, fields, sketch extent
+}
+
+// extent is where a part of a hit begins and ends; the zero extent says that the hit lacks it.
+type extent struct{ from, to int32 }
+
+// span returns an extent. No reply is longer than it can say.
+func span(from, to int) extent { return extent{int32(from), int32(to)} }
+
+// at returns a part of the hit, nil if it has none such.
+func (h *hit) at(p extent) []byte {
+	if p.to == 0 {
+		return nil
+	}
+	return h.raw[p.from:p.to]
+}
+
+// readListing reads the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
+// a deciding one, or more ranks than an index of several grants, that is ErrWidened.
+func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) {
+	r := jsonedit.NewReader(reply)
+	r.CountNames(rule.FieldPrefix)
+	var shards []byte
+	whole := false
+	for r.Enter('{'); r.Next(); {
+		switch string(r.Key()) {
+		case "_shards":
+			shards = r.Value()
+		case "hits":
+			whole = l.readOuter(&r, reply)
+		}
+	}
+	switch {
+	case !r.Done():
+		return listing{}, jsonedit.ErrMalformed
+	case failedForUs(shards, deciding):
+		return listing{}, adapters.ErrWidened
+	case !whole:
+		return listing{}, jsonedit.ErrMalformed
+	}
+	l.sure = l.marked == r.Names()
+	return l, nil
+}
+
+// readOuter reads the object around a reply's hits. It returns false if that is no object or has no hits.
+func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
+	*l = listing{reply: reply}
+	var count []byte
+	if !r.Enter('{') {
+		return false
+	}
+	for r.Next() {
+		switch string(r.Key()) {
+		case "total":
+			from := r.At()
+			count = r.Value()
+			l.count = span(from, r.At())
+		case "hits":
+			whole = l.readHits(r, reply)
+		}
+	}
+	if members, err := jsonedit.Members(count); err == nil {
+		count, l.lowest = jsonedit.Get(members, "value"), string(jsonedit.Get(members, "relation")) == `"gte"`
+	}
+	var err error
+	if l.total, err = strconv.Atoi(string(count)); err != nil {
+		l.total = -1
+	}
+	return whole
+}
+
+func (l *listing) readHits(r *jsonedit.Reader, reply []byte) (whole bool) {
+	l.hits, l.first, l.second, l.last = nil, extent{}, extent{}, extent{}
+	l.gone, l.marked = nil, 0
+	start := r.At()
+	if !r.Enter('[') {
+		return false
+	}
+	for r.Next() {
+		if len(l.hits) == 1 { // most are about as long as the first
+			n := min((len(reply)-r.At())/(len(l.hits[0].raw)+1)+1, maxResultWindow)
+			l.hits, l.gone = slices.Grow(l.hits, n), slices.Grow(l.gone, n*len(l.gone))
+		}
+		from := r.At()
+		l.hits = append(l.hits, l.readHit(r, reply))
+		l.last = span(from, r.At())
+		switch len(l.hits) {
+		case 1:
+			l.first = l.last
+		case 2:
+			l.second = l.last
+		}
+	}
+	l.array = span(start, r.At())
+	return true
+}
+
+// readHit reads the hit that comes next. Anything but an object has no parts.
+func (l *listing) readHit(r *jsonedit.Reader, reply []byte) (h hit) {
+	start := r.At()
+	if !r.Enter('{') {
+		return hit{raw: r.Value()}
+	}
+	for end := r.At(); r.Next(); end = r.At() {
+		var p *extent
+		from := r.At()
+		switch string(r.Key()) {
+		case "_index":
+			p = &h.index
+		case "_id":
+			p = &h.id
+		case "_seq_no":
+			p = &h.number
+		case "_primary_term":
+			p = &h.term
+		case "sort":
+			p = &h.sort
+		case "_source":
+			l.readSource(r, reply)
+			h.source = span(from-start, r.At()-start)
+			continue
+		case "fields":
+			if ours := h.readFields(r, start); ours > 0 {
+				l.mark(reply, end, r.At(), ours)
+			}
+			continue
+		}
+		if r.Value(); p != nil {
+			*p = span(from-start, r.At()-start)
+		}
+	}
+	h.raw = reply[start:r.At()]
+	return h
+}
+
+// readSource reads a hit's source, and marks our fields at the top of it.
+func (l *listing) readSource(r *jsonedit.Reader, reply []byte) {
+	if !r.Enter('{') {
+		r.Value()
+		return
+	}
+	for end := r.At(); r.Next(); end = r.At() {
+		ours := our(r.Key())
+		if r.Value(); ours {
+			l.mark(reply, end, r.At(), 1)
+		}
+	}
+}
+
+// our reports whether a key names a field of ours.
+func our(key []byte) bool {
+	return bytes.HasPrefix(key, []byte(rule.FieldPrefix)) && rule.Our(string(key))
+}
+
+// mark marks a member between two places for removal, with the number of our names that go with it. Only members in the form of replies
+// that are not pretty-printed are marked: right after the comma after another one.
+func (l *listing) mark(reply []byte, from, to, names int) {
+	if bytes.HasPrefix(reply[from:to], []byte(`,"`)) {
+		l.gone = append(l.gone, span(from, to))
+		l.marked += names
+	}
+}
+
+// readFields reads what is extracted from a hit that starts there, and where in it our field is. It returns how many of our names there are,
+// 0 where there are others too.
+func (h *hit) readFields(r *jsonedit.Reader, start int) (ours int) {
+	from := r.At()
+	h.sketch = extent{}
+	others := false
+	if !r.Enter('{') {
+		r.Value()
+	} else {
+		for r.Next() {
+			if key := r.Key(); string(key) == rule.SketchField {
+				at := r.At()
+				r.Value()
+				h.sketch = span(at-start, r.At()-start)
+				ours++
+			} else if our(key) {
+				ours++
+			} else {
+				others = true
+			}
+		}
+	}
+	h.fields = span(from-start, r.At()-start)
+	if others {
+		return 0
+	}
+	return ours
+}
+
+// readOne reads a hit by itself.
+func readOne(raw []byte) hit {
+	r := jsonedit.NewReader(raw)
+	return new(listing).readHit(&r, raw)
+}
+
+// rawOf returns the bytes of hits.
+func rawOf(hits []hit) [][]byte {
+	list := make([][]byte, len(hits))
+	for i := range hits {
+		list[i] = hits[i].raw
+	}
+	return list
+}
+
+// hitsOf returns the bytes of a reply's hits, and the engine's count or -1.
+func hitsOf(reply []byte) (list [][]byte, total int, err error) {
+	l, err := readListing(reply, nil)
+	return rawOf(l.hits), l.total, err
+}
+
+// ourFailures are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted
+// fields (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or
+// can't run the client's query, fails for the client's own search too.
+var ourFailures = [][]byte{
+	[]byte("[index.max_"), []byte(rule.SketchField), []byte("circuit_breaking_exception"),
+	[]byte("rejected_execution_exception"),
+}
+
+// failedForUs reports whether a shard failed that may answer the client's own search.
+func failedForUs(shards []byte, deciding []rule.Deciding) bool {
+	members, err := jsonedit.Members(shards)
+	if err != nil {
+		return false
+	}
+	if failed := jsonedit.Get(members, "failed"); failed == nil || string(failed) == "0" {
+		return false
+	}
+	failures, err := jsonedit.Elements(jsonedit.Get(members, "failures"))
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(failures, func(failure []byte) bool {
+		return blames(failure, deciding) || slices.ContainsFunc(ourFailures, func(word []byte) bool { return bytes.Contains(failure, word) })
+	})
+}
+
+// orEmpty returns a source, or an empty one where a filter let no field through.
+func orEmpty(source []byte) []byte {
+	if source == nil {
+		return []byte("{}")
+	}
+	return source
+}
+
+// sketchIn returns the sketch in a list of values, or nothing. OpenSearch gives it once for each time that it was asked for, be it by a
+// pattern of the client's.
+func sketchIn(values []byte) []byte {
+	if end := len(values) - 2; end > 2 && values[1] == '"' && bytes.IndexByte(values[2:], '"') == end-2 && values[end+1] == ']' { // the one in most
+		text, _ := jsonedit.TextBytes(values[1 : end+1])
+		return padded(text)
+	}
+	var first []byte
+	alike := true
+	r := jsonedit.NewReader(values)
+	for r.Enter('['); r.Next(); {
+		value := r.Value()
+		if first == nil {
+			first = value
+		}
+		alike = alike && bytes.Equal(value, first)
+	}
+	if !alike {
+		return nil
+	}
+	text, _ := jsonedit.TextBytes(first)
+	return padded(text)
+}
+
+// padded returns base64 with the padding that OpenSearch leaves out when it shows a binary field.
+func padded(text []byte) []byte {
+	if missing := -len(text) & 3; missing < 3 && !bytes.HasSuffix(text, []byte("=")) {
+		return append(text[:len(text):len(text)], "=="[:missing]...)
+	}
+	return text
 }

@@ -3,14 +3,17 @@ package elastic
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Targets implements adapters.Dialect.
@@ -121,3 +124,321 @@ func format(r *adapters.Request) adapters.Reason {
 	}
 	return ""
 }
+
+// maxResultWindow is the engine's default limit on from + size (index.max_result_window).
+const maxResultWindow = 10000
+
+// query is one search as the client means it, less our controls. It implements adapters.Search.
+type query struct {
+	d       Dialect
+	asked   adapters.Asked
+	params  []adapters.Param // of the URL; nil in a multi-search
+	header  []byte           // the line in front of it in a multi-search, not nil there
+	body    []byte           // a JSON object
+	members []jsonedit.Member
+	mentions
+	means
+	base   []byte        // the body whose readings are one list, of whatever size they are
+	raised []byte        // the same for more neighbours, nil for most searches
+	native *nativeSearch // nil for most searches
+	after  []byte        // the sort values of a cursor (search_after), nil where the list is read from its beginning
+	// What a search of its own has beside what each of several has: the request as the client sent it, and the point in time that it is made
+	// in, nil for most.
+	request *adapters.Request
+	plan    adapters.Plan
+	point   *point
+}
+
+// mentions are what of ours, and of the documents, the client names.
+type mentions struct {
+	// whole says that hits come with their whole source, from which a missing sketch can be computed.
+	whole bool
+	// extracted says that the client itself has the sketch extracted beside the source.
+	extracted bool
+	// stripped says that controls were taken out of the body.
+	stripped bool
+	// shown says that the client names a field of ours.
+	shown bool
+}
+
+// means are how the search can be read, under the rules of its scope.
+type means struct {
+	show     adapters.Show
+	deciding []rule.Deciding // the fields extracted beside the sketch
+	fields   []string        // the sketched fields of the rules that compute
+	texts    texts           // how these come with the client's own hits
+	window   int             // how many ranks are collapsed over
+	picks    bool            // hits can be picked by a filter
+	narrows  bool            // that can stand within the query
+	numbers  bool            // hits can be told by their sequence numbers
+	scatters bool            // the page's hits can stand anywhere in the window
+	walks    bool            // clients go on from its last hit by a cursor, and what was shown is remembered for that
+}
+
+// Asked implements adapters.Search.
+func (q *query) Asked() *adapters.Asked { return &q.asked }
+
+// under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
+func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
+	a := &q.asked
+	a.Scope = p.Scope(a.Target)
+	if !a.Scope.Configured {
+		return adapters.ReasonUnconfigured
+	}
+	if reason := q.left(a.Scope); reason != "" {
+		return reason
+	}
+	if err := q.readNeighbours(a.Scope.VectorWindow); err != nil {
+		return adapters.ReasonNotUnderstood
+	}
+	if q.after != nil && q.raised != nil {
+		return "cursor"
+	}
+	q.d, q.show, q.window = d, a.Scope.Show(a.Controls), p.Window(a.Scope, a.Controls)
+	q.deciding = decidingOf(a.Scope.Deciding)
+	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
+	q.texts = q.textsOf(q.fields)
+	q.picks = q.raised == nil && q.pickable()
+	q.narrows = q.picks && q.narrowable()
+	q.numbers = q.picks && !d.Named && q.show.Expand == rule.ExpandOff && q.after == nil &&
+		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
+	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.show.Collapsed
+	a.Ways = adapters.Ways{
+		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Anew: true, Scattered: true, Weighed: q.whole && q.narrows,
+	}
+	if a.Limit < maxResultWindow {
+		a.Short = "rescore"
+	}
+	if q.native = d.newNative(q); q.native != nil {
+		a.Native = q
+	}
+	a.Cursor = q
+	return ""
+}
+
+// maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
+const maxDepth = 1000
+
+// parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
+// error is a bad control.
+func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
+	q = &query{params: params, body: body}
+	q.asked = adapters.Asked{Target: target, Controls: outer, Size: 10}
+	if len(body) == 0 {
+		q.body = []byte("{}")
+	}
+	members, err := jsonedit.FewMembers(q.body)
+	if err != nil || jsonedit.Repeated(members) || !jsonedit.Shallow(q.body, maxDepth) { // the engine says so
+		return q, "not_understood", nil
+	}
+	if members, err = q.takeControls(members); err != nil {
+		return q, "", err
+	}
+	q.members = members
+	q.shown = rule.NamesOurs(body)
+	for _, p := range params {
+		q.shown = q.shown || rule.NamesOurs(p.Value)
+	}
+	if reason := q.check(); reason != "" {
+		return q, reason, nil
+	}
+	return q, q.readPage(), nil
+}
+
+// takeControls takes our controls out of the body and puts them over those of the request.
+func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
+	narrow, found, err := adapters.MemberControls(members)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if !found {
+		return members, nil
+	}
+	q.asked.Controls, q.stripped = q.asked.Controls.Merge(narrow), true
+	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
+		return nil, err
+	}
+	return jsonedit.Members(q.body)
+}
+
+// bodyKeys are the keys of a search body that may stand in a collapsed search; the value is the reason to leave the search alone
+// if it holds the key, or empty.
+var bodyKeys = map[string]adapters.Reason{
+	"query": "", "post_filter": "", "sort": "", "from": "", "size": "", "_source": "", "fields": "", "docvalue_fields": "",
+	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
+	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
+	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "pit": "",
+	"rescore": "", "collapse": "client_collapse", "search_after": "", "slice": "", "knn": "", "rank": "vector",
+	"retriever": "", "sub_searches": "vector", "derived": "",
+}
+
+// urlParams are the same for the parameters of the URL.
+var urlParams = map[string]adapters.Reason{
+	"q": "", "df": "", "analyzer": "", "analyze_wildcard": "", "default_operator": "", "lenient": "", "from": "", "size": "",
+	"sort": "", "_source": "", "_source_includes": "", "_source_excludes": "", "stored_fields": "", "docvalue_fields": "",
+	"routing": "", "preference": "", "timeout": "", "track_total_hits": "", "track_scores": "", "rest_total_hits_as_int": "",
+	"typed_keys": "", "ignore_unavailable": "", "allow_no_indices": "", "expand_wildcards": "", "ignore_throttled": "",
+	"request_cache": "", "batched_reduce_size": "", "max_concurrent_shard_requests": "", "pre_filter_shard_size": "",
+	"ccs_minimize_roundtrips": "", "allow_partial_search_results": "", "terminate_after": "", "explain": "", "version": "",
+	"seq_no_primary_term": "", "stats": "", "search_type": "", "pretty": "", "human": "", "error_trace": "", "suggest_field": "",
+	"suggest_mode": "", "suggest_size": "", "suggest_text": "", "max_concurrent_searches": "", "index": "",
+	"force_synthetic_source": "", "include_named_queries_score": "", "min_compatible_shard_node": "",
+	"cancel_after_time_interval": "",
+	"phase_took":                 "",
+	"scroll":                     "export", "format": "format", "filter_path": "", "source": "not_understood",
+	"source_content_type": "not_understood", "search_pipeline": "not_understood", "verbose_pipeline": "not_understood",
+}
+
+func (q *query) check() adapters.Reason {
+	if q.asked.Controls.Off {
+		return "off"
+	}
+	for _, m := range q.members {
+		reason, known := bodyKeys[m.Key]
+		if !known {
+			return "not_understood"
+		}
+		if reason == "" && m.Key == "retriever" && !simpleRetriever(m.Value) {
+			reason = "vector"
+		}
+		if reason != "" {
+			return reason
+		}
+	}
+	return paramsReason(q.params)
+}
+
+// filters reports whether we can filter a reply by the filter_path of the request as the engine does.
+func (d Dialect) filters(params []adapters.Param) bool {
+	path, _ := adapters.Last(params, "filter_path")
+	_, ok := parseFilter(path, d.OpenSearch)
+	return ok
+}
+
+// paramsReason returns why URL parameters leave a search alone, or nothing.
+func paramsReason(params []adapters.Param) adapters.Reason {
+	for _, p := range params {
+		if p.Raw == "" { // between two &, or behind the last
+			continue
+		}
+		reason, known := urlParams[p.Name]
+		if !known {
+			return "not_understood"
+		}
+		if reason != "" && !(p.Name == "format" && p.Value == "json") {
+			return reason
+		}
+	}
+	return ""
+}
+
+// readPage reads from, size, sort and what the hits come with.
+func (q *query) readPage() adapters.Reason {
+	for _, n := range []struct {
+		key string
+		to  *int
+	}{{"from", &q.asked.From}, {"size", &q.asked.Size}} {
+		value, inURL := adapters.Last(q.params, n.key)
+		if !inURL {
+			value = strings.Trim(string(jsonedit.Get(q.members, n.key)), `"`) // engines take 10 and "10"
+		}
+		if value == "" && !inURL {
+			continue
+		}
+		v, err := strconv.Atoi(value)
+		if err != nil || v < 0 {
+			return "not_understood" // the engine says what is wrong with it
+		}
+		*n.to = v
+	}
+	a := &q.asked
+	if a.Size == 0 {
+		return "size_zero"
+	}
+	if a.From > maxResultWindow || a.Size > maxResultWindow-a.From {
+		return "engine_limit"
+	}
+	if q.exports() {
+		return "export"
+	}
+	q.readCursor()
+	if a.Limit = rescored(jsonedit.Get(q.members, "rescore")); a.From+a.Size > a.Limit {
+		return "rescore"
+	}
+	source, stored := q.value("_source"), q.value("stored_fields")
+	bare := source == "" && jsonedit.Get(q.members, "script_fields") != nil // which come in place of the source
+	q.whole = stored == "" && !bare && (source == "" || source == "true") &&
+		q.value("_source_includes") == "" && q.value("_source_excludes") == ""
+	if strings.Contains(stored, "_none_") {
+		return "not_understood" // such hits have no id to tell them by
+	}
+	for _, list := range []string{q.value("fields"), q.value("docvalue_fields"), stored} {
+		q.extracted = q.extracted || strings.Contains(list, rule.SketchField)
+	}
+	return ""
+}
+
+// rescored returns how many ranks of a list do not depend on the size that is asked for. Each shard rescores the best hits of
+// a window, 10 where it is not given, and collects at least as many; with a size beyond that, hits come in with their first
+// score, and can end up in between.
+func rescored(value []byte) int {
+	if value == nil {
+		return maxResultWindow
+	}
+	rescorers, err := jsonedit.Elements(value)
+	if err != nil {
+		rescorers = [][]byte{value}
+	}
+	limit := 0
+	for _, rescorer := range rescorers {
+		members, err := jsonedit.Members(rescorer)
+		if err != nil {
+			return 0
+		}
+		window := 10
+		if given := jsonedit.Get(members, "window_size"); given != nil {
+			if window, err = strconv.Atoi(string(given)); err != nil {
+				return 0
+			}
+		}
+		limit = max(limit, window)
+	}
+	return min(limit, maxResultWindow)
+}
+
+// value returns a key's value as it stands in the URL or else in the body, or nothing.
+func (q *query) value(key string) string {
+	if value, ok := adapters.Last(q.params, key); ok {
+		return value
+	}
+	return string(jsonedit.Get(q.members, key))
+}
+
+// exports reports whether the search is one of many readings of a whole index rather than of a page: a slice of one, or sorted by index
+// order alone. (A scroll is told by its parameter.) It is never collapsed: who copies an index wants all of it. And a scroll can't be tried:
+// each page can be asked for but once, and one that is given up stays open in the engine.
+func (q *query) exports() bool {
+	return jsonedit.Get(q.members, "slice") != nil || q.unsorted()
+}
+
+// unsorted reports a sort by index order alone.
+func (q *query) unsorted() bool {
+	if value, ok := adapters.Last(q.params, "sort"); ok {
+		field, _, _ := strings.Cut(value, ":")
+		return indexOrder(field)
+	}
+	sort := jsonedit.Get(q.members, "sort")
+	if list, err := jsonedit.Elements(sort); err == nil {
+		if len(list) != 1 {
+			return false
+		}
+		sort = list[0]
+	}
+	if members, err := jsonedit.Members(sort); err == nil {
+		return len(members) == 1 && indexOrder(members[0].Key)
+	}
+	field, _ := jsonedit.Text(sort)
+	return indexOrder(field)
+}
+
+func indexOrder(field string) bool { return field == "_doc" || field == "_shard_doc" }

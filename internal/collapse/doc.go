@@ -4,17 +4,17 @@
 // says what the engine is asked and reads what it answers ([adapters.Search], [adapters.Reader], [adapters.Wire]); package rerank says which
 // ranks to read and which hits fold.
 //
-// An ordinary search is all in two files:
+// An ordinary search is all in page.go:
 //
-//	Answer             answer.go      the searches of one request
-//	  run              page.go        one search: collapsed, or left alone with its reason
-//	    begin                         the plan: which ranks are read, and with what
-//	    collapse                      the loop: [rerank.FindPage] says what to read until the page is known
-//	      readSpan                    one reading: asked for, listed, judged
-//	      rendered                    the page's hits in the engine's own reply
-//	  ask              answer.go      queries joined in requests, replies split into results
+//	Answer             the searches of one request
+//	  run              one search: collapsed, or left alone with its reason
+//	    begin          the plan: which ranks are read, and with what
+//	    collapse       the loop: [rerank.FindPage] says what to read until the page is known
+//	      readSpan     one reading: asked for, listed, judged
+//	      rendered     the page's hits in the engine's own reply
+//	  ask              queries joined in requests, replies split into results
 //
-// The others are for what few searches need:
+// The other files are for what few searches need:
 //
 //	together.go        several searches of one request: each runs as if alone, what they ask goes out together
 //	own.go             the client's own search: beside a reading, or in place of the page

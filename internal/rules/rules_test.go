@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"sketch":                 {"sketch/content"},
 	"sketch/content":         {},
 	"rerank":                 {"sketch"},
-	"adapters":               {"sketch", "rerank", "internal/rule", "internal/jsonedit"},
+	"adapters":               {"rerank", "internal/rule", "internal/jsonedit"},
 	"internal/rule":          {"sketch", "rerank", "internal/jsonedit"},
 	"internal/similar":       {"sketch", "rerank", "adapters", "internal/rule", "internal/jsonedit"},
 	"adapters/adaptertest":   {"internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/effort", "internal/expect", "internal/jsonedit"},
