@@ -50,7 +50,7 @@ func TestCompletion(t *testing.T) {
 		want []string
 	}{
 		{"reindex --engine ", []string{"one", "typesense", nothing}},
-		{"similar --index ", []string{"news-*", "blog", "goods", nothing}},
+		{"similar --index ", []string{"blog", "goods", "news-*", nothing}},
 		{"compare --preset ", append(config.PresetNames(), nothing)},
 		{"cluster --output ", []string{"text", "json", byDefault}},
 		{"config ", []string{"check"}},

@@ -17,29 +17,29 @@ import (
 
 // Config is what config.yaml says. config.yaml at the root of the repository explains every key.
 type Config struct {
-	Log   Log    `mapstructure:"log"`
-	Admin string `mapstructure:"admin"`
+	Log   Log    `yaml:"log"`
+	Admin string `yaml:"admin"`
 	// Playground says that the admin listener shows the page to look at what is folded. Where the file does not say, it does if Admin
 	// is of this machine alone and no engine's clients have to show a certificate, which the page would search without.
-	Playground bool     `mapstructure:"playground"`
-	Traces     Traces   `mapstructure:"traces"`
-	Sketch     Sketch   `mapstructure:"sketch"`
-	Engines    []Engine `mapstructure:"engines"`
+	Playground bool     `yaml:"playground"`
+	Traces     Traces   `yaml:"traces"`
+	Sketch     Sketch   `yaml:"sketch"`
+	Engines    []Engine `yaml:"engines"`
 
 	// File is where it was read from, for messages.
-	File string `mapstructure:"-"`
+	File string `yaml:"-"`
 }
 
 // Log is the section log.
 type Log struct {
-	Level  string `mapstructure:"level"`
-	Format string `mapstructure:"format"`
+	Level  string `yaml:"level"`
+	Format string `yaml:"format"`
 }
 
 // Traces is the section traces.
 type Traces struct {
-	Endpoint string  `mapstructure:"endpoint"`
-	Sample   float64 `mapstructure:"sample"`
+	Endpoint string  `yaml:"endpoint"`
+	Sample   float64 `yaml:"sample"`
 }
 
 // defaultSample is the share of traces that are recorded of those that begin here.
@@ -47,17 +47,17 @@ const defaultSample = 0.01
 
 // Sketch is the section sketch.
 type Sketch struct {
-	Family     string   `mapstructure:"family"`
-	Features   string   `mapstructure:"features"`
-	Words      int      `mapstructure:"words"`
-	Characters int      `mapstructure:"characters"`
-	Positions  int      `mapstructure:"positions"`
-	Bits       int      `mapstructure:"bits"`
-	Modulus    int      `mapstructure:"modulus"`
-	Repeats    int      `mapstructure:"repeats"`
-	Content    string   `mapstructure:"content"`
-	Keep       []string `mapstructure:"keep"`
-	Seed       Secret   `mapstructure:"seed"`
+	Family     string   `yaml:"family"`
+	Features   string   `yaml:"features"`
+	Words      int      `yaml:"words"`
+	Characters int      `yaml:"characters"`
+	Positions  int      `yaml:"positions"`
+	Bits       int      `yaml:"bits"`
+	Modulus    int      `yaml:"modulus"`
+	Repeats    int      `yaml:"repeats"`
+	Content    string   `yaml:"content"`
+	Keep       []string `yaml:"keep"`
+	Seed       Secret   `yaml:"seed"`
 }
 
 // What keep may name.
@@ -91,60 +91,60 @@ func sketchConfig(s sketch.Scheme) Sketch {
 
 // Engine is one entry of engines.
 type Engine struct {
-	Name        string      `mapstructure:"name"`
-	Listen      string      `mapstructure:"listen"`
-	Kind        string      `mapstructure:"kind"`
-	URLs        []string    `mapstructure:"urls"`
-	ListenTLS   ListenTLS   `mapstructure:"listen_tls"`
-	Credentials Credentials `mapstructure:"credentials"`
-	TLS         TLS         `mapstructure:"tls"`
-	OnFailure   string      `mapstructure:"on_failure"`
+	Name        string      `yaml:"name"`
+	Listen      string      `yaml:"listen"`
+	Kind        string      `yaml:"kind"`
+	URLs        []string    `yaml:"urls"`
+	ListenTLS   ListenTLS   `yaml:"listen_tls"`
+	Credentials Credentials `yaml:"credentials"`
+	TLS         TLS         `yaml:"tls"`
+	OnFailure   string      `yaml:"on_failure"`
 	// RewriteSniffing and Advertise are for the kinds elasticsearch and opensearch.
-	RewriteSniffing bool    `mapstructure:"rewrite_sniffing"`
-	Advertise       string  `mapstructure:"advertise"`
-	Limits          Limits  `mapstructure:"limits"`
-	Indices         []Index `mapstructure:"indices"`
+	RewriteSniffing bool    `yaml:"rewrite_sniffing"`
+	Advertise       string  `yaml:"advertise"`
+	Limits          Limits  `yaml:"limits"`
+	Indices         []Index `yaml:"indices"`
 }
 
 // Credentials is what jobs and setup present to an engine. Live traffic carries its client's own.
 type Credentials struct {
-	APIKey   Secret `mapstructure:"api_key"`
-	Username Secret `mapstructure:"username"`
-	Password Secret `mapstructure:"password"`
-	Bearer   Secret `mapstructure:"bearer"`
+	APIKey   Secret `yaml:"api_key"`
+	Username Secret `yaml:"username"`
+	Password Secret `yaml:"password"`
+	Bearer   Secret `yaml:"bearer"`
 }
 
 // ListenTLS says how clients connect by TLS. Without a certificate they come by plain HTTP.
 type ListenTLS struct {
-	CertFile     string `mapstructure:"cert_file"`
-	KeyFile      string `mapstructure:"key_file"`
-	ClientCAFile string `mapstructure:"client_ca_file"`
+	CertFile     string `yaml:"cert_file"`
+	KeyFile      string `yaml:"key_file"`
+	ClientCAFile string `yaml:"client_ca_file"`
 }
 
 // TLS says how an engine behind https is trusted, and what it is shown.
 type TLS struct {
-	CAFile             string `mapstructure:"ca_file"`
-	CertFile           string `mapstructure:"cert_file"`
-	KeyFile            string `mapstructure:"key_file"`
-	InsecureSkipVerify bool   `mapstructure:"insecure_skip_verify"`
+	CAFile             string `yaml:"ca_file"`
+	CertFile           string `yaml:"cert_file"`
+	KeyFile            string `yaml:"key_file"`
+	InsecureSkipVerify bool   `yaml:"insecure_skip_verify"`
 }
 
 // Limits bounds what one request may take.
 type Limits struct {
-	MaxReply      Size    `mapstructure:"max_reply"`
-	MaxSearchBody Size    `mapstructure:"max_search_body"`
-	EngineMaxBody Size    `mapstructure:"engine_max_body"`
-	MaxWindow     int     `mapstructure:"max_window"`
-	FallbackShare float64 `mapstructure:"fallback_share"`
+	MaxReply      Size    `yaml:"max_reply"`
+	MaxSearchBody Size    `yaml:"max_search_body"`
+	EngineMaxBody Size    `yaml:"engine_max_body"`
+	MaxWindow     int     `yaml:"max_window"`
+	FallbackShare float64 `yaml:"fallback_share"`
 	// CursorMemory and CursorTTL are for the kinds elasticsearch and opensearch.
-	CursorMemory Size `mapstructure:"cursor_memory"`
-	CursorTTL    Span `mapstructure:"cursor_ttl"`
+	CursorMemory Size `yaml:"cursor_memory"`
+	CursorTTL    Span `yaml:"cursor_ttl"`
 	// Of all requests to the engine together.
-	Deadline      Span `mapstructure:"deadline"`
-	MaxSearches   int  `mapstructure:"max_searches"`
-	MaxHeld       Size `mapstructure:"max_held"`
-	HeaderTimeout Span `mapstructure:"header_timeout"`
-	IdleTimeout   Span `mapstructure:"idle_timeout"`
+	Deadline      Span `yaml:"deadline"`
+	MaxSearches   int  `yaml:"max_searches"`
+	MaxHeld       Size `yaml:"max_held"`
+	HeaderTimeout Span `yaml:"header_timeout"`
+	IdleTimeout   Span `yaml:"idle_timeout"`
 }
 
 // Defaults of keys that config.yaml leaves out.
@@ -207,6 +207,9 @@ func (s *Size) UnmarshalText(text []byte) error {
 	*s = Size(n) * unit
 	return nil
 }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // String returns the size in the largest unit that leaves a whole number.
 func (s Size) String() string {

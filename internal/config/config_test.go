@@ -94,7 +94,7 @@ func presetKeys() (keys []string) {
 	for field := range usual.Type().Fields() {
 		for _, p := range Presets() {
 			own := reflect.ValueOf(p.Start(Default().Sketch)).FieldByIndex(field.Index).Interface()
-			if key := field.Tag.Get("mapstructure"); key != "preset" && !reflect.DeepEqual(own, usual.FieldByIndex(field.Index).Interface()) {
+			if key := keyOf(field); key != "preset" && !reflect.DeepEqual(own, usual.FieldByIndex(field.Index).Interface()) {
 				keys = append(keys, key)
 				break
 			}
@@ -211,8 +211,12 @@ func TestSize(t *testing.T) {
 // allKeys returns the name of every key at or below a section.
 func allKeys(section reflect.Type) []string {
 	var keys []string
-	for key, value := range keysOf(section) {
-		keys = append(keys, key)
+	for field := range section.Fields() {
+		if keyOf(field) == "" {
+			continue
+		}
+		keys = append(keys, keyOf(field))
+		value := field.Type
 		if value.Kind() == reflect.Slice {
 			value = value.Elem()
 		}

@@ -15,47 +15,47 @@ import (
 
 // Index is one rule. What the file does not give is the preset's.
 type Index struct {
-	Match        string   `mapstructure:"match"`
-	Fields       []string `mapstructure:"fields"`
-	Preset       string   `mapstructure:"preset"`
-	Measure      string   `mapstructure:"measure"`
-	Threshold    float64  `mapstructure:"threshold"`
-	MinShingles  int      `mapstructure:"min_shingles"`
-	Window       int      `mapstructure:"window"`
-	VectorWindow int      `mapstructure:"vector_window"`
-	Missing      string   `mapstructure:"missing"`
+	Match        string   `yaml:"match"`
+	Fields       []string `yaml:"fields"`
+	Preset       string   `yaml:"preset"`
+	Measure      string   `yaml:"measure"`
+	Threshold    float64  `yaml:"threshold"`
+	MinShingles  int      `yaml:"min_shingles"`
+	Window       int      `yaml:"window"`
+	VectorWindow int      `yaml:"vector_window"`
+	Missing      string   `yaml:"missing"`
 
-	Keep           int            `mapstructure:"keep"`
-	Representative Representative `mapstructure:"representative"`
-	DateField      string         `mapstructure:"date_field"`
-	HostField      string         `mapstructure:"host_field"`
-	Within         Within         `mapstructure:"within"`
+	Keep           int            `yaml:"keep"`
+	Representative Representative `yaml:"representative"`
+	DateField      string         `yaml:"date_field"`
+	HostField      string         `yaml:"host_field"`
+	Within         Within         `yaml:"within"`
 	// Same and Different hold the key host_field where a preset goes by the field that it names.
-	Same       []string `mapstructure:"same"`
-	Different  []string `mapstructure:"different"`
-	Transitive bool     `mapstructure:"transitive"`
+	Same       []string `yaml:"same"`
+	Different  []string `yaml:"different"`
+	Transitive bool     `yaml:"transitive"`
 
-	Totals string `mapstructure:"totals"`
-	Expand string `mapstructure:"expand"`
-	DryRun bool   `mapstructure:"dry_run"`
+	Totals string `yaml:"totals"`
+	Expand string `yaml:"expand"`
+	DryRun bool   `yaml:"dry_run"`
 
-	Bands       string `mapstructure:"bands"`
-	OnDuplicate string `mapstructure:"on_duplicate"`
-	Native      bool   `mapstructure:"native"`
+	Bands       string `yaml:"bands"`
+	OnDuplicate string `yaml:"on_duplicate"`
+	Native      bool   `yaml:"native"`
 
 	// Sketch is the section sketch with what the preset and the entry put over it.
-	Sketch Sketch `mapstructure:"sketch"`
+	Sketch Sketch `yaml:"sketch"`
 }
 
 // Representative is which member of a group is shown: a word, or a section.
 type Representative struct {
 	// By is the word; empty for a section.
-	By string `mapstructure:"-"`
+	By string `yaml:"-"`
 
-	Field  string   `mapstructure:"field"`
-	Order  string   `mapstructure:"order"`
-	Prefer string   `mapstructure:"prefer"`
-	Values []string `mapstructure:"values"`
+	Field  string   `yaml:"field"`
+	Order  string   `yaml:"order"`
+	Prefer string   `yaml:"prefer"`
+	Values []string `yaml:"values"`
 }
 
 // The values of order.
@@ -63,6 +63,15 @@ const (
 	orderDesc = "desc"
 	orderAsc  = "asc"
 )
+
+// MarshalYAML implements [yaml.Marshaler].
+func (r Representative) MarshalYAML() (any, error) {
+	if r.By != "" {
+		return r.By, nil
+	}
+	type section Representative
+	return section(r), nil
+}
 
 // choice returns the section in the port's words.
 func (r Representative) choice() rule.Choice {
@@ -93,8 +102,8 @@ func (r Representative) String() string {
 // Within is how far apart the moments of near-duplicates may be.
 type Within struct {
 	// Field is empty for that of date_field.
-	Field string `mapstructure:"field"`
-	Span  Span   `mapstructure:"span"`
+	Field string `yaml:"field"`
+	Span  Span   `yaml:"span"`
 }
 
 // Span is a time span, written as 72h or 3d.
@@ -120,6 +129,9 @@ func (s *Span) UnmarshalText(text []byte) error {
 	*s = sum
 	return nil
 }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // String returns the span in whole days where it is such, otherwise as Go does.
 func (s Span) String() string {

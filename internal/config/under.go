@@ -67,20 +67,20 @@ func differing(is, was reflect.Value, always ...string) *yaml.Node {
 	section := &yaml.Node{Kind: yaml.MappingNode}
 	var hidden []string
 	for n, field := range reflect.VisibleFields(is.Type()) {
-		key, value := field.Tag.Get("mapstructure"), is.Field(n)
-		if key == "-" || !slices.Contains(always, key) && reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
+		key, value := keyOf(field), is.Field(n)
+		if key == "" || !slices.Contains(always, key) && reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
 			continue
 		}
 		if _, secret := value.Interface().(Secret); secret {
 			hidden = append(hidden, key)
 			continue
 		}
-		below := node(value)
+		below := node(value.Interface())
 		if below.Kind == yaml.MappingNode {
 			below = differing(value, was.Field(n))
 			below.Style = yaml.FlowStyle
 		}
-		section.Content = append(section.Content, plainNode(key), below)
+		section.Content = append(section.Content, node(key), below)
 	}
 	if len(hidden) > 0 {
 		section.LineComment = "# and its " + strings.Join(hidden, ", ")

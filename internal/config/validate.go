@@ -81,20 +81,6 @@ func (c *Config) Validate() []*KeyError {
 	return f
 }
 
-// validateOffline returns what makes the parts unusable that commands without an engine need.
-func (c *Config) validateOffline() []*KeyError {
-	var f faults
-	c.Sketch.validate(&f, "sketch")
-	for i, e := range c.Engines {
-		for j, index := range e.Indices {
-			key := fmt.Sprintf("engines[%d].indices[%d]", i, j)
-			index.validate(&f, key)
-			index.validateSketch(&f, key, &c.Sketch)
-		}
-	}
-	return f
-}
-
 func (s Sketch) validate(f *faults, section string) {
 	f.addAll(section, s.Scheme().Validate())
 	for i, kept := range s.Keep {

@@ -3,11 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"os"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/neardup/sidecar/internal/certs"
@@ -53,50 +49,16 @@ func (w *Watch) Changed() bool {
 	return true
 }
 
-// fingerprint is a hash of a configuration file and the files it names. Of one that can't be read it hashes the error.
+// fingerprint is a hash of a configuration file, of what it amounts to, and of the files it names. Of one that can't be read it hashes the error.
 func fingerprint(file string) string {
 	sum := sha256.New()
 	text, err := certs.ReadFile(file, maxConfigFile) // no pipe, which can be read but once
-	fmt.Fprintf(sum, "%d:%s%v\n", len(text), text, err)
-	for _, name := range filesIn(text) {
+	settings, _ := readYAML(text)
+	r := read(settings, os.LookupEnv)
+	fmt.Fprintf(sum, "%q %v %q %v\n", text, err, r.texts, r.wrong)
+	for _, name := range r.files {
 		said, err := certs.ReadFile(name, certs.MaxPEMFile) // no pipe, which would keep us waiting
-		fmt.Fprintf(sum, "%q %d:%s%v\n", name, len(said), said, err)
+		fmt.Fprintf(sum, "%q %v\n", said, err)
 	}
 	return string(sum.Sum(nil))
-}
-
-var fileReference = regexp.MustCompile(`\$\{file:([^}]+)\}`)
-
-// filesIn returns the files that the text of a configuration names: in ${file:…}, and under keys that end in _file. A text
-// that can't be taken apart names none.
-func filesIn(text []byte) []string {
-	v, err := readYAML(text)
-	if err != nil {
-		return nil
-	}
-	names := map[string]bool{}
-	collectFiles(v.AllSettings(), names)
-	return slices.Sorted(maps.Keys(names))
-}
-
-func collectFiles(value any, names map[string]bool) {
-	switch value := value.(type) {
-	case map[string]any:
-		for key, below := range value {
-			if name, ok := below.(string); ok && strings.HasSuffix(key, "_file") {
-				if name, err := Expand(name, os.LookupEnv); err == nil && name != "" {
-					names[name] = true
-				}
-			}
-			collectFiles(below, names)
-		}
-	case []any:
-		for _, below := range value {
-			collectFiles(below, names)
-		}
-	case string:
-		for _, found := range fileReference.FindAllStringSubmatch(value, -1) {
-			names[strings.TrimSpace(found[1])] = true
-		}
-	}
 }

@@ -25,7 +25,7 @@ func TestWatch(t *testing.T) {
 	}
 	t.Setenv("NEARDUP_TEST_DIR", dir)
 	// As Kubernetes mounts a ConfigMap: the file is a link through ..data, which is turned round.
-	put("..1/config.yaml", "a: ${file:"+at("secret")+"}\nb: [{tls: {ca_file: \"${NEARDUP_TEST_DIR}/ca.pem\"}}]\n")
+	put("..1/config.yaml", "admin: ${file:"+at("secret")+"}\nengines: [{tls: {ca_file: \"${NEARDUP_TEST_DIR}/ca.pem\"}}]\n")
 	do(os.Symlink("..1", at("..data")))
 	do(os.Symlink("..data/config.yaml", at("config.yaml")))
 	put("secret", "one")
