@@ -20,11 +20,11 @@ import (
 // commandLabel says which command it is. (What scrapes has a label job of its own.)
 const commandLabel = "command"
 
-// JobMetrics show how far a job is, while it runs. The zero value and nil show nothing. They are safe for concurrent use.
+// JobMetrics show how far a job is, while it runs. The zero value shows nothing. They are safe for concurrent use.
 type JobMetrics struct {
 	Address string // to listen on; empty for none
 
-	server    *http.Server
+	server    *http.Server // nil where nothing is shown
 	documents *prometheus.CounterVec
 	indices   *prometheus.CounterVec
 	of, done  *prometheus.GaugeVec
@@ -84,7 +84,7 @@ func (j *JobMetrics) register(job string) *prometheus.Registry {
 
 // IndexMetrics are those of one index at hand.
 type IndexMetrics struct {
-	all    *JobMetrics // nil where nothing is shown
+	all    *JobMetrics
 	engine string
 	mu     sync.Mutex
 	last   map[string]int
@@ -92,27 +92,23 @@ type IndexMetrics struct {
 
 // Index begins with an index.
 func (j *JobMetrics) Index(engine string) *IndexMetrics {
-	m := &IndexMetrics{engine: engine, last: map[string]int{}}
-	if j != nil && j.server != nil {
-		m.all = j
-		m.At(0, 0)
+	m := &IndexMetrics{all: j, engine: engine, last: map[string]int{}}
+	if j.server == nil {
+		m.all = &JobMetrics{}
+		m.all.register("") // which nobody reads
 	}
+	m.At(0, 0)
 	return m
 }
 
 // At takes how many documents were read of how many.
 func (m *IndexMetrics) At(scanned, total int) {
-	if m.all != nil {
-		m.all.done.WithLabelValues(m.engine).Set(float64(scanned))
-		m.all.of.WithLabelValues(m.engine).Set(float64(total))
-	}
+	m.all.done.WithLabelValues(m.engine).Set(float64(scanned))
+	m.all.of.WithLabelValues(m.engine).Set(float64(total))
 }
 
 // Count takes how many of what there were so far.
 func (m *IndexMetrics) Count(counts map[string]int) {
-	if m.all == nil {
-		return
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for what, n := range counts {
@@ -125,9 +121,6 @@ func (m *IndexMetrics) Count(counts map[string]int) {
 
 // End ends the index.
 func (m *IndexMetrics) End(err error) {
-	if m.all == nil {
-		return
-	}
 	result := "done"
 	if err != nil {
 		result = "failed"
@@ -146,10 +139,8 @@ func (m *IndexMetrics) Reindexed(p jobs.Progress) {
 
 // Slowed takes what became of a run's waiting for the engine.
 func (m *IndexMetrics) Slowed(retries int, waited time.Duration) {
-	if m.all != nil {
-		m.all.retries.Set(float64(retries))
-		m.all.waited.Set(waited.Seconds())
-	}
+	m.all.retries.Set(float64(retries))
+	m.all.waited.Set(waited.Seconds())
 }
 
 // Verified takes what a verification has found.
@@ -168,7 +159,7 @@ func (m *IndexMetrics) Clustered(w cluster.Written) {
 
 // Stepped takes how much of a step is done.
 func (j *JobMetrics) Stepped(step string, done, of int) {
-	if j != nil && j.server != nil {
+	if j.server != nil {
 		j.step.WithLabelValues(step).Set(float64(done) / float64(max(of, done, 1)))
 	}
 }
