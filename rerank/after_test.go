@@ -22,7 +22,7 @@ func TestPagesAfterWalks(t *testing.T) {
 		walk, got, all := new(Walk), []string{}, 0
 		for at := 0; at < len(hits); {
 			size := 1 + r.IntN(25)
-			page := Page{Size: size, Window: max(0, window-walk.Ranks()), Rate: r.Float64(), After: walk, SketchFirst: r.IntN(5) == 0, Whole: r.IntN(6) == 0}
+			page := Page{Size: size, Window: max(0, window-walk.Ranks()), Widening: Widening{Rate: r.Float64()}, After: walk, SketchFirst: r.IntN(5) == 0, Whole: r.IntN(6) == 0}
 			shown, p, err := still(hits[at:]).serve(t, page)
 			if err != nil {
 				t.Fatalf("case %d: %v", i, err)

@@ -22,11 +22,8 @@ type Page struct {
 	Window int
 	// Limit is how many ranks can be read from the engine; 0 is no limit.
 	Limit int
-	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
-	// 2.5. They decide only how long the first reading is: see [Widening].
-	Rate, Margin float64
-	// HitBytes is the usual size of a hit with its sources, 0 if unknown. Of large hits the sketches are read first.
-	HitBytes float64
+	// Widening decides how long the first reading is, and what it brings.
+	Widening
 	// SketchFirst reads sketches before any sources. It is for searches whose sources do not hold all that a sketch needs. SketchOnly reads
 	// no sources at all.
 	SketchFirst, SketchOnly bool

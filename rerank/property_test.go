@@ -117,7 +117,7 @@ func still(hits []Hit) *engine {
 
 // randomPage draws a page over lists of about n hits.
 func randomPage(r *rand.Rand, n int) Page {
-	page := Page{From: r.IntN(n + 10), Size: 1 + r.IntN(250), Window: 1 + r.IntN(n+20), Rate: r.Float64(), SketchFirst: r.IntN(4) == 0}
+	page := Page{From: r.IntN(n + 10), Size: 1 + r.IntN(250), Window: 1 + r.IntN(n+20), Widening: Widening{Rate: r.Float64()}, SketchFirst: r.IntN(4) == 0}
 	if r.IntN(3) == 0 {
 		page.HitBytes = float64(r.IntN(100_000))
 	}
@@ -195,7 +195,7 @@ func TestLargeWindows(t *testing.T) {
 			k := randomKind(r, ranked)
 			k.duplicates, k.families = 0.9, 12
 			hits := k.list(r, window+50)
-			page := Page{Window: window, Whole: !ranked, Rate: 0.9}
+			page := Page{Window: window, Whole: !ranked, Widening: Widening{Rate: 0.9}}
 			list, _, _ := defined(hits, window, false)
 			for _, size := range []int{1, 100, 250} {
 				for _, from := range []int{0, len(list) / 2, max(0, len(list)-60)} {

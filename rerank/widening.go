@@ -19,9 +19,10 @@ const (
 
 // Widening holds what past searches of a target say about how long a first reading must be. The zero Widening knows nothing.
 type Widening struct {
-	// Rate and Margin are those of [Page]; both 0 until something is known.
+	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
+	// 2.5. Both are 0 until something is known.
 	Rate, Margin float64
-	// HitBytes is that of [Page] too.
+	// HitBytes is the usual size of a hit with its sources, 0 if unknown. Of large hits the sketches are read first.
 	HitBytes float64
 }
 

@@ -132,7 +132,7 @@ func TestLongHitsComeWithSourcesOnce(t *testing.T) {
 			}
 		}
 		e := still(hits)
-		if got, _, err := e.serve(t, Page{Size: 10, Window: 1000, Rate: 0.3, HitBytes: c.bytes}); err != nil || len(got) != 10 {
+		if got, _, err := e.serve(t, Page{Size: 10, Window: 1000, Widening: Widening{Rate: 0.3, HitBytes: c.bytes}}); err != nil || len(got) != 10 {
 			t.Fatalf("%v, %v", got, err)
 		}
 		if e.readings != c.readings || e.readings == 2 && e.sources != 10 {

@@ -26,21 +26,6 @@ const (
 // table, which changes when that grows, at 12.
 const mostAggregations = 10
 
-// nativeSearch is how the engine collapses one search. A nil one is of a search for query time alone.
-type nativeSearch struct {
-	rule *rule.Rule
-	fell adapters.Reason // why it is for query time for a while, empty if it is not
-}
-
-// newNative returns nil for a search that is none for the engine.
-func (d Dialect) newNative(q *query) *nativeSearch {
-	rule, fell := q.asked.Scope.NativeUnder(q.asked.Controls)
-	if rule == nil && fell == "" || !d.collapsesOver(q) {
-		return nil
-	}
-	return &nativeSearch{rule: rule, fell: fell}
-}
-
 // collapsesOver reports whether the engine's own collapse of a search is what ours would be, and its reply the client's own but
 // for what can be taken out again.
 func (d Dialect) collapsesOver(q *query) bool {
@@ -82,8 +67,8 @@ func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
 
 // Natively implements adapters.Native.
 func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
-	if q.native.fell != "" {
-		return nil, q.native.fell, nil
+	if q.asked.Scope.Fell != "" {
+		return nil, q.asked.Scope.Fell, nil
 	}
 	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+rule.ClusterField+`"}`))
 	if err != nil {
@@ -110,7 +95,7 @@ func (q *query) counts() []byte {
 	if filter == nil || string(filter) == "null" {
 		filter = []byte(`{"match_all":{}}`)
 	}
-	mark := q.native.rule.ClusterMark()
+	mark := q.asked.Scope.Native.ClusterMark()
 	behind := mark[:len(mark)-1] + string(mark[len(mark)-1]+1)
 	const field = `"` + rule.ClusterField + `"`
 	out := append([]byte(`{"filter":`), filter...)
@@ -142,12 +127,12 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if err != nil {
 		return nil, err
 	}
-	alien := func(h hit) bool { return !q.native.rule.Clustered(clusterOf(&h)) }
+	alien := func(h hit) bool { return !q.asked.Scope.Native.Clustered(clusterOf(&h)) }
 	if len(read.hits) > p.Raw || len(read.hits) > q.asked.Size || slices.ContainsFunc(read.hits, alien) {
 		return nil, adapters.ErrUnclustered
 	}
 	// Where the engine counts up to a limit alone, and there are more clusters than that, its own total stays true.
-	if q.show.Collapsed && !(read.lowest && p.Shown >= read.total) {
+	if q.asked.Scope.CollapsedTotals && !(read.lowest && p.Shown >= read.total) {
 		total := totalOf(read.of(read.count), p.Shown)
 		if read.lowest {
 			total, err = jsonedit.Set(total, "relation", []byte(`"eq"`))

@@ -96,7 +96,7 @@ func (r *reader) query() (out adapters.Query, err error) {
 	void := []string{"from", "size", "filter_path"}
 	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
 	// cursor, with the documents in them that have no value, which sort after it (2.19, a sort without "missing").
-	counted := r.framed || !q.picks || q.after != nil || r.judged && (q.show.Collapsed || q.show.DryRun)
+	counted := r.framed || !q.picks || q.after != nil || r.judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
 	}

@@ -130,7 +130,7 @@ func (p *page) check(t *testing.T, name, got, own string) {
 			t.Errorf("%s: hit %d of the page (-want +got):\n%s", name, i, diff)
 			return
 		}
-		if (folded != nil) != (p.show.Expand > rule.ExpandOff) || (why != "") != p.show.Explain {
+		if (folded != nil) != (p.show.Expand > rule.ExpandOff) || (why != "") != p.explain {
 			t.Errorf("%s: hit %d shows %v %s", name, i, folded, why)
 			return
 		}
@@ -140,7 +140,7 @@ func (p *page) check(t *testing.T, name, got, own string) {
 	}
 	expect.Same(t, around(t, own), around(t, got), "%s: around the hits (-own +got)", name)
 	total, relation := totalIn(t, own)
-	if p.show.Collapsed && total >= 0 {
+	if p.show.CollapsedTotals && total >= 0 {
 		if relation == "gte" {
 			total = min(len(p.raw), p.rule.Window)
 			if ownTotal, _ := totalIn(t, own); ownTotal > total {
@@ -195,7 +195,7 @@ func (p *page) checkFolded(t *testing.T, name string, rank int, got *inner) {
 		if agreement != fmt.Sprintf("[%.4f]", value) {
 			t.Errorf("%s: agreement %s, want %.4f", name, agreement, value)
 		}
-		if p.show.Explain && !strings.Contains(why, fmt.Sprintf(`"agreement":%.4f,"error":`, value)) {
+		if p.explain && !strings.Contains(why, fmt.Sprintf(`"agreement":%.4f,"error":`, value)) {
 			t.Errorf("%s: explained by %s", name, why)
 		}
 	}
@@ -222,7 +222,7 @@ func (p *page) checkOutcome(t *testing.T, name string, o adapters.Outcome) {
 	if o.Exact && o.Folded != p.folded() || o.Folded > p.folded() && !p.rule.Transitive && p.rule.Choice.Ranked() {
 		t.Errorf("%s: %d folded, want %d: %+v", name, o.Folded, p.folded(), o)
 	}
-	if p.show.Collapsed && len(p.raw) != p.rule.Window && o.Exact != (len(p.raw) < p.rule.Window) {
+	if p.show.CollapsedTotals && len(p.raw) != p.rule.Window && o.Exact != (len(p.raw) < p.rule.Window) {
 		t.Errorf("%s: exact %v with %d hits and a window of %d", name, o.Exact, len(p.raw), p.rule.Window)
 	}
 }

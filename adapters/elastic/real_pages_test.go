@@ -254,7 +254,8 @@ func TestRealPages(t *testing.T) {
 type page struct {
 	rule       *rule.Rule
 	from, size int
-	show       adapters.Show
+	show       adapters.Scope
+	explain    bool
 	controls   string
 	raw        []string // the engine's whole list
 	list       rerank.Collapsed
@@ -316,13 +317,13 @@ func (p *page) choose(r *rand.Rand) {
 	case 2:
 		p.controls, p.show.Expand = `,"neardup_expand":"source"`, rule.ExpandSource
 	case 3:
-		p.controls, p.show.Expand, p.show.Explain = `,"neardup_explain":true`, rule.ExpandIDs, true
+		p.controls, p.show.Expand, p.explain = `,"neardup_explain":true`, rule.ExpandIDs, true
 	case 4:
-		p.controls, p.show.Expand, p.show.Explain = `,"neardup_expand":"source","neardup_explain":"true"`, rule.ExpandSource, true
+		p.controls, p.show.Expand, p.explain = `,"neardup_expand":"source","neardup_explain":"true"`, rule.ExpandSource, true
 	}
 	if r.IntN(3) == 0 {
 		p.controls += `,"neardup_totals":"collapsed"`
-		p.show.Collapsed = true
+		p.show.CollapsedTotals = true
 	}
 }
 

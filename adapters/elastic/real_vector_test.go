@@ -169,9 +169,9 @@ func (p *page) checkNeighbours(t *testing.T, name, got string, own []string) {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(hits, "\n"), strings.Join(want, "\n"))
 	}
 	total, _ := totalIn(t, got)
-	if shown := min(len(p.raw)-p.folded(), len(own)); p.show.Collapsed && !p.show.DryRun && total != shown {
+	if shown := min(len(p.raw)-p.folded(), len(own)); p.show.CollapsedTotals && !p.show.DryRun && total != shown {
 		t.Errorf("%s: total %d, want %d", name, total, shown)
-	} else if (!p.show.Collapsed || p.show.DryRun) && total != len(own) {
+	} else if (!p.show.CollapsedTotals || p.show.DryRun) && total != len(own) {
 		t.Errorf("%s: total %d, want the engine's %d", name, total, len(own))
 	}
 }

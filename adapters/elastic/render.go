@@ -158,7 +158,7 @@ func plain(p adapters.Place) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if !q.shown && q.show.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
+	if !q.shown && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
 		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
 	members, err := jsonedit.Members(raw)

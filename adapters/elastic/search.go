@@ -138,10 +138,9 @@ type query struct {
 	members []jsonedit.Member
 	mentions
 	means
-	base   []byte        // the body whose readings are one list, of whatever size they are
-	raised []byte        // the same for more neighbours, nil for most searches
-	native *nativeSearch // nil for most searches
-	after  []byte        // the sort values of a cursor (search_after), nil where the list is read from its beginning
+	base   []byte // the body whose readings are one list, of whatever size they are
+	raised []byte // the same for more neighbours, nil for most searches
+	after  []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
 	// What a search of its own has beside what each of several has: the request as the client sent it, and the point in time that it is made
 	// in, nil for most.
 	request *adapters.Request
@@ -163,11 +162,9 @@ type mentions struct {
 
 // means are how the search can be read, under the rules of its scope.
 type means struct {
-	show     adapters.Show
 	deciding []rule.Deciding // the fields extracted beside the sketch
 	fields   []string        // the sketched fields of the rules that compute
 	texts    texts           // how these come with the client's own hits
-	window   int             // how many ranks are collapsed over
 	picks    bool            // hits can be picked by a filter
 	narrows  bool            // that can stand within the query
 	numbers  bool            // hits can be told by their sequence numbers
@@ -181,7 +178,7 @@ func (q *query) Asked() *adapters.Asked { return &q.asked }
 // under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
 func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	a := &q.asked
-	a.Scope = p.Scope(a.Target)
+	a.Scope = p.ScopeUnder(a.Target, a.Controls)
 	if !a.Scope.Configured {
 		return adapters.ReasonUnconfigured
 	}
@@ -194,22 +191,22 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	if q.after != nil && q.raised != nil {
 		return "cursor"
 	}
-	q.d, q.show, q.window = d, a.Scope.Show(a.Controls), p.Window(a.Scope, a.Controls)
+	q.d = d
 	q.deciding = decidingOf(a.Scope.Deciding)
 	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
 	q.texts = q.textsOf(q.fields)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()
-	q.numbers = q.picks && !d.Named && q.show.Expand == rule.ExpandOff && q.after == nil &&
+	q.numbers = q.picks && !d.Named && q.asked.Scope.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
-	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.show.Collapsed
+	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.asked.Scope.CollapsedTotals
 	a.Ways = adapters.Ways{
 		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Anew: true, Scattered: true, Weighed: q.whole && q.narrows,
 	}
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"
 	}
-	if q.native = d.newNative(q); q.native != nil {
+	if (a.Scope.Native != nil || a.Scope.Fell != "") && d.collapsesOver(q) {
 		a.Native = q
 	}
 	a.Cursor = q

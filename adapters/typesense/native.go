@@ -41,7 +41,7 @@ var notNative = []string{
 
 // newNative returns nil for a search that is none for the engine.
 func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeSearch {
-	r, fell := scope.NativeUnder(q.asked.Controls)
+	r, fell := scope.Native, scope.Fell
 	if r == nil && fell == "" || q.unseen() || q.vector != nil || q.shown {
 		return nil
 	}

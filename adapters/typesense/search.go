@@ -239,7 +239,7 @@ func parseSearch(
 	if a.Reason = reason; a.Target == "" {
 		return q, nil
 	}
-	if a.Scope = p.Scope(a.Target); !a.Scope.Configured {
+	if a.Scope = p.ScopeUnder(a.Target, a.Controls); !a.Scope.Configured {
 		a.Reason = adapters.ReasonUnconfigured
 	}
 	if a.Reason != "" {

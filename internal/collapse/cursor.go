@@ -162,7 +162,7 @@ func (s *search) remember() {
 
 // last returns the rank and the place of the last hit that is shown, nowhere if there is none.
 func (s *search) last() (rank int, place adapters.Place) {
-	if s.show.DryRun { // the page is the engine's own
+	if s.asked.Scope.DryRun { // the page is the engine's own
 		rank = s.read.frame.Hits.Len() - 1
 		if rank < 0 {
 			return 0, adapters.Place{}

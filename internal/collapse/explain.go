@@ -40,14 +40,14 @@ func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
 	g := &adapters.Group{Exact: s.found.Stats().Ended || !represents}
 	for _, folded := range own.Folded {
 		f := adapters.Folded{Judged: s.sight(folded)}
-		if f.Agreement, f.Why = s.pair(folded, gs.with[folded]); s.show.Expand == rule.ExpandSource {
+		if f.Agreement, f.Why = s.pair(folded, gs.with[folded]); s.asked.Scope.Expand == rule.ExpandSource {
 			f.Source = s.read.sources[folded]
 		}
 		g.Folded = append(g.Folded, f)
 	}
 	if with, member := gs.with[rank]; member && !represents {
 		_, g.Beside = s.pair(rank, with)
-	} else if s.show.Explain {
+	} else if s.asked.Controls.Explains() {
 		g.Why = s.why(rank, r, own, represents)
 	}
 	return g
@@ -91,7 +91,7 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 		}
 	}
 	agreement = fmt.Appendf(nil, "%.4f", max(estimate.Value, 0))
-	if !s.show.Explain {
+	if !s.asked.Controls.Explains() {
 		return agreement, nil
 	}
 	why = fmt.Appendf(nil, `{"agreement":%s,"error":%.4f,"by":"%s","shingles":[%d,%d]`, agreement, estimate.Error, by, shingles[0], shingles[1])

@@ -60,7 +60,8 @@ func TestGroups(t *testing.T) {
 		hits[i] = rerank.Hit{ID: fmt.Sprint(i), Sketch: &s, Traits: rerank.Traits{Merit: merit}, Profile: &rerank.Profile{Threshold: 0.5, Keep: 2, Chooses: true}}
 	}
 	hits[4].Sketch, hits[4].Profile = nil, nil
-	s := &search{page: rerank.Page{Size: 10, Window: 5, Whole: true}, show: adapters.Show{Expand: rule.ExpandIDs, Explain: true}, judge: rule.NewJudge(nil, 0, 0)}
+	explain := true
+	s := &search{page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Controls: adapters.Controls{Explain: &explain}, Scope: adapters.Scope{Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
 	s.found = expect.Value(rerank.FindPage(s.page, func(*rerank.Found, rerank.Span) ([]rerank.Hit, error) { return hits, nil }))(t)
 	s.read.judged = named(len(hits))
 	s.read.texts = s.read.judged

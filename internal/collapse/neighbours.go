@@ -48,7 +48,7 @@ var errOwnPage = errors.New("nothing of the page folds")
 // shown in another's place. The page is read anew where more of that list has to be read.
 func (s *search) decide() error {
 	near := s.neighbours
-	if near == nil || near.own == nil || s.show.DryRun {
+	if near == nil || near.own == nil || s.asked.Scope.DryRun {
 		return nil
 	}
 	ranks := s.ranks()

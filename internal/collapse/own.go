@@ -9,10 +9,12 @@ import (
 
 // leads reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
 // where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
-func (s *search) leads() bool { return s.asked.Unseen != "" || s.neighbours != nil || s.show.DryRun }
+func (s *search) leads() bool {
+	return s.asked.Unseen != "" || s.neighbours != nil || s.asked.Scope.DryRun
+}
 
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
-func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.show.DryRun }
+func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
 // askWithOwn asks queries, with the client's own search beside them if that leads and is still to be asked.
 func (s *search) askWithOwn(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {

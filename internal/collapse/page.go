@@ -31,7 +31,6 @@ type search struct {
 	engine asker
 	single *conversation // nil for one of several searches
 
-	show       adapters.Show
 	page       rerank.Page
 	found      *rerank.Found // of the page, as far as it is known
 	judge      *rule.Judge
@@ -96,16 +95,18 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 // begin begins the page anew: the ranks [from, from+size) of the collapsed list. What is read for it, and in which order, follows from here.
 func (s *search) begin(from, size int) {
 	a := s.asked
-	s.show = a.Scope.Show(a.Controls)
-	s.page = s.plan.Page(from, size, a.Scope, a.Controls, a.Limit)
+	s.page = rerank.Page{
+		From: from, Size: size, Window: a.Scope.Window, Limit: a.Limit, Widening: a.Scope.Widening, Deadline: s.plan.Deadline,
+		Whole: a.Scope.Chooses || a.Scope.CollapsedTotals, Transitive: a.Scope.Transitive, Sources: a.Scope.Expand == rule.ExpandSource,
+	}
 	if s.judge == nil {
 		s.judge = s.newJudge()
 		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Anew
 	}
-	s.page.SketchOnly = s.show.DryRun // no hit of the page is shown
+	s.page.SketchOnly = s.asked.Scope.DryRun // no hit of the page is shown
 	s.page.SketchFirst = a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
-	if a.Ways.Weighed && !s.texts.beside {
-		s.page.HitBytes = a.Scope.HitBytes
+	if !a.Ways.Weighed || s.texts.beside {
+		s.page.HitBytes = 0
 	}
 	if s.cursor != nil {
 		s.cursor.goOn(&s.page)
@@ -158,7 +159,7 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 		case errors.Is(err, errAnew):
 		case err != nil && !errors.Is(err, errOwnPage):
 			return nil, err
-		case s.show.DryRun:
+		case s.asked.Scope.DryRun:
 			s.remember()
 			return adapters.Pieces{s.Clean(s.read.asSent)}, nil
 		default:
@@ -201,7 +202,7 @@ func (s *search) reading(span rerank.Span) adapters.Reading {
 	}
 	if span.Ranks != nil {
 		r.Known = s.read.judged
-		if s.asked.Ways.Scattered && s.show.Expand == rule.ExpandSource {
+		if s.asked.Ways.Scattered && s.asked.Scope.Expand == rule.ExpandSource {
 			r.Ranks = s.withFolded(span.Ranks)
 		}
 		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
@@ -327,7 +328,7 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 // rendered returns the result that the client gets, once the page is known.
 func (s *search) rendered() (adapters.Pieces, error) {
 	total := -1
-	if s.show.Collapsed {
+	if s.asked.Scope.CollapsedTotals {
 		total, _ = s.total()
 	}
 	hits, err := s.pageHits()
@@ -350,12 +351,12 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 		ranks = s.ownRanks()
 	}
 	var shown *groups
-	if s.show.Expand > rule.ExpandOff {
+	if s.asked.Scope.Expand > rule.ExpandOff {
 		shown = s.groups()
 	}
 	hits := make([]adapters.PageHit, len(ranks))
 	for i, rank := range ranks {
-		if s.show.Explain && s.plan.Struck() {
+		if s.asked.Controls.Explains() && s.plan.Struck() {
 			return nil, adapters.ErrLate
 		}
 		place := s.read.sources[rank]
@@ -440,7 +441,7 @@ func (s *search) outcome() adapters.Outcome {
 	stats.HitBytes = s.read.hitBytes
 	o := adapters.Outcome{
 		Target: s.asked.Target, Raw: s.read.total, Stats: stats, Without: s.judge.Lacking, Sketches: s.judge.Sketches(), Exact: stats.Ended,
-		Rounds: s.read.rounds, Window: s.page.Window, DryRun: s.show.DryRun, NativeOutcome: s.native,
+		Rounds: s.read.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun, NativeOutcome: s.native,
 	}
 	if o.Raw < 0 {
 		o.Raw = stats.Read
@@ -451,7 +452,7 @@ func (s *search) outcome() adapters.Outcome {
 	if s.neighbours != nil {
 		s.neighbours.tell(&o, s.asked.Limit)
 	}
-	if s.show.Collapsed {
+	if s.asked.Scope.CollapsedTotals {
 		_, exact := s.total()
 		o.Exact = o.Exact && exact
 	}
