@@ -83,35 +83,68 @@ type Collapsed struct {
 }
 
 // Collapse returns the collapsed list of the first window hits. The ranks beyond the window belong to no group.
-func Collapse(hits []Hit, window int) Collapsed { return collapse(hits, window, grouped, &pace{}) }
+func Collapse(hits []Hit, window int) Collapsed {
+	c, _ := collapse(hits, Page{Window: window}, &pace{})
+	return c
+}
 
 // CollapseTransitive is Collapse with groups that are connected components.
 func CollapseTransitive(hits []Hit, window int) Collapsed {
-	return collapse(hits, window, components, &pace{})
+	c, _ := collapse(hits, Page{Window: window, Transitive: true}, &pace{})
+	return c
 }
 
-// collapse is Collapse with any way of grouping. Its result is of no use once the pace is over.
-func collapse(hits []Hit, window int, group func([]Hit, *pace) [][]int, p *pace) Collapsed {
-	hits = hits[:min(max(window, 0), len(hits))]
-	return shown(hits, group(hits, p))
-}
-
-// grouped returns the members of each group, by leader, ascending.
-func grouped(hits []Hit, p *pace) [][]int {
+// collapse returns the collapsed list of the hits in the page's window, and how many of them fold into leaders in front of the list: their groups
+// are none of it. It is of no use once the pace is over.
+func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
+	hits = hits[:min(max(page.Window, 0), len(hits))]
+	if page.Transitive && page.After == nil {
+		return shown(hits, components(hits, p)), 0
+	}
+	var before, beside []int // how many members of each walked leader's group are shown, and the ranks of those in this list
+	if page.After != nil {
+		before = make([]int, len(page.After.leaders))
+	}
 	groups := make([][]int, 0, len(hits)) // few fold
 	leaders, alone := leaders{all: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
 	for rank := range hits {
 		if p.expired(rank) {
 			break
 		}
-		if g := leaders.group(&hits[rank]); g >= 0 {
+		hit := &hits[rank]
+		if len(before) > 0 {
+			if at := leaderOf(page.After.leaders, hit); at >= 0 {
+				if l := &page.After.leaders[at]; l.n+before[at] < l.hit.profile().Keep {
+					before[at]++
+					beside = append(beside, rank)
+				} else {
+					earlier++
+				}
+				continue
+			}
+		}
+		if g := leaders.group(hit); g >= 0 {
 			groups[g] = append(groups[g], rank)
 			continue
 		}
-		leaders.add(&hits[rank], len(groups))
+		leaders.add(hit, len(groups))
 		groups = append(groups, alone[rank:rank+1:rank+1])
 	}
-	return groups
+	c = shown(hits, groups)
+	if len(beside) > 0 {
+		c.Shown = append(c.Shown, beside...)
+		slices.Sort(c.Shown)
+	}
+	return c, earlier
+}
+
+// neverFolds reports whether a hit is a leader whatever comes before it.
+func (h *Hit) neverFolds() bool { return h.Sketch == nil || h.Pinned }
+
+// foldsInto reports whether a hit may fold into one of a lower rank.
+func (h *Hit) foldsInto(other *Hit) bool {
+	near, _ := h.profile().Near(h, other)
+	return near
 }
 
 // ranks returns the ranks from 0 to before n.

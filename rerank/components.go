@@ -22,15 +22,6 @@ func components(hits []Hit, p *pace) [][]int {
 	return groups
 }
 
-// neverFolds reports whether a hit is a leader whatever comes before it.
-func (h *Hit) neverFolds() bool { return h.Sketch == nil || h.Pinned }
-
-// foldsInto reports whether a hit may fold into one of a lower rank.
-func (h *Hit) foldsInto(other *Hit) bool {
-	near, _ := h.profile().Near(h, other)
-	return near
-}
-
 // forest holds for each rank one of its own component that is no greater, itself where it is the first.
 type forest []int
 

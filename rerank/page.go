@@ -138,15 +138,7 @@ func (f *Found) group(hits []Hit, to int) error {
 	f.readings++
 	f.hits, f.end = hits[:min(len(hits), to)], unknown
 	pace := pace{Deadline: f.page.Deadline}
-	switch {
-	case f.page.After != nil:
-		f.Collapsed, f.earlier = f.page.After.after(f.hits, f.page.Window, &pace)
-	case f.page.Transitive:
-		f.Collapsed = collapse(f.hits, f.page.Window, components, &pace)
-	default:
-		f.Collapsed = collapse(f.hits, f.page.Window, grouped, &pace)
-	}
-	if pace.over {
+	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.over {
 		return ErrLate
 	}
 	if len(f.hits) < to {
