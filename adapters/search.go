@@ -270,9 +270,8 @@ type Folded struct {
 
 // Native has the engine collapse a search itself, by the ids of clusters.
 type Native interface {
-	// Natively returns the queries that have the engine do so; none for a search that is for query time. fell, if not empty, says why it
-	// is that for a while.
-	Natively() (queries []Query, fell Reason, err error)
+	// Natively returns the queries that have the engine do so.
+	Natively() ([]Query, error)
 	// NativePage reads their results. Its error is [ErrUnclustered], [ErrMoved], a [Declined], an [Alone] or says what is not understood.
 	NativePage(results []QueryResult) (*NativePage, error)
 }

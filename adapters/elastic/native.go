@@ -66,13 +66,10 @@ func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
 }
 
 // Natively implements adapters.Native.
-func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
-	if q.asked.Scope.Fell != "" {
-		return nil, q.asked.Scope.Fell, nil
-	}
+func (q *query) Natively() ([]adapters.Query, error) {
 	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+rule.ClusterField+`"}`))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	key, _, err := q.aggregations()
 	own := jsonedit.Get(q.members, key)
@@ -85,7 +82,7 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 	if err == nil {
 		body, err = jsonedit.Set(body, key, own)
 	}
-	return []adapters.Query{{Body: q.line(body), Void: []string{"filter_path"}, Hits: q.asked.Size, Raw: true}}, "", err
+	return []adapters.Query{{Body: q.line(body), Void: []string{"filter_path"}, Hits: q.asked.Size, Raw: true}}, err
 }
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule

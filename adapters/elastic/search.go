@@ -206,7 +206,7 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"
 	}
-	if (a.Scope.Native != nil || a.Scope.Fell != "") && d.collapsesOver(q) {
+	if a.Scope.Native != nil && d.collapsesOver(q) {
 		a.Native = q
 	}
 	a.Cursor = q

@@ -20,7 +20,6 @@ import (
 // nativeSearch is how the engine groups one search. A nil one is of a search for query time alone.
 type nativeSearch struct {
 	rule *rule.Rule
-	fell adapters.Reason // why it is for query time for a while, empty if it is not
 	// everything says that the search lists all documents in no order of the client's, and faceted what it wants counted.
 	everything bool
 	faceted    string
@@ -41,8 +40,8 @@ var notNative = []string{
 
 // newNative returns nil for a search that is none for the engine.
 func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeSearch {
-	r, fell := scope.Native, scope.Fell
-	if r == nil && fell == "" || q.unseen() || q.vector != nil || q.shown {
+	r := scope.Native
+	if r == nil || q.unseen() || q.vector != nil || q.shown {
 		return nil
 	}
 	members, err := jsonedit.Members(q.body)
@@ -66,17 +65,14 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 		}
 	}
 	return &nativeSearch{
-		rule: r, fell: fell, faceted: values["facet_by"],
+		rule: r, faceted: values["facet_by"],
 		everything: strings.TrimSpace(values["q"]) == "*" && filter == "" && values["sort_by"] == "",
 	}
 }
 
 // Natively implements adapters.Native: the queries are for the page, and for what is counted.
-func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
+func (q *query) Natively() (queries []adapters.Query, err error) {
 	n := q.native
-	if n.fell != "" {
-		return nil, n.fell, nil
-	}
 	text := func(s string) []byte { return jsonedit.AppendString(nil, s) }
 	type set struct {
 		name  string
@@ -105,7 +101,7 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 		}
 		queries = append(queries, adapters.Query{Body: body, Raw: true})
 	}
-	return queries, "", err
+	return queries, err
 }
 
 // errCurated: the operator put hits in their places, each of which is a group of its own.

@@ -10,15 +10,12 @@ import (
 
 // natively has the engine collapse the search. It returns nil where the search goes on at query time.
 func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
-	if s.asked.Native == nil {
+	if s.native.Fell = s.asked.Scope.Fell; s.native.Fell != "" { // a moment ago
 		return nil, nil
 	}
-	queries, fell, err := s.asked.Native.Natively()
+	queries, err := s.asked.Native.Natively()
 	if err != nil {
 		s.fall(err)
-		return nil, nil
-	}
-	if s.native.Fell = fell; len(queries) == 0 {
 		return nil, nil
 	}
 	s.native.Tried = true

@@ -77,10 +77,12 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 		return s.asWritten(ctx, s.asked.Reason, false)
 	}
 	s.begin(s.asked.From, s.asked.Size)
-	if page, err := s.natively(ctx); err != nil {
-		return s.leave(ctx, err)
-	} else if page != nil {
-		return adapters.Pieces{page.Result}, s.nativeOutcome(page), nil
+	if s.asked.Native != nil {
+		if page, err := s.natively(ctx); err != nil {
+			return s.leave(ctx, err)
+		} else if page != nil {
+			return adapters.Pieces{page.Result}, s.nativeOutcome(page), nil
+		}
 	}
 	result, err := s.collapse(ctx)
 	if s.opens(err) != nil {
