@@ -10,17 +10,70 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// maxRounds bounds how often one search may ask the engine, whatever its dialect says.
-const maxRounds = 64
+// Ask sends requests to the engine, side by side, and returns their replies in order. Where one of them is no success it returns that
+// reply alone: the others are of no use then. It returns [adapters.ErrLate] when the time for collapsing is over.
+type Ask func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error)
 
-var (
-	errEndless = errors.New("the search does not end")
-	errNoFrame = errors.New("a reply without what stands beside its hits")
-)
+// Refused is the error of searches that the engine refuses for a reason that is not ours: credentials, load, its own failure. Its reply is the
+// answer. It is an [adapters.ErrRefused].
+type Refused struct{ Reply *adapters.Reply }
 
-// asker asks the engine on behalf of one search.
-type asker interface {
-	ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
+// Error implements error.
+func (r *Refused) Error() string { return adapters.ErrRefused.Error() }
+
+// Unwrap is for errors.Is.
+func (r *Refused) Unwrap() error { return adapters.ErrRefused }
+
+// conversation is what is asked and replied for one client's request.
+type conversation struct {
+	*adapters.Searches
+	send Ask
+	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare, which is
+	// compressed as the client wants it.
+	reply *adapters.Reply
+	bare  bool
+	// giveBack, if not nil, is the last request, for which the client does not wait.
+	giveBack *adapters.Request
+}
+
+// Answer answers the searches of a request. Where it returns an error the client's request is to be sent as the client wrote it, unless
+// it is a [Refused].
+func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapters.Answer, error) {
+	if searches.Plan.Struck() {
+		return nil, adapters.ErrLate
+	}
+	if searches.Ahead != nil {
+		var err error
+		if searches, err = ahead(ctx, searches.Ahead, ask); err != nil {
+			return nil, err
+		}
+	}
+	c := &conversation{Searches: searches, send: ask}
+	results, outcomes, err := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1), error(nil)
+	if searches.Single {
+		results[0], outcomes[0], err = newSearch(searches, 0, c, c).run(ctx)
+	} else {
+		results, outcomes, err = c.together(ctx)
+	}
+	reply, body := c.reply, adapters.Pieces(nil)
+	declined, isDeclined := errors.AsType[*adapters.Declined](err)
+	switch {
+	case isDeclined && !declined.Final:
+		return nil, adapters.ErrWidened
+	case isDeclined:
+		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: adapters.ReasonRefused}}
+		reply = searches.Wire.Declined(c.reply, declined)
+		body = adapters.Pieces{reply.Body}
+	case err != nil:
+		return nil, err
+	default:
+		if body, err = searches.Wire.Body(c.reply, results); err != nil {
+			return nil, portError(err)
+		}
+	}
+	answer := &adapters.Answer{Reply: *reply, Pieces: body, Outcomes: outcomes, After: c.giveBack}
+	answer.Body = nil
+	return answer, nil
 }
 
 // search is one search being answered.
@@ -170,24 +223,29 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 	}
 }
 
-// readSpan reads ranks and judges their hits.
+// readSpan makes one reading: it asks for the span and judges its hits. Once the page is known (span.Ranks) its hits are read as the client wants
+// them, and only which documents they are matters.
 func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, error) {
-	if span.Ranks != nil { // the page is known
+	r := adapters.Reading{
+		To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
+	}
+	if span.Ranks != nil {
 		if err := s.decide(); err != nil {
 			return nil, err
 		}
+		r.Ranks, r.Known = s.withFolded(span.Ranks), s.read.judged
+		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	}
-	r := s.reading(span)
 	listing, err := s.listing(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
 	s.keep(&r, listing)
-	if s.cursor.unknown() {
+	switch {
+	case s.cursor.unknown():
 		return nil, s.findBefore(ctx, &r, listing)
-	}
-	if span.Ranks != nil {
-		return s.picked(&r, span.Ranks, unjudged(listing))
+	case span.Ranks != nil:
+		return s.picked(&r, span.Ranks, listing)
 	}
 	hits, err := s.judged(ctx, &r, listing.Hits)
 	if errors.Is(err, errOthers) {
@@ -196,20 +254,31 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 	return hits, err
 }
 
-// reading returns how a span is read.
-func (s *search) reading(span rerank.Span) adapters.Reading {
-	r := adapters.Reading{
-		To: span.To, Ranks: span.Ranks, Sources: span.Sources,
-		Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
+// listing makes a reading: the dialect writes the queries and reads their results.
+func (s *search) listing(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
+	if listing := s.cursor.atHand(r); listing != nil {
+		return listing, nil
 	}
-	if span.Ranks != nil {
-		r.Known = s.read.judged
-		if s.asked.Ways.Scattered && s.asked.Scope.Expand == rule.ExpandSource {
-			r.Ranks = s.withFolded(span.Ranks)
+	if s.neighbours != nil {
+		r.Neighbours = s.neighbours.Raised
+	}
+	reader, err := s.Read(*r)
+	for results := []adapters.QueryResult(nil); err == nil; {
+		var queries []adapters.Query
+		if queries, err = reader.Queries(results); err == nil && len(queries) > 0 {
+			more, err := s.askWithOwn(ctx, queries)
+			if err != nil {
+				return nil, err
+			}
+			results = append(results, more...)
+		} else if err == nil {
+			var listing *adapters.Listing
+			if listing, err = reader.Listing(results); err == nil {
+				return listing, nil
+			}
 		}
-		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	}
-	return r
+	return nil, s.unread(err)
 }
 
 // keep keeps what a listing says beside its hits.
@@ -239,50 +308,6 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 			s.read.sources[rank] = adapters.Place{Hits: l.Hits, At: at}
 		}
 	}
-}
-
-// listing makes a reading.
-func (s *search) listing(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
-	if listing := s.cursor.atHand(r); listing != nil {
-		return listing, nil
-	}
-	if s.neighbours != nil {
-		r.Neighbours = s.neighbours.Raised
-	}
-	reader, err := s.Read(*r)
-	if err != nil {
-		return nil, s.unread(err)
-	}
-	for results := []adapters.QueryResult(nil); ; {
-		queries, err := reader.Queries(results)
-		if err != nil {
-			return nil, s.unread(err)
-		}
-		if len(queries) == 0 {
-			listing, err := reader.Listing(results)
-			if err != nil {
-				return nil, s.unread(err)
-			}
-			return listing, nil
-		}
-		more, err := s.askWithOwn(ctx, queries)
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, more...)
-	}
-}
-
-// ask asks the engine once.
-func (s *search) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	if s.read.rounds == maxRounds {
-		return nil, adapters.NotUnderstood(errEndless)
-	}
-	results, err := s.engine.ask(ctx, queries)
-	if !adapters.IsLate(err) {
-		s.read.rounds++
-	}
-	return results, err
 }
 
 // judged returns what is compared of the hits of a reading.
@@ -327,40 +352,21 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 	return hits, missing, nil
 }
 
-// rendered returns the result that the client gets, once the page is known.
+// rendered returns the result that the client gets, once the page is known: its hits, with what is folded into them where that is to be shown.
 func (s *search) rendered() (adapters.Pieces, error) {
-	total := -1
+	total, ranks, shown := -1, s.ranks(), (*groups)(nil)
 	if s.asked.Scope.CollapsedTotals {
 		total, _ = s.total()
 	}
-	hits, err := s.pageHits()
-	if err != nil {
-		return nil, err
-	}
-	result, err := s.Render(s.read.frame.Hits, hits, total)
-	if err != nil {
-		return nil, adapters.NotUnderstood(err)
-	}
-	s.remember()
-	return result, nil
-}
-
-// pageHits returns the page's hits, with what is folded into them where that is to be shown.
-func (s *search) pageHits() ([]adapters.PageHit, error) {
-	ranks := s.ranks()
 	unfolded := s.neighbours != nil && s.neighbours.unfolded
 	if unfolded {
 		ranks = s.ownRanks()
 	}
-	var shown *groups
 	if s.asked.Scope.Expand > rule.ExpandOff {
 		shown = s.groups()
 	}
 	hits := make([]adapters.PageHit, len(ranks))
 	for i, rank := range ranks {
-		if s.asked.Controls.Explains() && s.plan.Struck() {
-			return nil, adapters.ErrLate
-		}
 		place := s.read.sources[rank]
 		if unfolded {
 			place = adapters.Place{Hits: s.neighbours.own.Hits, At: i}
@@ -369,72 +375,18 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 			return nil, portError(adapters.ErrMoved)
 		}
 		if hits[i].Place = place; shown != nil {
+			if s.asked.Controls.Explains() && s.plan.Struck() {
+				return nil, adapters.ErrLate
+			}
 			hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), shown)
 		}
 	}
-	return hits, nil
-}
-
-// ranks returns the engine's ranks of the page's hits.
-func (s *search) ranks() []int {
-	ranks := s.found.Ranks
-	if s.neighbours != nil && s.neighbours.own != nil {
-		ranks = ranks[:min(len(ranks), s.neighbours.behind(s.page.From))]
-	}
-	return ranks
-}
-
-// readFrame reads only what the reply has beside its hits.
-func (s *search) readFrame(ctx context.Context) error {
-	if s.leads() {
-		_, err := s.askWithOwn(ctx, nil)
-		return err
-	}
-	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
-	listing, err := s.listing(ctx, &r)
+	result, err := s.Render(s.read.frame.Hits, hits, total)
 	if err != nil {
-		return err
+		return nil, adapters.NotUnderstood(err)
 	}
-	s.keep(&r, listing)
-	if s.read.frame == nil {
-		return adapters.NotUnderstood(errNoFrame)
-	}
-	return nil
-}
-
-// picked returns those hits of a reading that are of the page, none if one of the others is not there, or is not the one that was judged: then
-// the list has moved.
-func (s *search) picked(r *adapters.Reading, page []int, hits []rerank.Hit) ([]rerank.Hit, error) {
-	if !s.found.Agrees(r.Ranks, hits) {
-		if s.read.moved = true; s.opens(adapters.ErrMoved) != nil {
-			return nil, adapters.ErrMoved // it is not read again but in a point in time
-		}
-		return nil, nil
-	}
-	shown := make([]rerank.Hit, 0, len(page))
-	for i, rank := range r.Ranks {
-		if _, of := slices.BinarySearch(page, rank); of && i < len(hits) {
-			shown = append(shown, hits[i])
-		}
-	}
-	return shown, nil
-}
-
-// unjudged returns the hits of a listing where only which documents they are matters.
-func unjudged(l *adapters.Listing) []rerank.Hit {
-	hits := make([]rerank.Hit, l.Hits.Len())
-	for i := range hits {
-		hits[i] = identityOf(l.Hits.Seen(i))
-	}
-	return hits
-}
-
-// identityOf returns what tells a hit from all others.
-func identityOf(seen rule.Seen) rerank.Hit {
-	if seen.Key != "" {
-		return rerank.Hit{ID: seen.Key}
-	}
-	return rule.Unjudged(seen.Index, seen.ID)
+	s.remember()
+	return result, nil
 }
 
 // outcome returns what was done.
@@ -478,86 +430,62 @@ func (s *search) total() (hits int, exact bool) {
 	return max(max(s.read.total, read)-folded, 0), exact
 }
 
-// Ask sends requests to the engine, side by side, and returns their replies in order. Where one of them is no success it returns that
-// reply alone: the others are of no use then. It returns [adapters.ErrLate] when the time for collapsing is over.
-type Ask func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error)
-
-// Refused is the error of searches that the engine refuses for a reason that is not ours: credentials, load, its own failure. Its reply is the
-// answer. It is an [adapters.ErrRefused].
-type Refused struct{ Reply *adapters.Reply }
-
-// Error implements error.
-func (r *Refused) Error() string { return adapters.ErrRefused.Error() }
-
-// Unwrap is for errors.Is.
-func (r *Refused) Unwrap() error { return adapters.ErrRefused }
-
-// conversation is what is asked and replied for one client's request.
-type conversation struct {
-	*adapters.Searches
-	send Ask
-	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare, which is
-	// compressed as the client wants it.
-	reply *adapters.Reply
-	bare  bool
-	// giveBack, if not nil, is the last request, for which the client does not wait.
-	giveBack *adapters.Request
+// ranks returns the engine's ranks of the page's hits.
+func (s *search) ranks() []int {
+	ranks := s.found.Ranks
+	if s.neighbours != nil && s.neighbours.own != nil {
+		ranks = ranks[:min(len(ranks), s.neighbours.behind(s.page.From))]
+	}
+	return ranks
 }
 
-// Answer answers the searches of a request. Where it returns an error the client's request is to be sent as the client wrote it, unless
-// it is a [Refused].
-func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapters.Answer, error) {
-	if searches.Plan.Struck() {
-		return nil, adapters.ErrLate
+// picked returns those hits of a reading that are of the page, none if one of the others is not there, or is not the one that was judged: then
+// the list has moved.
+func (s *search) picked(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
+	hits := make([]rerank.Hit, l.Hits.Len())
+	for i := range hits {
+		hits[i] = identityOf(l.Hits.Seen(i))
 	}
-	if searches.Ahead != nil {
-		var err error
-		if searches, err = ahead(ctx, searches.Ahead, ask); err != nil {
-			return nil, err
+	if !s.found.Agrees(r.Ranks, hits) {
+		if s.read.moved = true; s.opens(adapters.ErrMoved) != nil {
+			return nil, adapters.ErrMoved // it is not read again but in a point in time
+		}
+		return nil, nil
+	}
+	for i, rank := range r.Ranks[:min(len(hits), len(r.Ranks))] {
+		if _, of := slices.BinarySearch(page, rank); of {
+			shown = append(shown, hits[i])
 		}
 	}
-	c := &conversation{Searches: searches, send: ask}
-	results, outcomes, err := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1), error(nil)
-	if searches.Single {
-		results[0], outcomes[0], err = newSearch(searches, 0, c, c).run(ctx)
-	} else {
-		results, outcomes, err = c.together(ctx)
-	}
-	reply, body := c.reply, adapters.Pieces(nil)
-	declined, isDeclined := errors.AsType[*adapters.Declined](err)
-	switch {
-	case isDeclined && !declined.Final:
-		return nil, adapters.ErrWidened
-	case isDeclined:
-		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: adapters.ReasonRefused}}
-		reply = searches.Wire.Declined(c.reply, declined)
-		body = adapters.Pieces{reply.Body}
-	case err != nil:
-		return nil, err
-	default:
-		if body, err = searches.Wire.Body(c.reply, results); err != nil {
-			return nil, portError(err)
-		}
-	}
-	answer := &adapters.Answer{Reply: *reply, Pieces: body, Outcomes: outcomes, After: c.giveBack}
-	answer.Body = nil
-	return answer, nil
+	return shown, nil
 }
 
-// ahead asks for what the searches follow from.
-func ahead(ctx context.Context, first adapters.Ahead, ask Ask) (*adapters.Searches, error) {
-	replies, err := ask(ctx, first.Request())
-	if err != nil {
-		return nil, err
+// identityOf returns what tells a hit from all others.
+func identityOf(seen rule.Seen) rerank.Hit {
+	if seen.Key != "" {
+		return rerank.Hit{ID: seen.Key}
 	}
-	searches, err := first.Searches(replies[0])
-	if errors.Is(err, adapters.ErrRefused) {
-		return nil, &Refused{replies[0]}
+	return rule.Unjudged(seen.Index, seen.ID)
+}
+
+// asker asks the engine on behalf of one search.
+type asker interface {
+	ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
+}
+
+// maxRounds bounds how often one search may ask the engine, whatever its dialect says.
+const maxRounds = 64
+
+// ask asks the engine once.
+func (s *search) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+	if s.read.rounds == maxRounds {
+		return nil, adapters.NotUnderstood(errEndless)
 	}
-	if err != nil {
-		return nil, portError(err)
+	results, err := s.engine.ask(ctx, queries)
+	if !adapters.IsLate(err) {
+		s.read.rounds++
 	}
-	return searches, nil
+	return results, err
 }
 
 // ask asks queries, in as few rounds as they fit in, and returns their results. When the time is over it asks for nothing but the client's own
@@ -625,4 +553,43 @@ func portError(err error) error {
 		return err
 	}
 	return adapters.NotUnderstood(err)
+}
+
+var (
+	errEndless = errors.New("the search does not end")
+	errNoFrame = errors.New("a reply without what stands beside its hits")
+)
+
+// ahead asks for what the searches follow from.
+func ahead(ctx context.Context, first adapters.Ahead, ask Ask) (*adapters.Searches, error) {
+	replies, err := ask(ctx, first.Request())
+	if err != nil {
+		return nil, err
+	}
+	searches, err := first.Searches(replies[0])
+	if errors.Is(err, adapters.ErrRefused) {
+		return nil, &Refused{replies[0]}
+	}
+	if err != nil {
+		return nil, portError(err)
+	}
+	return searches, nil
+}
+
+// readFrame reads only what the reply has beside its hits.
+func (s *search) readFrame(ctx context.Context) error {
+	if s.leads() {
+		_, err := s.askWithOwn(ctx, nil)
+		return err
+	}
+	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
+	listing, err := s.listing(ctx, &r)
+	if err != nil {
+		return err
+	}
+	s.keep(&r, listing)
+	if s.read.frame == nil {
+		return adapters.NotUnderstood(errNoFrame)
+	}
+	return nil
 }
