@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,21 +50,17 @@ const (
 )
 
 var (
-	// errLost says that another worker holds the part now.
+	// errLost says that another worker holds the part now, or may hold it.
 	errLost = errors.New("another worker has taken the part over")
 	// errSuperseded says that the job was begun anew.
 	errSuperseded = errors.New("the job was begun anew by another worker")
+	// errJournal is within the errors of reading and writing the journal.
+	errJournal = errors.New("give the job credentials that may write it, or look only, with --dry-run")
 )
 
-// journalError says that the journal could not be read or written.
-type journalError struct{ err error }
-
-func (e *journalError) Error() string {
-	const hint = "give the job credentials that may write it, or look only, with --dry-run"
-	return fmt.Sprintf("keep the job's checkpoint: %v: %s", e.err, hint)
+func journalError(err error) error {
+	return fmt.Errorf("keep the job's checkpoint: %w: %w", err, errJournal)
 }
-
-func (e *journalError) Unwrap() error { return e.err }
 
 // plan is what an entry of part 0 holds.
 type plan struct {
@@ -92,20 +89,25 @@ type record struct {
 	After string `json:"after,omitempty"`
 	// Scanned is how many of its documents were read, by whichever worker.
 	Scanned int `json:"scanned,omitempty"`
+
+	number int
+	data   []byte    // as it was appended
+	seen   time.Time // by this process, first
 }
 
-// standing is the newest entry of a part.
-type standing struct {
-	number int
-	data   []byte // as it was appended
-	record
+// ended reports whether the lease is known to have ended.
+func (r record) ended() bool { return r.For == 0 || time.Since(r.seen) >= r.For }
+
+// state is what the journal says of a job at a time.
+type state struct {
+	run     int // the number of the newest plan, 0 if there is none
+	plan    plan
+	at      map[int]record // the newest of each part, by the numbers of the parts' entries
+	entries []adapters.Entry
 }
 
-// sighting is when an entry was first seen, by this process's clock.
-type sighting struct {
-	number int
-	at     time.Time
-}
+// partOf returns the number under which a part of a run has its entries. The one behind the last part is the watch's.
+func partOf(run, i int) int { return run*maxParts + 1 + i }
 
 // board is a job as one worker sees it.
 type board struct {
@@ -114,26 +116,18 @@ type board struct {
 	// identity is that of the index: a plan of another one counts for nothing.
 	identity string
 
-	mu       sync.Mutex
-	run      int // the plan's number
-	plan     plan
-	seen     map[int]sighting
-	holdings int
-	changed  chan struct{} // closed when a part was given back or done
-	taken    int           // leases of others that had ended and were taken over
-	anew     bool          // the run to be resumed was of another index
+	mu      sync.Mutex
+	run     int // the plan's number
+	plan    plan
+	seen    map[int]record // the newest of each part when it was looked last
+	scanned int            // documents that all workers had read by then
+	changed chan struct{}  // closed when a part was given back or done
+	taken   int            // leases of others that had ended and were taken over
+	anew    bool           // the run to be resumed was of another index
 }
 
 func newBoard(journal adapters.Journal, job, worker string) *board {
-	return &board{journal: journal, job: job, worker: worker, seen: map[int]sighting{}, changed: make(chan struct{})}
-}
-
-// state is what the journal says of a job at a time.
-type state struct {
-	run     int // the number of the newest plan, 0 if there is none
-	plan    plan
-	at      map[int]standing // where its parts stand, by the numbers of their entries
-	entries []adapters.Entry
+	return &board{journal: journal, job: job, worker: worker, changed: make(chan struct{})}
 }
 
 // read returns the state of the run at hand. It fails if that is no longer the newest.
@@ -147,13 +141,17 @@ func (b *board) read(ctx context.Context) (state, error) {
 	if s.run != b.run || s.plan.ID != b.plan.ID {
 		return s, errSuperseded
 	}
+	b.scanned = 0
+	for i := range s.plan.Parts {
+		b.scanned += s.at[partOf(s.run, i)].Scanned
+	}
 	return s, nil
 }
 
 // newest returns the state of the newest run, and remembers since when each entry has been there.
 func (b *board) newest(ctx context.Context) (s state, err error) {
 	if s.entries, err = b.journal.Entries(ctx, b.job); err != nil {
-		return s, &journalError{err}
+		return s, journalError(err)
 	}
 	for _, e := range s.entries {
 		if e.Part == 0 && e.Number > s.run {
@@ -162,37 +160,26 @@ func (b *board) newest(ctx context.Context) (s state, err error) {
 			}
 		}
 	}
-	s.at = map[int]standing{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.at = map[int]record{}
 	for _, e := range s.entries {
 		if e.Part/maxParts != s.run || e.Part == 0 || e.Number < s.at[e.Part].number {
 			continue
 		}
-		one := standing{number: e.Number, data: e.Data}
-		if json.Unmarshal(e.Data, &one.record) != nil {
-			one.record = record{} // of another version: free, from the start
+		var r record
+		if json.Unmarshal(e.Data, &r) != nil {
+			r = record{} // of another version: free, from the start
 		}
-		s.at[e.Part] = one
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for part, one := range s.at {
-		if b.seen[part].number != one.number {
-			b.seen[part] = sighting{one.number, time.Now()}
+		r.number, r.data, r.seen = e.Number, e.Data, time.Now()
+		if before, known := b.seen[e.Part]; known && before.number == r.number {
+			r.seen = before.seen
 		}
+		s.at[e.Part] = r
 	}
+	b.seen = s.at
 	return s, nil
 }
-
-// scanned returns how many documents of the run were read, by whichever worker.
-func (s state) scanned() (documents int) {
-	for i := range s.plan.Parts {
-		documents += s.at[partOf(s.run, i)].Scanned
-	}
-	return documents
-}
-
-// partOf returns the number under which a part of a run has its entries. The one behind the last part is the watch's.
-func partOf(run, i int) int { return run*maxParts + 1 + i }
 
 // join takes the job as it stands, where it is to be resumed or others are at work on it; or else it begins a run of the parts that split
 // returns.
@@ -202,7 +189,7 @@ func (b *board) join(ctx context.Context, resume bool, split func() (plan, error
 		if err != nil {
 			return err
 		}
-		begin := len(s.plan.Parts) == 0 || s.plan.Of != b.identity || !resume && !b.live(s)
+		begin := len(s.plan.Parts) == 0 || s.plan.Of != b.identity || !resume && !s.live()
 		anew := begin && resume && len(s.plan.Parts) > 0
 		if begin {
 			if s.plan, err = split(); err != nil {
@@ -216,7 +203,7 @@ func (b *board) join(ctx context.Context, resume bool, split func() (plan, error
 			}
 			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: 0, Number: s.run, Data: data})
 			if err != nil {
-				return &journalError{err}
+				return journalError(err)
 			}
 			if !ours { // another was faster; or it is ours, and the request for it was sent twice
 				resume = true
@@ -244,84 +231,52 @@ func (b *board) sweep(ctx context.Context, old []adapters.Entry) {
 	}
 }
 
-// live reports whether others are at work on a run.
-func (b *board) live(s state) bool {
+// live reports whether others are at work on the run.
+func (s state) live() bool {
 	if len(s.at) == 0 { // nobody has taken a part yet
 		return time.Since(s.plan.Begun) < leaseFor
 	}
 	for i := range s.plan.Parts { // whoever watches joins the run that begins
-		part := partOf(s.run, i)
-		if one, held := s.at[part]; held && !one.Done && !b.ended(part, one) && time.Now().Round(0).Sub(one.Until) < clocks {
+		if r, held := s.at[partOf(s.run, i)]; held && !r.Done && !r.ended() && time.Now().Round(0).Sub(r.Until) < clocks {
 			return true
 		}
 	}
 	return false
 }
 
-// ended reports whether a lease is known to have ended.
-func (b *board) ended(part int, s standing) bool {
-	if s.For == 0 || workerDead(s.Worker) {
-		return true
+// claim takes a part that is neither done nor held. It returns nil where others hold all that are left; done says that none are. The watch
+// is a part behind the last that is never done: once all others are, one worker goes on looking for what changed since.
+func (b *board) claim(ctx context.Context, watch bool) (h *holding, done bool, err error) {
+	s, err := b.read(ctx)
+	if err != nil {
+		return nil, false, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	seen := b.seen[part]
-	return seen.number == s.number && time.Since(seen.at) >= s.For
-}
-
-// claim takes a part that is neither done nor held, and waits for one while others hold some. It returns nil when all are done.
-// The last part comes first: it is the open one, which all that is written from now on comes to lie in.
-func (b *board) claim(ctx context.Context) (*holding, error) {
-	for {
-		changed := b.change()
-		s, err := b.read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		left := false
-		for k := range s.plan.Parts {
-			i := (k + len(s.plan.Parts) - 1) % len(s.plan.Parts)
-			one := s.at[partOf(s.run, i)]
-			if one.Done {
-				continue
-			}
-			left = true
-			if one.Part == "" {
-				one.Part = s.plan.Parts[i]
-			}
-			if h, err := b.hold(ctx, partOf(s.run, i), one, leaseFor); h != nil || err != nil {
-				return h, err
-			}
-		}
-		if !left {
-			return nil, nil
-		}
-		if err := pause(ctx, changed, leaseFor/beats); err != nil {
-			return nil, err
+	n := len(s.plan.Parts)
+	order, lease := []int{n}, watchFor
+	if !watch {
+		order, lease = nil, leaseFor
+		for i := range n { // the last part first: it is the open one, which all that is written from now on comes to lie in
+			order = append(order, (i+n-1)%n)
 		}
 	}
-}
-
-// claimWatch takes the watch: once a run's parts are all done, one worker goes on looking for what changed since. It waits while
-// another has it.
-func (b *board) claimWatch(ctx context.Context) (*holding, error) {
-	for {
-		s, err := b.read(ctx)
-		if err != nil {
-			return nil, err
+	done = true
+	for _, i := range order {
+		r := s.at[partOf(s.run, i)]
+		if r.Done {
+			continue
 		}
-		part := partOf(s.run, len(s.plan.Parts))
-		one := s.at[part]
-		if one.number == 0 {
-			one.Part, one.After = s.watched()
+		done = false
+		switch {
+		case watch && r.number == 0:
+			r.Part, r.After = s.watched()
+		case !watch && r.Part == "":
+			r.Part = s.plan.Parts[i]
 		}
-		if h, err := b.hold(ctx, part, one, watchFor); h != nil || err != nil {
-			return h, err
-		}
-		if err := pause(ctx, b.change(), watchFor/beats); err != nil {
-			return nil, err
+		if h, err = b.hold(ctx, partOf(s.run, i), r, lease); h != nil || err != nil {
+			break
 		}
 	}
+	return h, done, err
 }
 
 // watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
@@ -335,19 +290,6 @@ func (s state) watched() (part, after string) {
 	return part, after
 }
 
-// pause waits until something may have changed.
-func pause(ctx context.Context, changed <-chan struct{}, most time.Duration) error {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-changed:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
 // change returns what is closed when a part of this process was given back or done.
 func (b *board) change() <-chan struct{} {
 	b.mu.Lock()
@@ -356,28 +298,134 @@ func (b *board) change() <-chan struct{} {
 }
 
 // hold appends the entry that makes this worker the holder of a part. It returns nil if another holds it, or was faster.
-func (b *board) hold(ctx context.Context, part int, s standing, lease time.Duration) (*holding, error) {
-	if s.number > 0 && !b.ended(part, s) {
+func (b *board) hold(ctx context.Context, part int, r record, lease time.Duration) (*holding, error) {
+	if r.number > 0 && !r.ended() {
 		return nil, nil
 	}
-	b.mu.Lock()
-	b.holdings++
-	worker := fmt.Sprintf("%s/%d", b.worker, b.holdings)
-	b.mu.Unlock()
-	h := &holding{
-		board: b, part: part, lease: lease, worker: worker, number: s.number, record: s.record, turn: make(chan struct{}, 1),
-	}
-	if err := h.renew(ctx); errors.Is(err, errLost) {
+	h := &holding{board: b, part: part, lease: lease, record: r}
+	h.Worker = b.worker + "/" + token()
+	if err := h.append(ctx, lease, false); errors.Is(err, errLost) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	if s.For > 0 {
+	if r.For > 0 {
 		b.mu.Lock()
 		b.taken++
 		b.mu.Unlock()
 	}
 	return h, nil
+}
+
+// holding is a part that this worker holds.
+type holding struct {
+	board *board
+	part  int
+	lease time.Duration
+
+	mu sync.Mutex
+	record
+	ends time.Time
+}
+
+// position returns where a scan of the part goes on, or begins anew.
+func (h *holding) position() (part, after string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.After == "" {
+		h.Scanned = 0
+	}
+	return h.Part, h.After
+}
+
+// advance remembers, for the next entry, how far the part is done.
+func (h *holding) advance(after string, scanned int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if after != "" {
+		h.After = after
+	}
+	h.Scanned += scanned
+}
+
+// append appends an entry behind the newest of ours, and removes those before: the part is ours for as long from now, or without a lease it
+// is done, or free. With errLost it is another's, or may be. One append is under way at a time.
+func (h *holding) append(ctx context.Context, lease time.Duration, done bool) error {
+	ends := time.Now().Add(lease)
+	h.mu.Lock()
+	r := h.record
+	h.mu.Unlock()
+	r.For, r.Done, r.Until = lease, done, time.Time{}
+	if lease > 0 {
+		r.Until = ends.Round(0)
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	b := h.board
+	for appended := false; !appended; {
+		first, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: h.part, Number: r.number + 1, Data: data})
+		if err != nil {
+			return journalError(err)
+		}
+		// Nobody else can have the number now. But one that was removed could be had again, by who looked before it was there: so
+		// what counts is that it is the newest.
+		s, err := b.read(ctx)
+		if err != nil {
+			return err
+		}
+		newest := s.at[h.part]
+		if newest.Worker != h.Worker || newest.number <= r.number {
+			return errLost
+		}
+		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append behind it.
+		appended = newest.number == r.number+1 && (first || bytes.Equal(newest.data, data))
+		r.number = newest.number
+	}
+	_ = b.journal.Drop(ctx, b.job, h.part, r.number) // else the next one does it
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.number, h.ends = r.number, ends
+	return nil
+}
+
+// release appends the last entry, when the lease is renewed no more: that the part is done, or free.
+func (h *holding) release(ctx context.Context, done bool) error {
+	err := h.append(ctx, 0, done)
+	b := h.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.changed)
+	b.changed = make(chan struct{})
+	return err
+}
+
+// certain fails unless the part is ours for certain.
+func (h *holding) certain(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Both clocks: one of them may have stood still with the machine.
+	if now := time.Now(); !now.Before(h.ends) || !now.Round(0).Before(h.ends.Round(0)) {
+		return errLost
+	}
+	return context.Cause(ctx)
+}
+
+// keep renews the lease until ctx ends, and calls lose if it is lost or the job was begun anew.
+func (h *holding) keep(ctx context.Context, lose func(error)) {
+	for sleep(ctx, h.lease/beats) == nil {
+		trying, cancel := context.WithTimeout(ctx, h.lease/2)
+		err := h.append(trying, h.lease, false)
+		cancel()
+		if late := h.certain(ctx); !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) {
+			err = late
+		}
+		if err != nil && ctx.Err() == nil {
+			lose(err)
+			return
+		}
+	}
 }
 
 // token returns a name that nobody else has.

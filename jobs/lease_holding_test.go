@@ -19,35 +19,35 @@ func held(t *testing.T) (a, b *board, h *holding) {
 	for _, board := range []*board{a, b} {
 		expect.OK(t, board.join(t.Context(), true, one))
 	}
-	h, err := a.claim(t.Context())
+	h, _, err := a.claim(t.Context(), false)
 	if err != nil || h == nil {
 		t.Fatal(h, err)
 	}
 	return a, b, h
 }
 
-// TestStoppedProcess is a worker that stood still for longer than its lease: it writes no more if another holds the part, and goes on
-// if none does.
+// TestStoppedProcess is a worker that stood still for longer than its lease: it writes no more until it has claimed the part again, which it
+// gets unless another holds it.
 func TestStoppedProcess(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			_, b, h := held(t)
-			if err := h.ensure(t.Context()); err != nil {
-				t.Error(err)
+			a, b, h := held(t)
+			expect.OK(t, h.certain(t.Context()))
+			other, done, err := b.claim(t.Context(), false)
+			if other != nil || done || err != nil {
+				t.Fatal(other, done, err)
 			}
+			time.Sleep(leaseFor)
 			if taken {
-				began := time.Now()
-				if other, err := b.claim(t.Context()); err != nil || other == nil {
+				if other, _, err = b.claim(t.Context(), false); err != nil || other == nil {
 					t.Fatal(other, err)
 				}
-				if took := time.Since(began); took < leaseFor || took > leaseFor+leaseFor/beats {
-					t.Errorf("the part was taken over after %v", took)
-				}
-			} else {
-				time.Sleep(2 * leaseFor)
 			}
-			if err := h.ensure(t.Context()); errors.Is(err, errLost) != taken {
+			if err := h.certain(t.Context()); !errors.Is(err, errLost) {
 				t.Errorf("taken %v: %v", taken, err)
+			}
+			if h, _, err = a.claim(t.Context(), false); err != nil || (h == nil) != taken {
+				t.Errorf("taken %v: claimed %v, %v", taken, h, err)
 			}
 		})
 	}
@@ -57,32 +57,14 @@ func TestStoppedProcess(t *testing.T) {
 func TestLeaseThatCantBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, h := held(t)
-		expect.OK(t, h.renew(t.Context()))
+		expect.OK(t, h.append(t.Context(), leaseFor, false))
 		a.journal = &closed{}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*leaseFor)
 		defer cancel()
-		began, lost := time.Now(), false
-		h.keep(ctx, func(error) { lost = true })
-		if took := time.Since(began); !lost || took > leaseFor {
+		began, lost := time.Now(), error(nil)
+		h.keep(ctx, func(err error) { lost = err })
+		if took := time.Since(began); !errors.Is(lost, errLost) || took > leaseFor {
 			t.Errorf("lost %v after %v", lost, took)
-		}
-	})
-}
-
-// TestGivenBack has a part that was given back be taken at once, where it stopped, and one that is done by nobody.
-func TestGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, b, h := held(t)
-		h.advance("17", 5)
-		expect.OK(t, h.release(t.Context(), false))
-		began := time.Now()
-		other, err := b.claim(t.Context())
-		if err != nil || other.After != "17" || other.Scanned != 5 || time.Since(began) > 0 {
-			t.Fatalf("%v %+v after %v", err, other, time.Since(began))
-		}
-		expect.OK(t, other.release(t.Context(), true))
-		if none, err := b.claim(t.Context()); none != nil || err != nil {
-			t.Errorf("%+v %v", none, err)
 		}
 	})
 }

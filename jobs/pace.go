@@ -210,6 +210,19 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	return pause(ctx, nil, wait)
 }
 
+// pause waits, or until something has changed.
+func pause(ctx context.Context, changed <-chan struct{}, most time.Duration) error {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
 // Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
 // request how many of n documents may be sent. done is told the results of each request, one for each document of it.
 func (p *Pace) Patch(

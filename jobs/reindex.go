@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -64,10 +65,7 @@ func Watch(ctx context.Context, job Job, o Options, every time.Duration, progres
 		err := r.untilDone(ctx, true)
 		var h *holding
 		if err == nil {
-			err = r.options.Pace.Retry(ctx, func() (err error) {
-				h, err = r.board.claimWatch(ctx)
-				return err
-			})
+			h, err = r.claim(ctx, true)
 		}
 		if err == nil {
 			err = r.workOn(ctx, h, every)
@@ -93,7 +91,6 @@ type run struct {
 
 	mu     sync.Mutex
 	report Report
-	seen   int // what this process had read when the others were looked at
 	left   int // how many documents may still be sent, where that is bounded
 }
 
@@ -106,9 +103,10 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	if o.DryRun {
 		journal = &ledger{}
 	}
+	host, _ := os.Hostname()
 	return &run{
 		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices},
-		board: newBoard(journal, jobName(job, o.Query), cmp.Or(o.Worker, thisWorker())+"/"+token()),
+		board: newBoard(journal, jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
 
@@ -167,8 +165,8 @@ func (r *run) join(ctx context.Context, resume bool) error {
 		return plan{Parts: parts, Total: documents}, err
 	}
 	err = r.options.Pace.Retry(ctx, func() error { return r.board.join(ctx, resume, split) })
-	if unkept, ok := errors.AsType[*journalError](err); ok && ctx.Err() == nil && !r.options.Resume {
-		r.report.Unkept = unkept
+	if errors.Is(err, errJournal) && ctx.Err() == nil && !r.options.Resume {
+		r.report.Unkept = err
 		r.board.journal = &ledger{}
 		err = r.board.join(ctx, false, split)
 	}
@@ -199,14 +197,9 @@ func (r *run) sameIndex(ctx context.Context) error {
 // with the open part if that is free: what the others write comes to lie there, and is not read once more when it was looked at before.
 func (r *run) workInSlices(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
 	r.reading = make(chan struct{})
-	var working sync.WaitGroup
 	for i := range r.options.Slices {
-		working.Add(1)
 		slices.Go(func() error {
-			defer working.Done()
 			if i > 0 {
 				select {
 				case <-r.reading:
@@ -216,11 +209,7 @@ func (r *run) workInSlices(ctx context.Context) error {
 			}
 			defer r.startOthers()
 			for {
-				var h *holding
-				err := r.options.Pace.Retry(ctx, func() (err error) {
-					h, err = r.board.claim(ctx)
-					return err
-				})
+				h, err := r.claim(ctx, false)
 				if err == nil && h != nil {
 					err = r.workOn(ctx, h, 0)
 					r.startOthers()
@@ -231,10 +220,25 @@ func (r *run) workInSlices(ctx context.Context) error {
 			}
 		})
 	}
-	slices.Go(func() error { return r.watchOthers(watching) })
-	working.Wait()
-	stop()
 	return slices.Wait()
+}
+
+// claim claims a part, or the watch, and waits for one while others hold what is left. It returns nil when all are done.
+func (r *run) claim(ctx context.Context, watch bool) (h *holding, err error) {
+	for done := false; ; {
+		changed := r.board.change()
+		err = r.options.Pace.Retry(ctx, func() (err error) {
+			h, done, err = r.board.claim(ctx, watch)
+			return err
+		})
+		if h != nil || done || err != nil {
+			return h, err
+		}
+		r.add(Progress{}) // what the others did
+		if err := pause(ctx, changed, leaseFor/beats); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // startOthers lets the other slices begin.
@@ -245,25 +249,6 @@ func (r *run) startOthers() {
 	case <-r.reading:
 	default:
 		close(r.reading)
-	}
-}
-
-// watchOthers keeps an eye on the other workers: on how far they are, and on whether the job was begun anew.
-func (r *run) watchOthers(ctx context.Context) error {
-	for {
-		state, err := r.board.read(ctx)
-		if errors.Is(err, errSuperseded) {
-			return err
-		}
-		if err == nil { // else it is tried again
-			r.mu.Lock()
-			r.report.All, r.seen = max(r.report.All, state.scanned()), r.report.Scanned
-			r.mu.Unlock()
-			r.add(Progress{})
-		}
-		if sleep(ctx, leaseFor/2) != nil {
-			return nil
-		}
 	}
 }
 
@@ -278,21 +263,18 @@ func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error
 		if err = sleep(held, every); err == nil {
 			err = r.sameIndex(held)
 		}
-		if _, newer := r.board.read(held); err == nil && errors.Is(newer, errSuperseded) {
-			err = newer
-		}
 		if err == nil {
 			err = r.options.Pace.Retry(held, func() error { return r.readSketchWrite(held, h) })
 		}
 	}
-	if err == nil {
-		err = r.options.Pace.Retry(held, func() error { return h.release(held, true) })
-	}
-	if errors.Is(context.Cause(held), errLost) {
-		err = errLost
-	}
 	lose(nil)
 	renewing.Wait()
+	if cause := context.Cause(held); errors.Is(cause, errLost) || errors.Is(cause, errSuperseded) {
+		err = cause
+	}
+	if err == nil {
+		err = r.options.Pace.Retry(ctx, func() error { return h.release(ctx, true) })
+	}
 	if err != nil && !errors.Is(err, errLost) {
 		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
@@ -404,7 +386,7 @@ func (r *run) write(ctx context.Context, h *holding, b batch) (err error) {
 		}
 	} else {
 		allow := func(n int) (int, error) {
-			if err := h.ensure(ctx); err != nil {
+			if err := h.certain(ctx); err != nil {
 				return 0, err
 			}
 			return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
@@ -462,10 +444,12 @@ func (r *run) add(p Progress) {
 	}
 }
 
-// estimate returns the progress, with what was read since the others were looked at.
+// estimate returns the progress, with what all workers had read when the journal was looked at.
 func (r *run) estimate() Progress {
 	p := r.report.Progress
-	p.All = max(p.Scanned, p.All+p.Scanned-r.seen)
+	r.board.mu.Lock()
+	defer r.board.mu.Unlock()
+	p.All = max(p.Scanned, r.board.scanned)
 	if p.Total > 0 {
 		p.All = min(p.All, max(p.Total, p.Scanned))
 	}
