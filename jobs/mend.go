@@ -50,7 +50,7 @@ func mend(
 	ctx context.Context, job Job, s adapters.Selection, perSecond float64, m mender, report func(total int),
 ) (changed []string, err error) {
 	defer job.Store.Release(ctx, job.Index)
-	pace := NewPace(perSecond, 1)
+	pace := NewPace(perSecond)
 	page := func(p adapters.Page, again bool) error {
 		var list []adapters.Patch
 		for _, document := range p.Documents {

@@ -30,37 +30,32 @@ const (
 )
 
 // Pace says when how many documents may be written. All slices of all runs of a process may share one. It holds a rate, if there
-// is one, and gives way to an engine that has no room: the number of documents under way is halved whenever the engine refuses
-// some for the time being, and grows by a fixed step with each round that it takes (additive increase, multiplicative decrease).
+// is one, and gives way to an engine that has no room: whenever the engine refuses some documents for the time being, all wait, and requests
+// are half as large from then on; each one that it takes lets them grow by a fixed step (additive increase, multiplicative decrease).
 type Pace struct {
 	limiter *rate.Limiter // nil without a rate
-	batch   int           // documents in one request at most
+	most    int           // documents in one request
 
-	mu       sync.Mutex
-	window   float64 // documents that may be under way
-	most     int     // the largest window
-	underway int
-	// round counts the halvings, so that of all requests that were under way together one alone halves.
-	round   int
+	mu      sync.Mutex
+	batch   float64 // documents in one request now
+	slowed  time.Time
 	pause   time.Duration
 	resume  time.Time // nothing is sent before
 	dry     time.Time // since when the engine took nothing; zero while it does
-	changed chan struct{}
 	retries int
 	waited  time.Duration
 }
 
-// NewPace returns a pace of so many documents in a second, 0 for no bound, for so many senders at once. Nothing is free at the start: the
-// rate holds over any stretch from there.
-func NewPace(perSecond float64, senders int) *Pace {
-	p := &Pace{batch: maxBatch, changed: make(chan struct{})}
+// NewPace returns a pace of so many documents in a second, 0 for no bound. Nothing is free at the start: the rate holds over any stretch from
+// there.
+func NewPace(perSecond float64) *Pace {
+	p := &Pace{most: maxBatch}
 	if perSecond > 0 {
-		p.batch = min(maxBatch, max(1, int(perSecond)))
-		p.limiter = rate.NewLimiter(rate.Limit(perSecond), p.batch)
-		p.limiter.AllowN(time.Now(), p.batch)
+		p.most = min(maxBatch, max(1, int(perSecond)))
+		p.limiter = rate.NewLimiter(rate.Limit(perSecond), p.most)
+		p.limiter.AllowN(time.Now(), p.most)
 	}
-	p.most = p.batch * max(1, senders)
-	p.window = float64(p.most)
+	p.batch = float64(p.most)
 	return p
 }
 
@@ -80,80 +75,39 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// ticket is leave to send some documents.
-type ticket struct{ documents, round int }
-
-// admit blocks until some of n documents may be sent, and says how many. Each ticket has to be settled.
-func (p *Pace) admit(ctx context.Context, n int) (ticket, error) {
+// admit blocks until some of n documents may be sent, and says how many.
+func (p *Pace) admit(ctx context.Context, n int) (int, error) {
 	for {
-		if err := ctx.Err(); err != nil {
-			return ticket{}, context.Cause(ctx)
-		}
-		t, changed, wait := p.enter(n)
-		if t.documents > 0 {
-			if p.limiter == nil {
-				return t, nil
-			}
+		p.mu.Lock()
+		n, wait := min(n, int(p.batch)), time.Until(p.resume)
+		p.mu.Unlock()
+		if wait <= 0 && p.limiter != nil {
 			// rate.Limiter.WaitN would fail ahead of time where ctx has a deadline; a run with a deadline does what it can until then.
-			if err := sleep(ctx, p.limiter.ReserveN(time.Now(), t.documents).Delay()); err != nil {
-				p.leave(t.documents)
-				return ticket{}, err
-			}
-			return t, nil
+			return n, sleep(ctx, p.limiter.ReserveN(time.Now(), n).Delay())
 		}
-		if err := pause(ctx, changed, wait); err != nil {
-			return ticket{}, err
+		if err := sleep(ctx, wait); err != nil || wait <= 0 {
+			return n, err
 		}
 	}
 }
 
-// enter takes what may be sent now, or says what to wait for: a change, or an end of the pause.
-func (p *Pace) enter(n int) (t ticket, changed <-chan struct{}, wait time.Duration) {
+// sent takes in that of n documents, sent at some time, the engine had no room for so many.
+func (p *Pace) sent(at time.Time, n, busy int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if wait = time.Until(p.resume); wait > 0 {
-		return ticket{}, p.changed, wait
-	}
-	if room := int(p.window) - p.underway; room > 0 {
-		t = ticket{min(n, room, p.batch), p.round}
-		p.underway += t.documents
-		return t, nil, 0
-	}
-	return ticket{}, p.changed, lastPause
-}
-
-func (p *Pace) leave(documents int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.underway -= documents
-	p.wake()
-}
-
-// wake tells those who wait in admit to look again.
-func (p *Pace) wake() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// settle ends a ticket. busy is how many of its documents the engine had no room for; all other are dealt with.
-func (p *Pace) settle(t ticket, busy int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer p.wake()
-	p.underway -= t.documents
 	p.retries += busy
-	if busy < t.documents {
+	if busy < n {
 		p.dry, p.pause = time.Time{}, 0
 	}
 	if busy == 0 {
-		p.window = min(float64(p.most), p.window+max(1, float64(p.most)/steps*float64(t.documents)/max(1, p.window)))
+		p.batch = min(float64(p.most), p.batch+max(1, float64(p.most)/steps))
 		return nil
 	}
-	return p.yield(t.round, busy == t.documents)
+	return p.yield(at, busy == n)
 }
 
-// yield gives way, once for all that was sent in a round.
-func (p *Pace) yield(round int, nothing bool) error {
+// yield gives way, once for all that was sent before it last did.
+func (p *Pace) yield(sent time.Time, nothing bool) error {
 	now := time.Now()
 	if nothing && p.dry.IsZero() {
 		p.dry = now
@@ -161,11 +115,11 @@ func (p *Pace) yield(round int, nothing bool) error {
 	if nothing && now.Sub(p.dry) > patience {
 		return fmt.Errorf("the engine has had no room for anything for %v: see to it, and go on with --resume", patience)
 	}
-	if round != p.round {
+	if !sent.After(p.slowed) {
 		return nil
 	}
-	p.round++
-	p.window = max(1, p.window/2)
+	p.slowed = now
+	p.batch = max(1, p.batch/2)
 	p.pause = min(lastPause, max(firstPause, p.pause*2))
 	pause := p.pause + rand.N(p.pause/2) // not all workers at once
 	p.resume = now.Add(pause)
@@ -178,9 +132,8 @@ func (p *Pace) yield(round int, nothing bool) error {
 func (p *Pace) refused(ctx context.Context, err error) error {
 	p.mu.Lock()
 	p.retries++
-	tired := p.yield(p.round, true)
+	tired := p.yield(time.Now(), true)
 	wait := time.Until(p.resume)
-	p.wake()
 	p.mu.Unlock()
 	if tired != nil {
 		return fmt.Errorf("%w: %w", tired, err)
@@ -229,32 +182,26 @@ func (p *Pace) Patch(
 	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
 ) error {
 	for len(list) > 0 {
-		ticket, err := p.admit(ctx, len(list))
+		n, err := p.admit(ctx, len(list))
+		if err == nil && allow != nil {
+			n, err = allow(n)
+		}
 		if err != nil {
 			return err
 		}
-		n := ticket.documents
-		if allow != nil {
-			if n, err = allow(n); err != nil {
-				p.leave(ticket.documents)
-				return err
-			}
+		some, rest, began := list[:n], list[n:], time.Now()
+		results, err := writeOnce(ctx, job, some)
+		if err != nil {
+			return err
 		}
-		sent, rest := list[:n], list[n:]
-		results, err := writeOnce(ctx, job, sent)
-		if err == nil {
-			done(sent, results)
-		}
+		done(some, results)
 		list = nil
 		for i, result := range results {
 			if result == adapters.Busy {
-				list = append(list, sent[i])
+				list = append(list, some[i])
 			}
 		}
-		if tired := p.settle(ticket, len(list)); err == nil {
-			err = tired
-		}
-		if err != nil {
+		if err := p.sent(began, n, len(list)); err != nil {
 			return err
 		}
 		list = append(list, rest...)

@@ -97,7 +97,7 @@ type run struct {
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
 	if o.Pace == nil {
-		o.Pace = NewPace(0, o.Slices)
+		o.Pace = NewPace(0)
 	}
 	journal := job.Store.Journal()
 	if o.DryRun {

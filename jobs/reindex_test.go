@@ -168,7 +168,7 @@ func TestReindexKeepsTheRate(t *testing.T) {
 					t.Errorf("%v/s: %d written after %v", c.perSecond, p.Written, time.Since(start))
 				}
 			}
-			got, err := Reindex(t.Context(), job, Options{Slices: c.slices, Pace: NewPace(c.perSecond, c.slices)}, report)
+			got, err := Reindex(t.Context(), job, Options{Slices: c.slices, Pace: NewPace(c.perSecond)}, report)
 			if err != nil || got.Written != c.documents {
 				t.Fatalf("%v: %+v", err, got)
 			}

@@ -55,7 +55,7 @@ func TestSupersededRun(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			got, err := Reindex(t.Context(), job, Options{Pace: NewPace(1, 1), Worker: "a"}, nil)
+			got, err := Reindex(t.Context(), job, Options{Pace: NewPace(1), Worker: "a"}, nil)
 			if err != nil || got.Written != 100 || !got.Resumed || got.Parts != 1 || got.PartsDone < 1 {
 				t.Errorf("%v %+v", err, got)
 			}

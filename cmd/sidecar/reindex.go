@@ -110,7 +110,7 @@ func (r *reindexJob) run(ctx context.Context) error {
 // reindex works through one index and prints its summary.
 func (r *reindexJob) reindex(ctx context.Context, t target) error {
 	if r.paced != t.Engine {
-		r.paced, r.Pace = t.Engine, jobs.NewPace(r.perSecond, r.Slices)
+		r.paced, r.Pace = t.Engine, jobs.NewPace(r.perSecond)
 	}
 	options, meter := r.Options, r.meter(t)
 	if options.MaxDocs > 0 {

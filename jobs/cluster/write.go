@@ -47,7 +47,7 @@ type writer struct {
 // Document.Cluster is another one. A document whose text changed since it was added is left to a later run; one without a right
 // sketch gets it too. The count is right on an error too. report, if not nil, is called now and then.
 func (c *Corpus) Write(ctx context.Context, job jobs.Job, report func(Written)) (Written, error) {
-	w := &writer{Job: job, pace: jobs.NewPace(0, atOnce)}
+	w := &writer{Job: job, pace: jobs.NewPace(0)}
 	defer job.Store.Release(ctx, job.Index)
 	batches, ctx := errgroup.WithContext(ctx)
 	batches.SetLimit(atOnce)
