@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -121,13 +122,13 @@ type board struct {
 	plan    plan
 	seen    map[int]record // the newest of each part when it was looked last
 	scanned int            // documents that all workers had read by then
-	changed chan struct{}  // closed when a part was given back or done
-	taken   int            // leases of others that had ended and were taken over
+	ours    map[int]bool   // the parts that slices of this process are at work on
+	taken   int            // leases that had ended and were taken over
 	anew    bool           // the run to be resumed was of another index
 }
 
 func newBoard(journal adapters.Journal, job, worker string) *board {
-	return &board{journal: journal, job: job, worker: worker, changed: make(chan struct{})}
+	return &board{journal: journal, job: job, worker: worker, ours: map[int]bool{}}
 }
 
 // read returns the state of the run at hand. It fails if that is no longer the newest.
@@ -244,13 +245,16 @@ func (s state) live() bool {
 	return false
 }
 
-// claim takes a part that is neither done nor held. It returns nil where others hold all that are left; done says that none are. The watch
-// is a part behind the last that is never done: once all others are, one worker goes on looking for what changed since.
-func (b *board) claim(ctx context.Context, watch bool) (h *holding, done bool, err error) {
+// claim takes a part that is neither done nor held. It returns nil where all that are left are held, and wait says that other processes hold
+// some. The watch is a part behind the last that is never done: once all others are, one worker goes on looking for what changed since.
+func (b *board) claim(ctx context.Context, watch bool) (h *holding, wait bool, err error) {
 	s, err := b.read(ctx)
 	if err != nil {
 		return nil, false, err
 	}
+	b.mu.Lock()
+	ours := maps.Clone(b.ours)
+	b.mu.Unlock()
 	n := len(s.plan.Parts)
 	order, lease := []int{n}, watchFor
 	if !watch {
@@ -259,13 +263,12 @@ func (b *board) claim(ctx context.Context, watch bool) (h *holding, done bool, e
 			order = append(order, (i+n-1)%n)
 		}
 	}
-	done = true
 	for _, i := range order {
 		r := s.at[partOf(s.run, i)]
 		if r.Done {
 			continue
 		}
-		done = false
+		wait = wait || !ours[partOf(s.run, i)]
 		switch {
 		case watch && r.number == 0:
 			r.Part, r.After = s.watched()
@@ -276,7 +279,7 @@ func (b *board) claim(ctx context.Context, watch bool) (h *holding, done bool, e
 			break
 		}
 	}
-	return h, done, err
+	return h, wait, err
 }
 
 // watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
@@ -288,13 +291,6 @@ func (s state) watched() (part, after string) {
 		}
 	}
 	return part, after
-}
-
-// change returns what is closed when a part of this process was given back or done.
-func (b *board) change() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.changed
 }
 
 // hold appends the entry that makes this worker the holder of a part. It returns nil if another holds it, or was faster.
@@ -309,10 +305,11 @@ func (b *board) hold(ctx context.Context, part int, r record, lease time.Duratio
 	} else if err != nil {
 		return nil, err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ours[part] = true
 	if r.For > 0 {
-		b.mu.Lock()
 		b.taken++
-		b.mu.Unlock()
 	}
 	return h, nil
 }
@@ -390,15 +387,11 @@ func (h *holding) append(ctx context.Context, lease time.Duration, done bool) er
 	return nil
 }
 
-// release appends the last entry, when the lease is renewed no more: that the part is done, or free.
-func (h *holding) release(ctx context.Context, done bool) error {
-	err := h.append(ctx, 0, done)
-	b := h.board
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	close(b.changed)
-	b.changed = make(chan struct{})
-	return err
+// end says that nobody of this process is at work on the part any more.
+func (h *holding) end() {
+	h.board.mu.Lock()
+	defer h.board.mu.Unlock()
+	delete(h.board.ours, h.part)
 }
 
 // certain fails unless the part is ours for certain.

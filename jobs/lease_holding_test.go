@@ -33,9 +33,9 @@ func TestStoppedProcess(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, h := held(t)
 			expect.OK(t, h.certain(t.Context()))
-			other, done, err := b.claim(t.Context(), false)
-			if other != nil || done || err != nil {
-				t.Fatal(other, done, err)
+			other, wait, err := b.claim(t.Context(), false)
+			if other != nil || !wait || err != nil {
+				t.Fatal(other, wait, err)
 			}
 			time.Sleep(leaseFor)
 			if taken {

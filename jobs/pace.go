@@ -160,20 +160,14 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {
 		return context.Cause(ctx)
 	}
-	return pause(ctx, nil, wait)
-}
-
-// pause waits, or until something has changed.
-func pause(ctx context.Context, changed <-chan struct{}, most time.Duration) error {
-	timer := time.NewTimer(most)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-changed:
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return nil
 }
 
 // Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each

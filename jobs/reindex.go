@@ -223,19 +223,18 @@ func (r *run) workInSlices(ctx context.Context) error {
 	return slices.Wait()
 }
 
-// claim claims a part, or the watch, and waits for one while others hold what is left. It returns nil when all are done.
+// claim claims a part, or the watch, and waits for one while other processes hold some. It returns nil where all that are left are this one's.
 func (r *run) claim(ctx context.Context, watch bool) (h *holding, err error) {
-	for done := false; ; {
-		changed := r.board.change()
+	for wait := false; ; {
 		err = r.options.Pace.Retry(ctx, func() (err error) {
-			h, done, err = r.board.claim(ctx, watch)
+			h, wait, err = r.board.claim(ctx, watch)
 			return err
 		})
-		if h != nil || done || err != nil {
+		if h != nil || !wait || err != nil {
 			return h, err
 		}
 		r.add(Progress{}) // what the others did
-		if err := pause(ctx, changed, leaseFor/beats); err != nil {
+		if err := sleep(ctx, leaseFor/beats); err != nil {
 			return nil, err
 		}
 	}
@@ -255,6 +254,7 @@ func (r *run) startOthers() {
 // workOn works through what is left of a part while this worker holds it, and gives it back. With a pause it does so again and again, and
 // never comes to the end. What was written when the engine broke off is not read again, where it can go on.
 func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error {
+	defer h.end()
 	held, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { h.keep(held, lose) })
@@ -273,12 +273,12 @@ func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error
 		err = cause
 	}
 	if err == nil {
-		err = r.options.Pace.Retry(ctx, func() error { return h.release(ctx, true) })
+		err = r.options.Pace.Retry(ctx, func() error { return h.append(ctx, 0, true) })
 	}
 	if err != nil && !errors.Is(err, errLost) {
 		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
-		_ = h.release(leave, false) // else the lease ends by itself
+		_ = h.append(leave, 0, false) // else the lease ends by itself
 		return err
 	}
 	r.mu.Lock()
