@@ -98,11 +98,6 @@ func (s *Store) Scan(
 	return err
 }
 
-// wanted reports whether a document that was read is one of those selected.
-func (r *reading) wanted(d adapters.Stored) bool {
-	return r.share.holds(d.ID) && (!r.sel.Marked || rule.HasOurs(d.Source))
-}
-
 // hand yields documents, no more than are left.
 func (r *reading) hand(documents []adapters.Stored) error {
 	if r.left >= 0 && len(documents) > r.left {
@@ -135,7 +130,8 @@ func (s *Store) count(ctx context.Context, index, filter string) (int, error) {
 }
 
 // export reads exports, each a stream as of the moment it begins. The engine cuts one of which nothing is read for a minute, as a
-// throttled job may: then another is begun, and read on behind what was read.
+// throttled job may: then another is begun, and read on behind what was read. The order of an export is that in which the documents were
+// made, whatever is updated, deleted or added.
 func (r *reading) export(ctx context.Context) error {
 	documents, err := r.store.count(ctx, r.index, r.sel.Query)
 	if err != nil {
@@ -144,104 +140,70 @@ func (r *reading) export(ctx context.Context) error {
 	if !r.sel.Marked { // else only reading them tells
 		r.total = r.share.size(documents)
 	}
-	e := export{reading: r}
-	for {
-		before := e.seen
-		err := e.read(ctx)
+	var kept []adapters.Stored // documents that are selected and not yet yielded
+	size := 0                  // of these, in bytes
+	flush := func() error {
+		page := kept
+		kept, size = nil, 0
+		return r.hand(page)
+	}
+	last, before := map[string]bool{}, map[string]bool{} // the ids that were read last
+	for behind := false; ; {                             // behind says that reading is to go on behind these
+		progress := false
+		err := r.exportOnce(ctx, func(d adapters.Stored) error {
+			if last[d.ID] || before[d.ID] {
+				behind = false
+				return nil
+			}
+			if behind {
+				return nil
+			}
+			if progress = true; len(last) == batch {
+				last, before = map[string]bool{}, last
+			}
+			last[d.ID] = true
+			if !r.share.holds(d.ID) || r.sel.Marked && !rule.HasOurs(d.Source) {
+				return nil
+			}
+			kept, size = append(kept, d), size+len(d.Source)
+			if len(kept) == batch || size >= batchBytes {
+				return flush()
+			}
+			return nil
+		})
 		_, refused := errors.AsType[*refusal](err)
 		switch {
 		case r.stop != nil:
 			return r.stop
-		case err == nil && !e.behind:
-			return r.hand(e.kept)
-		case err != nil && (refused || ctx.Err() != nil || e.seen == before):
+		case err == nil && !behind:
+			return flush()
+		case err != nil && (refused || ctx.Err() != nil || !progress):
 			return fmt.Errorf("export %s: %w", r.index, err)
 		}
-		e.behind = err != nil // without an error, all that was read last is gone: once more from the start
+		behind = err != nil // without an error, all that was read last is gone: once more from the start
 	}
 }
 
-// export is the reading of a list that may take several exports.
-type export struct {
-	*reading
-	// kept are the documents that are selected and not yet yielded, size how many bytes they have.
-	kept []adapters.Stored
-	size int
-	// seen is how many documents were read in all.
-	seen int
-	// last are the ids that were read last; behind says that reading is to go on behind them. The order of an export is that in
-	// which the documents were made, whatever is updated, deleted or added.
-	last   map[string]bool
-	behind bool
-}
-
-// read reads one export to its end.
-func (e *export) read(ctx context.Context) error {
-	include, filter := readFields(e.rule, e.sel), e.sel.Query
-	params := &api.ExportDocumentsParams{}
+// exportOnce reads one export to its end.
+func (r *reading) exportOnce(ctx context.Context, yield func(adapters.Stored) error) error {
+	include, params := readFields(r.rule, r.sel), &api.ExportDocumentsParams{}
 	if include != "" {
 		params.IncludeFields = &include
 	}
-	if filter != "" {
-		params.FilterBy = &filter
+	if r.sel.Query != "" {
+		params.FilterBy = &r.sel.Query
 	}
-	resp, err := e.store.do(func(c *api.Client) (*http.Response, error) { return c.ExportDocuments(ctx, e.index, params) })
+	resp, err := r.store.do(func(c *api.Client) (*http.Response, error) { return c.ExportDocuments(ctx, r.index, params) })
 	if err != nil {
 		return err
 	}
-	var documents []adapters.Stored
-	size := 0
-	err = eachLine(resp, func(line []byte) error {
+	return eachLine(resp, func(line []byte) error {
 		document, err := storedDocument(line)
 		if err != nil {
 			return err
 		}
-		if e.last[document.ID] {
-			e.behind = false
-		}
-		if e.behind || e.last[document.ID] {
-			return nil
-		}
-		documents = append(documents, document)
-		if size += len(document.Source); len(documents) < batch && size < batchBytes {
-			return nil
-		}
-		err = e.keep(documents)
-		documents, size = nil, 0
-		return err
+		return yield(document)
 	})
-	if err == nil && len(documents) > 0 {
-		return e.keep(documents)
-	}
-	return err
-}
-
-// keep takes documents that were read, and yields what is selected of them as soon as that is worth it.
-func (e *export) keep(documents []adapters.Stored) error {
-	e.last = map[string]bool{}
-	for _, d := range documents {
-		e.last[d.ID] = true
-		if !e.wanted(d) {
-			continue
-		}
-		if len(e.kept) == batch || len(e.kept) > 0 && e.size+len(d.Source) > 2*batchBytes {
-			if err := e.flush(); err != nil {
-				return err
-			}
-		}
-		e.kept, e.size = append(e.kept, d), e.size+len(d.Source)
-	}
-	e.seen += len(documents)
-	if len(e.kept) == batch || e.size >= batchBytes {
-		return e.flush()
-	}
-	return nil
-}
-
-func (e *export) flush() error {
-	documents := e.kept
-	e.kept, e.size = nil, 0
-	return e.hand(documents)
 }
 
 // eachLine calls yield with each line of a reply that is not empty, and closes it. An engine's refusal is a *refusal.
