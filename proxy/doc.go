@@ -5,7 +5,7 @@
 //	  Classify                    of the dialect     write, search, read or pass
 //
 //	  search                      search.go          read whole, asked wider, collapsed
-//	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (pace.go)
+//	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
 //	    parse                     search.go          Search of the dialect, with what is known of its indices (catalog.go)
 //	    collapse                  search.go          the page, by internal/collapse
 //	      ask                     ask.go             requests of ours, within the deadline of the search

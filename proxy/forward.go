@@ -9,48 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
 )
-
-// errBrokenOff: the client's body ended before it was whole.
-var errBrokenOff = errors.New("the client broke off")
-
-// source is a client's body. Its errors say whose fault they are, and they last: net/http's own body, read once more after it broke
-// off, ends as if it were whole.
-type source struct {
-	io.ReadCloser
-	err    error
-	ended  atomic.Bool
-	waited *atomic.Int64 // nanoseconds
-	late   *late         // nil for none
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
-	}
-	defer spend(s.waited, clock())
-	if s.late != nil {
-		<-s.late.done
-		return s.take(p)
-	}
-	n, err := s.ReadCloser.Read(p)
-	return n, s.came(err)
-}
-
-// came takes the error of a reading.
-func (s *source) came(err error) error {
-	if err != nil && err != io.EOF {
-		err = errors.Join(errBrokenOff, err)
-	}
-	if s.err = err; err != nil {
-		s.ended.Store(true)
-	}
-	return err
-}
 
 // unreachable answers as a proxy does whose engine can't be reached or does not answer. A client that broke off gets nothing.
 func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error) {

@@ -41,22 +41,11 @@ type holds struct {
 	shares          map[string]int64 // what is held of requests that the engine has not answered, by the client's key
 }
 
-// share adds to a client's share.
-func (h *holds) share(key string, n int64) {
-	if h.shares == nil {
-		h.shares = map[string]int64{}
-	}
-	if h.shares[key] += n; h.shares[key] <= 0 {
-		delete(h.shares, key)
-	}
-}
-
-// hold is what one request holds. A nil one is not counted. It is safe for concurrent use.
+// hold is what one request holds. What is read into a nil one is not counted. It is safe for concurrent use.
 type hold struct {
 	all      *holds
 	sender   *sender // nil: there are no shares
 	bytes    int64
-	piece    int64  // of them, what a reading of the body that goes on takes
 	owner    string // whose share they are taken from; empty until some are
 	answered bool   // by the engine: what is held counts in no share any more
 	ended    bool   // all was given back: what still goes on for the request counts no more
@@ -95,7 +84,17 @@ func (t *hold) add(n int64) {
 	t.bytes, t.all.bytes = t.bytes+n, t.all.bytes+n
 	t.all.held.Add(float64(n))
 	if t.owner != "" && !t.answered {
-		t.all.share(t.owner, n)
+		t.share(n)
+	}
+}
+
+// share adds to the owner's share; the lock is held.
+func (t *hold) share(n int64) {
+	if t.all.shares == nil {
+		t.all.shares = map[string]int64{}
+	}
+	if t.all.shares[t.owner] += n; t.all.shares[t.owner] <= 0 {
+		delete(t.all.shares, t.owner)
 	}
 }
 
@@ -112,7 +111,7 @@ func (t *hold) known(granted, denied bool) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	if !t.answered && t.owner != "" && !t.ended {
-		t.all.share(t.owner, -t.bytes)
+		t.share(-t.bytes)
 	}
 	t.answered = true
 	switch {
@@ -133,26 +132,6 @@ func (t *hold) give(n int64) {
 	}
 }
 
-// size is how many bytes it takes.
-func (t *hold) size() int64 {
-	if t == nil {
-		return 0
-	}
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
-	return t.bytes
-}
-
-// keep gives back the place among the searches, and all but the room for n bytes and for a reading that goes on: the client may take its time.
-func (t *hold) keep(n int64) {
-	if t != nil {
-		t.end()
-		t.all.mu.Lock()
-		defer t.all.mu.Unlock()
-		t.back(t.bytes - n - t.piece)
-	}
-}
-
 // Room is take for the lines and documents of a body that streams: a negative n gives room back.
 func (t *hold) Room(n int) bool {
 	if n < 0 {
@@ -162,11 +141,15 @@ func (t *hold) Room(n int) bool {
 	return t.take(int64(n))
 }
 
+// size is how many bytes it takes.
+func (t *hold) size() int64 {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	return t.bytes
+}
+
 // begin takes a place among the searches that are held at once, and reports false where there is none.
 func (t *hold) begin() bool {
-	if t == nil {
-		return true
-	}
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	if !t.search && t.all.searches < t.all.mostSearches {
@@ -176,26 +159,28 @@ func (t *hold) begin() bool {
 	return t.search
 }
 
-// end gives the place back.
-func (t *hold) end() {
-	if t == nil {
-		return
-	}
+// keep gives back the place among the searches, and all but the room for n bytes: the client may take its time.
+func (t *hold) keep(n int64) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
-	if t.search {
-		t.search = false
-		t.all.searches--
-	}
+	t.leave(n)
 }
 
 // release gives everything back, for good: a body that was streaming may be let go of only after that.
 func (t *hold) release() {
-	t.end()
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
-	t.back(t.bytes)
+	t.leave(0)
 	t.ended = true
+}
+
+// leave is keep; the lock is held.
+func (t *hold) leave(n int64) {
+	if t.search {
+		t.search = false
+		t.all.searches--
+	}
+	t.back(t.bytes - n)
 }
 
 // holdOf returns what the request holds on whose behalf something is done, nil for none.
@@ -245,26 +230,20 @@ func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, err
 // some more: put together from pieces it would take twice its room.
 func (t *hold) readUsual(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
 	if t == nil || length >= 0 {
-		return t.read(r, n, length)
+		return t.read(r, n, length, likelyPiece)
 	}
 	usual := &t.all.usual
-	head, whole, err = t.grow(r, n, length, min(max(firstPiece, usual.Load()*9/8), usualMost))
+	head, whole, err = t.read(r, n, length, min(max(firstPiece, usual.Load()*9/8), usualMost))
 	usual.Store((usual.Load()*3 + int64(len(head))) / 4)
 	return head, whole, err
 }
 
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy
-// there is no room for more than what is returned.
-func (t *hold) read(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
-	first := int64(firstPiece)
+// there is no room for more than what is returned. There is memory for no more than first bytes at first, and then for twice as much each time.
+func (t *hold) read(r io.Reader, n, length, first int64) (head []byte, whole bool, err error) {
 	if length >= 0 {
-		first = min(length, likelyPiece)
+		first = min(length, first)
 	}
-	return t.grow(r, n, length, first)
-}
-
-// grow reads into memory of which there is first as much as said, and then twice as much each time.
-func (t *hold) grow(r io.Reader, n, length, first int64) (head []byte, whole bool, err error) {
 	room := min(first, n) + 1 // to see that there is no more
 	if err := t.reserve(room); err != nil {
 		return nil, false, err
@@ -309,7 +288,7 @@ func (t *hold) decode(encoding string, body []byte, limit int64) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	head, whole, err := t.read(plain, limit, -1)
+	head, whole, err := t.read(plain, limit, -1, firstPiece)
 	reuse(plain)
 	if err == nil && !whole {
 		err = errTooLarge
