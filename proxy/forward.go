@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
@@ -53,18 +53,18 @@ type nodes struct {
 	next    http.RoundTripper
 	own     http.RoundTripper // next, with a connection for each request; nil if that can't be had
 	granted set
-	mu      sync.Mutex
-	turn    int
-	down    map[*url.URL]time.Time
+	turn    atomic.Uint32
+	down    set // hosts that could not be dialled
 }
 
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// RoundTrip implements http.RoundTripper. It sends a request, which is its to change, to one node after the other until one takes it. Of the URL
-// only path and query count.
-func (n *nodes) RoundTrip(r *http.Request) (resp *http.Response, err error) {
-	call, r := n.begin(r)
+// RoundTrip implements http.RoundTripper.
+func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) { return n.measure(r, n.send) }
+
+// send sends a request, which is its to change, to one node after the other until one takes it. Of the URL only path and query count.
+func (n *nodes) send(r *http.Request) (resp *http.Response, err error) {
 	own, key := n.needsOwnConnection(r)
 	via := n.next
 	if own && n.own != nil {
@@ -79,21 +79,20 @@ func (n *nodes) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 		out.URL, out.Body = from, body
 		out.URL, out.Host = at(node, out), node.Host
 		out.Close = own && n.own == nil
-		last := i == len(order)-1
-		if body != nil && body != http.NoBody && !last {
+		if !bodiless(r) && i < len(order)-1 {
 			out.Body = io.NopCloser(body) // a transport closes the body even if it never read it
 		}
 		if resp, err = via.RoundTrip(out); err == nil {
-			n.mark(node, false)
+			n.down.Delete(node.Host)
 			n.note(key, resp.StatusCode)
-			break
+			return resp, nil
 		}
 		if !isDial(err) || r.Context().Err() != nil {
 			break
 		}
-		n.mark(node, true)
+		n.down.add(node.Host)
 	}
-	return call.end(resp, err)
+	return nil, err
 }
 
 // rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the
@@ -119,37 +118,21 @@ func at(node *url.URL, r *http.Request) *url.URL {
 	return u
 }
 
+// order returns the nodes in the order in which they are tried.
 func (n *nodes) order() []*url.URL {
 	if len(n.urls) == 1 {
 		return n.urls
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.turn++
-	start := n.turn % len(n.urls)
-	list := slices.Concat(n.urls[start:], n.urls[:start])
-	slices.SortStableFunc(list, func(a, b *url.URL) int { return n.rank(a) - n.rank(b) })
-	return list
-}
-
-func (n *nodes) rank(node *url.URL) int {
-	if time.Now().Before(n.down[node]) {
-		return 1
+	start := int(n.turn.Add(1)) % len(n.urls)
+	up, down := []*url.URL{}, []*url.URL{}
+	for _, node := range slices.Concat(n.urls[start:], n.urls[:start]) {
+		if n.down.has(node.Host) {
+			down = append(down, node)
+		} else {
+			up = append(up, node)
+		}
 	}
-	return 0
-}
-
-func (n *nodes) mark(node *url.URL, down bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !down {
-		delete(n.down, node)
-		return
-	}
-	if n.down == nil {
-		n.down = map[*url.URL]time.Time{}
-	}
-	n.down[node] = time.Now().Add(downFor)
+	return append(up, down...)
 }
 
 func isDial(err error) bool {

@@ -114,7 +114,7 @@ func New(e Engine) (*Handler, error) {
 	h := &Handler{
 		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), paused: newSet(pausedFor),
 		engine: &nodes{
-			meter: meter{metrics: e.Metrics, traces: e.Traces}, urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0),
+			meter: meter{metrics: e.Metrics, traces: e.Traces}, urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0), down: newSet(downFor),
 		},
 		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0), held: e.Metrics.held},
 	}

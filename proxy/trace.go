@@ -24,11 +24,10 @@ type Traces struct {
 
 // tracer returns the tracer in use, nil for none.
 func (t *Traces) tracer() trace.Tracer {
-	if t == nil || t.Tracer == nil {
-		return nil
-	}
-	if tracer := t.Tracer.Load(); tracer != nil {
-		return *tracer
+	if t != nil && t.Tracer != nil {
+		if tracer := t.Tracer.Load(); tracer != nil {
+			return *tracer
+		}
 	}
 	return nil
 }

@@ -195,56 +195,41 @@ func (m *Metrics) Transport(next http.RoundTripper, traces *Traces) http.RoundTr
 
 // RoundTrip implements http.RoundTripper.
 func (t storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	call, r := t.begin(r)
-	return call.end(t.RoundTripper.RoundTrip(r))
+	return t.measure(r, t.RoundTripper.RoundTrip)
 }
 
-// call is one request to the engine while it is measured.
-type call struct {
-	meter
-	r             *http.Request
-	u             *underway // nil where no client's request is under way
-	span          trace.Span
-	start, waited time.Duration
-}
-
-// begin begins to measure a request, and returns it with its place in the trace.
-func (m meter) begin(r *http.Request) (call, *http.Request) {
-	c := call{meter: m, r: r, u: underwayOf(r.Context())}
-	if c.u != nil {
-		c.r, c.span = c.u.asking(m.traces, r, m.operation)
-		c.u.asked.Store(true)
-		c.start, c.waited = clock(), time.Duration(c.u.client.Load())
-	}
-	return c, c.r
-}
-
-// end ends it with what RoundTrip returned. The time goes on for the reply's body.
-func (c call) end(resp *http.Response, err error) (*http.Response, error) {
-	u := c.u
-	if u == nil {
-		c.metrics.failed(c.r, err)
+// measure sends a request to the engine and takes its time, until the reply's body has ended.
+func (m meter) measure(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	u := underwayOf(r.Context())
+	if u == nil { // no client's request is under way
+		resp, err := send(r)
+		m.metrics.failed(r, err)
 		return resp, err
 	}
-	spent := clock() - c.start
-	if u.made != nil { // our own work stands between the client and the engine
-		spent -= time.Duration(u.made.waited.Load())
-	} else {
-		spent -= time.Duration(u.client.Load()) - c.waited
-	}
-	u.engine.Add(int64(max(spent, 0)))
-	answeredBy(c.span, resp, err)
-	if err != nil {
-		c.metrics.failed(c.r, err)
-	} else if c.operation == "" {
+	r, span := u.asking(m.traces, r, m.operation)
+	u.asked.Store(true)
+	start, waited := clock(), u.waited()
+	resp, err := send(r)
+	u.engine.Add(int64(max(clock()-start-(u.waited()-waited), 0)))
+	answeredBy(span, resp, err)
+	m.metrics.failed(r, err)
+	if err == nil && m.operation == "" {
 		u.hold.known(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
 	}
 	if err != nil || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		c.span.End()
+		span.End()
 		return resp, err
 	}
-	resp.Body = &answer{ReadCloser: resp.Body, ctx: c.r.Context(), u: u, metrics: c.metrics, span: c.span}
+	resp.Body = &answer{ReadCloser: resp.Body, ctx: r.Context(), u: u, metrics: m.metrics, span: span}
 	return resp, nil
+}
+
+// waited returns how long there has been nothing to send to the engine: for want of the client, or of our own work between the two.
+func (u *underway) waited() time.Duration {
+	if u.made != nil {
+		return time.Duration(u.made.waited.Load())
+	}
+	return time.Duration(u.client.Load())
 }
 
 // made is a body that is made while it is sent. It takes how long there was nothing to send.
