@@ -50,7 +50,7 @@ func FuzzScopedKey(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		values := embedded(key)
-		if len(key) < scopedDigest+scopedPrefix && values != nil {
+		if len(key) < scopedHead && values != nil {
 			t.Fatalf("%q embeds %v", key, values)
 		}
 		_ = steers(values)

@@ -148,17 +148,12 @@ func cleanSchema(reply []byte) []byte {
 }
 
 func cleanCollection(collection []byte) []byte {
-	members, err := jsonedit.Members(collection)
-	if err != nil {
-		return collection
-	}
-	fields, err := jsonedit.Elements(jsonedit.Get(members, "fields"))
+	fields, err := jsonedit.Elements(member(collection, "fields"))
 	if err != nil {
 		return collection
 	}
 	kept := slices.DeleteFunc(slices.Clone(fields), func(field []byte) bool {
-		described, _ := jsonedit.Members(field)
-		name, _ := jsonedit.Text(jsonedit.Get(described, "name"))
+		name, _ := jsonedit.Text(member(field, "name"))
 		return rule.Our(name)
 	})
 	list := jsonedit.Array(kept)

@@ -1,10 +1,14 @@
 package typesense
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -12,15 +16,12 @@ import (
 type hits struct {
 	q  *query
 	in *result // that of the first page, around its hits
-	// list are the hits in the reading's own content; of sketches alone they show no more than what is judged. judged are the same hits
-	// as they are read beside that, nil where they are not; inTexts says that these show the sketched texts.
+	// list are the hits as the reading shows them, judged the same hits as they are read to be judged: others only where that is more than the
+	// client sees.
 	list, judged []hit
-	bare         bool
-	inTexts      bool
-	// readable says that the client's key lets the texts be seen, withheld that they can't be read again.
-	readable, withheld bool
-	at                 int    // the hit that is looked at
-	clean              []byte // its document [unflattened], once its values were asked for
+	// bare says that list shows no more than what is judged, inTexts that judged shows the sketched texts, withheld that these can't be read.
+	bare, inTexts, withheld bool
+	at                      int // the hit that is looked at
 }
 
 // Listing implements adapters.Reader. It joins the pages of each content to a list of hits.
@@ -29,10 +30,11 @@ func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error
 	if len(given) != len(asks) {
 		return nil, errors.New("not as many results as searches")
 	}
+	guessed := r.AsSent && q.asked.Unseen != "" // which page it is
 	results := make([]*result, len(given))
 	for i := range given {
 		results[i] = given[i].(*result)
-		if err := results[i].check(asks[i]); err != nil && !(r.AsSent && q.asked.Unseen != "" && results[i].grouped) {
+		if err := results[i].check(asks[i]); err != nil && !(guessed && results[i].grouped) {
 			return nil, results[i].declined(err)
 		}
 		if results[i].collection != results[0].collection {
@@ -43,49 +45,48 @@ func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error
 		}
 	}
 	first := results[0]
-	if r.AsSent && q.asked.Unseen != "" {
+	if guessed {
 		if reason := q.inTheWay(first); reason != "" {
 			return nil, adapters.Alone{Reason: reason}
 		}
 	}
-	h := &hits{q: q, in: first}
+	h := &hits{q: q, in: first, bare: true}
 	l := &adapters.Listing{Hits: h, Total: first.found, From: first.first, Size: first.perPage, Framed: asks[0].facets}
-	l.Full = r.Neighbours > 0 && first.found == max(r.Neighbours, asks[0].page*asks[0].perPage)
+	l.Full = r.Neighbours > 0 && first.found == max(r.Neighbours, asks[0].to())
 	switch {
 	case asks[0].content == frame:
 		return l, nil
 	case r.Own:
-		h.list = first.hits
+		h.list, h.judged = first.hits, first.hits
 		return l, nil
 	}
 	rule := q.rules.For(first.collection)
-	hidesID := q.hidesID()
-	h.readable = rule != nil && q.mayRead(rule.Fields)
-	h.withheld, h.bare = !h.readable || hidesID, !r.Sources && !hidesID
-	for i := 0; i < len(results); {
-		n := i
-		for n < len(results) && asks[n].content == asks[i].content {
-			n++
-		}
-		var list []hit
-		var err error
-		if r.Ranks != nil {
-			list, err = picked(r.Ranks, results[i:n], asks[i:n])
-		} else {
-			list, err = inARow(&r.Reading, results[i:n], asks[i:n])
-		}
-		if err != nil {
+	h.withheld, h.bare = rule == nil || !q.mayRead(rule.Fields) || q.hidesID(), !r.Sources && !q.hidesID()
+	n, last := len(asks), asks[len(asks)-1].content
+	if h.inTexts = last == texts; last != asks[0].content {
+		n /= 2
+	}
+	var err error
+	if h.list, err = r.joined(asks[:n], results[:n]); err != nil {
+		return nil, err
+	}
+	if h.judged = h.list; n < len(asks) {
+		if h.judged, err = r.joined(asks[n:], results[n:]); err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			h.list = list
-		}
-		if asks[i].content != full {
-			h.judged, h.inTexts = list, asks[i].content == texts
-		}
-		i = n
 	}
-	return l, h.check()
+	if len(h.judged) != len(h.list) {
+		return nil, adapters.ErrMoved
+	}
+	for i := range h.list {
+		switch {
+		case h.list[i].id == "" && !q.hidesID():
+			return nil, errors.New("a hit without id")
+		case h.judged[i].id != h.list[i].id:
+			return nil, adapters.ErrMoved
+		}
+	}
+	return l, nil
 }
 
 // inTheWay returns why the client's own page can't be cut from a list, or nothing, by the engine's reply to its own search.
@@ -103,21 +104,33 @@ func (q *query) inTheWay(r *result) adapters.Reason {
 	return ""
 }
 
-// inARow returns the hits of the ranks of a reading from pages in order, which must show the same hits where they overlap, and none twice.
-func inARow(r *adapters.Reading, results []*result, asks []ask) ([]hit, error) {
-	start, most := asks[0].from(), 0
-	for _, r := range results {
-		most += len(r.hits)
+// joined returns the hits of the ranks of a reading, as far as the list goes, from pages of one content. Pages in a row must show the same hits
+// where they overlap, and none twice.
+func (r *reader) joined(asks []ask, results []*result) ([]hit, error) {
+	var list []hit
+	if r.Ranks != nil {
+		for _, rank := range r.Ranks {
+			i := slices.IndexFunc(asks, func(a ask) bool { return rank >= a.from() && rank < a.to() })
+			if i < 0 {
+				return nil, adapters.ErrMoved
+			}
+			at := rank - asks[i].from()
+			if at >= len(results[i].hits) {
+				break
+			}
+			list = append(list, results[i].hits[at])
+		}
+		return list, nil
 	}
-	list, ended := make([]hit, 0, most), false
-	ranks := make(map[string]int, most)
-	for i, r := range results {
+	start, ended, ranks := asks[0].from(), false, map[string]int{}
+	for i, result := range results {
 		from := asks[i].from() - start
-		if ended && len(r.hits) > 0 && from+len(r.hits) > len(list) {
+		if ended && len(result.hits) > 0 && from+len(result.hits) > len(list) {
 			return nil, adapters.ErrMoved
 		}
-		ended = ended || len(r.hits) < asks[i].perPage
-		for at, h := range r.hits {
+		ended = ended || len(result.hits) < asks[i].perPage
+		list = slices.Grow(list, len(result.hits))
+		for at, h := range result.hits {
 			rank, seen := ranks[h.id]
 			if from+at < len(list) && list[from+at].id != h.id || h.id != "" && seen && rank != from+at {
 				return nil, adapters.ErrMoved
@@ -131,39 +144,6 @@ func inARow(r *adapters.Reading, results []*result, asks []ask) ([]hit, error) {
 	return list[min(skip, len(list)):min(skip+r.To-r.From, len(list))], nil
 }
 
-// picked returns the hits of ranks, in their order, up to where the list ends.
-func picked(ranks []int, results []*result, asks []ask) ([]hit, error) {
-	var list []hit
-	for _, rank := range ranks {
-		i := slices.IndexFunc(asks, func(a ask) bool { return rank >= a.from() && rank < a.from()+a.perPage })
-		if i < 0 {
-			return nil, adapters.ErrMoved
-		}
-		at := rank - asks[i].from()
-		if at >= len(results[i].hits) {
-			break
-		}
-		list = append(list, results[i].hits[at])
-	}
-	return list, nil
-}
-
-// check reports whether all contents show the same hits.
-func (h *hits) check() error {
-	if h.judged != nil && len(h.judged) != len(h.list) {
-		return adapters.ErrMoved
-	}
-	for i := range h.list {
-		switch {
-		case h.list[i].id == "" && !h.q.hidesID():
-			return errors.New("a hit without id")
-		case h.judged != nil && h.judged[i].id != h.list[i].id:
-			return adapters.ErrMoved
-		}
-	}
-	return nil
-}
-
 // Len implements adapters.Hits.
 func (h *hits) Len() int { return len(h.list) }
 
@@ -172,14 +152,13 @@ func (h *hits) Name(i int) []byte { return append(appendID([]byte{'{'}, &h.list[
 
 // Seen implements adapters.Hits.
 func (h *hits) Seen(i int) rule.Seen {
-	shown := &h.list[i]
-	read := shown
-	if h.judged != nil {
-		read = &h.judged[i]
+	shown, id := &h.list[i], h.list[i].id
+	if id == "" { // the document is all that tells it from others
+		id = "\x00" + string(shown.document)
 	}
-	h.at, h.clean = i, nil
+	h.at = i
 	seen := rule.Seen{
-		Index: h.in.collection, ID: shown.identity(), Stored: read.stored, Shown: h, Withheld: h.withheld, Pinned: shown.curated,
+		Index: h.in.collection, ID: id, Stored: h.judged[i].stored, Shown: h, Withheld: h.withheld, Pinned: shown.curated,
 	}
 	if !h.inTexts && !shown.dotted {
 		seen.Members = shown.members
@@ -192,20 +171,13 @@ func (h *hits) Values(d rule.Deciding) []string {
 	if len(h.q.asked.Scope.Deciding) == 0 {
 		return nil
 	}
-	if h.clean == nil {
-		read := h.list
-		if h.judged != nil {
-			read = h.judged
-		}
-		h.clean = unflattened(read[h.at].document)
-	}
-	return deciding(h.clean, d)
+	return deciding(h.judged[h.at].plain(), d)
 }
 
 // Document implements adapters.Shown.
 func (h *hits) Document(rule *rule.Rule) []byte {
 	switch {
-	case !h.readable:
+	case !h.q.mayRead(rule.Fields):
 		return nil
 	case h.inTexts && rule.Compute:
 		return h.judged[h.at].plain()
@@ -215,10 +187,110 @@ func (h *hits) Document(rule *rule.Rule) []byte {
 	return h.list[h.at].plain()
 }
 
-// identity tells whether two readings show the same hit. Where the id is hidden, it is all that is shown.
-func (h *hit) identity() string {
-	if h.id == "" {
-		return "\x00" + string(h.document)
+// Dates are whole numbers of Unix seconds, as the engine recommends. A number that as seconds lies beyond the year 9999 is taken for
+// milliseconds, which many write; anything but a number is no date.
+const endOfSeconds = 253402300800
+
+// deepest bounds how deep values of a deciding field are looked for in arrays and objects; the engine's own nested fields end far above.
+const deepest = 32
+
+// decidingFields returns the fields by which hits are folded or chosen, each with the object that it stands in.
+func decidingFields(deciding []rule.Deciding) []string {
+	var fields []string
+	for _, d := range deciding {
+		fields = append(fields, d.Field)
 	}
-	return h.id
+	return rooted(fields)
+}
+
+// rooted returns fields, each with the object that it stands in: a collection without nested fields takes a dotted name for a name.
+func rooted(fields []string) []string {
+	var list []string
+	add := func(name string) {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	for _, field := range fields {
+		add(field)
+		if root, _, dotted := strings.Cut(field, "."); dotted {
+			add(root)
+		}
+	}
+	return list
+}
+
+// deciding returns the values of a deciding field in a document that is [unflattened]. What is not shown of it, by a key's will above all, is
+// not there.
+func deciding(document []byte, d rule.Deciding) (values []string) {
+	visit(document, d.Field, deepest, func(value []byte) {
+		text, ok := jsonedit.ValueText(value)
+		if d.Date {
+			text, ok = milliseconds(value)
+		}
+		if ok {
+			values = append(values, text)
+		}
+	})
+	return values
+}
+
+// visit calls found with each value, be it in an array, that a path leads to in a JSON value: neither an object nor null.
+func visit(value []byte, path string, depth int, found func(value []byte)) {
+	if len(value) == 0 || depth == 0 {
+		return
+	}
+	switch value[0] {
+	case '[':
+		elements, _ := jsonedit.Elements(value)
+		for _, element := range elements {
+			visit(element, path, depth-1, found)
+		}
+	case '{':
+		if path != "" {
+			visitMembers(value, path, depth, found)
+		}
+	case 'n':
+	default:
+		if path == "" {
+			found(value)
+		}
+	}
+}
+
+// visitMembers follows a path into an object. Where several members lead along it, that with the shortest name counts, if it leads to
+// anything: others are copies that the engine has written beside it.
+func visitMembers(object []byte, path string, depth int, found func(value []byte)) {
+	members, _ := jsonedit.Members(object)
+	slices.SortStableFunc(members, func(a, b jsonedit.Member) int { return cmp.Compare(len(a.Key), len(b.Key)) })
+	any := false
+	for _, m := range members {
+		rest, leads := strings.CutPrefix(path, m.Key)
+		if any || !leads || rest != "" && rest[0] != '.' {
+			continue
+		}
+		visit(m.Value, strings.TrimPrefix(rest, "."), depth-1, func(value []byte) {
+			any = true
+			found(value)
+		})
+	}
+}
+
+// milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
+func milliseconds(value []byte) (digits string, ok bool) {
+	seconds, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		number, err := strconv.ParseFloat(string(value), 64)
+		if err != nil || !(number > -1e18 && number < 1e18) {
+			return "", false
+		}
+		if number > -endOfSeconds && number < endOfSeconds {
+			return strconv.FormatInt(int64(number*1000), 10), true
+		}
+		seconds = int64(number)
+	}
+	if seconds > -endOfSeconds && seconds < endOfSeconds {
+		seconds *= 1000
+	}
+	return strconv.FormatInt(seconds, 10), true
 }

@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -18,10 +18,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if strings.ContainsAny(l.Index, "/*,") || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single collection: name one of those that there are", l.Index)
 	}
-	words, shown := l.Words, append([]string{"id"}, rooted(slices.Concat(l.Fields, l.Titles))...)
-	if words == "" {
-		words = "*"
-	}
+	words, shown := cmp.Or(l.Words, "*"), append([]string{"id"}, rooted(slices.Concat(l.Fields, l.Titles))...)
 	if l.Judged {
 		shown = append(append(shown, rule.SketchField), decidingFields(l.Deciding)...)
 	}
@@ -47,39 +44,18 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 	if err != nil {
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
-	key := keyOf(&adapters.Request{Header: l.Header}, nil)
-	q := query{apiKey: apiKey{fixed: embedded(key)}}
+	q := &query{apiKey: apiKey{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}}
+	q.asked.Scope.Deciding = l.Deciding
 	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
-	for _, h := range result.hits {
+	for i, h := range result.hits {
 		if h.id == "" {
 			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without id"))
 		}
-		document := h.plain()
-		hit := adapters.LookedHit{Document: document, Name: result.collection}
-		hit.Seen = rule.Seen{
-			Index: result.collection, ID: h.id, Stored: h.stored, Shown: shownDocument{&q, document}, Pinned: h.curated,
-		}
-		if members, err := jsonedit.Members(h.raw); err == nil {
-			hit.Score = jsonedit.Get(members, "text_match")
-		}
-		looked.Hits = append(looked.Hits, hit)
+		one := result.hits[i : i+1]
+		looked.Hits = append(looked.Hits, adapters.LookedHit{
+			Seen: (&hits{q: q, in: result, list: one, judged: one}).Seen(0), Document: h.plain(), Name: result.collection,
+			Score: member(h.raw, "text_match"),
+		})
 	}
 	return looked, nil
 }
-
-// shownDocument is the document of a hit of a look, unflattened.
-type shownDocument struct {
-	q    *query
-	json []byte
-}
-
-// Document implements adapters.Shown.
-func (d shownDocument) Document(rule *rule.Rule) []byte {
-	if !d.q.mayRead(rule.Fields) {
-		return nil
-	}
-	return d.json
-}
-
-// Values implements adapters.Shown.
-func (d shownDocument) Values(of rule.Deciding) []string { return deciding(d.json, of) }

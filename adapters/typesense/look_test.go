@@ -60,14 +60,15 @@ func TestLookedAt(t *testing.T) {
 {"document":{"id":"1","body":"x","at":1700000000,"neardup_sketch":"abc","meta":{"text":"y"},"meta.text":"y"},
 "text_match":578730123365711993,"curated":true},
 {"document":{"id":"2"}}]}`
-	got, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
+	at := rule.Deciding{Field: "at", Date: true}
+	got, err := dialect.LookedAt(adapters.Look{Deciding: []rule.Deciding{at}}, &adapters.Reply{Status: 200, Body: []byte(reply)})
 	if err != nil || got.Total != 9 || len(got.Hits) != 2 || !got.Doubting {
 		t.Fatalf("%v %+v", err, got)
 	}
 	first, second := got.Hits[0], got.Hits[1]
 	if first.Index != "a" || first.Name != "a" || first.ID != "1" || string(first.Stored) != "abc" ||
 		string(first.Score) != "578730123365711993" || !first.Pinned || strings.Contains(string(first.Document), "meta.text") ||
-		fmt.Sprint(first.Shown.Values(rule.Deciding{Field: "at", Date: true})) != "[1700000000000]" {
+		fmt.Sprint(first.Shown.Values(at)) != "[1700000000000]" {
 		t.Errorf("%+v %s", first, first.Document)
 	}
 	if second.Score != nil || second.Pinned || len(second.Stored) > 0 {

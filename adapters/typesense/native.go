@@ -2,7 +2,6 @@ package typesense
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,12 +24,8 @@ type nativeSearch struct {
 	faceted    string
 }
 
-const (
-	// none is the id of no cluster.
-	none = rule.FieldPrefix + "none"
-	// mostListed is how many clusters are looked at for their mark beside those of the page, the largest first.
-	mostListed = 100
-)
+// mostListed is how many clusters are looked at for their mark beside those of the page, the largest first.
+const mostListed = 100
 
 // notNative are parameters that a search with groups takes otherwise, or that make its counts differ from those of one without.
 var notNative = []string{
@@ -39,17 +34,12 @@ var notNative = []string{
 }
 
 // newNative returns nil for a search that is none for the engine.
-func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeSearch {
-	r := scope.Native
+func newNative(q *query) *nativeSearch {
+	r := q.asked.Scope.Native
 	if r == nil || q.unseen() || q.vector != nil || q.shown {
 		return nil
 	}
-	members, err := jsonedit.Members(q.body)
-	if err != nil {
-		return nil
-	}
-	values, _ := effective(members, params)
-	maps.Copy(values, q.fixed)
+	values := q.values
 	filter, given := values["filter_by"]
 	if _, grouped := values["group_by"]; grouped || given && filter == "" { // in the query string it would stand in the way of ours
 		return nil
@@ -73,35 +63,23 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 // Natively implements adapters.Native: the queries are for the page, and for what is counted.
 func (q *query) Natively() (queries []adapters.Query, err error) {
 	n := q.native
-	text := func(s string) []byte { return jsonedit.AppendString(nil, s) }
-	type set struct {
-		name  string
-		value []byte
-	}
-	page := []set{{"group_by", text(rule.ClusterField)}, {"group_limit", []byte("1")}}
+	page := []param{{"facet_by", ""}, {"group_by", rule.ClusterField}, {"group_limit", "1"}}
 	if n.everything { // engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts
-		page = append(page, set{"filter_by", text(rule.ClusterField + ":!=" + none)})
+		page = append(page, param{"filter_by", rule.ClusterField + ":!=" + nothing})
 	}
 	facets := strings.TrimPrefix(n.faceted+","+rule.ClusterField, ",")
-	counts := []set{
-		{"page", []byte("1")}, {"per_page", []byte("0")}, {"facet_by", text(facets)}, {"enable_analytics", text("false")},
-	}
+	counts := []param{{"page", "1"}, {"per_page", "0"}, {"facet_by", facets}, {"enable_analytics", "false"}}
 	if n.faceted == "" {
-		counts = append(counts, set{"max_facet_values", strconv.AppendInt(nil, mostListed, 10)})
+		counts = append(counts, param{"max_facet_values", strconv.Itoa(mostListed)})
 	}
-	for i, list := range [][]set{page, counts} {
-		body := q.base
-		if i == 0 {
-			body, err = jsonedit.Cut(body, func(key string) bool { return key == "facet_by" })
-		}
-		for _, s := range list {
-			if err == nil {
-				body, err = with(body, s.name, s.value)
-			}
+	for _, params := range [][]param{page, counts} {
+		body, err := put(q.base, false, params...)
+		if err != nil {
+			return nil, err
 		}
 		queries = append(queries, adapters.Query{Body: body, Raw: true})
 	}
-	return queries, err
+	return queries, nil
 }
 
 // errCurated: the operator put hits in their places, each of which is a group of its own.
@@ -117,7 +95,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if err != nil {
 		return nil, counted.declined(err)
 	}
-	frame, ids, err := q.native.counts(counted.raw)
+	frame, clusters, err := q.native.counts(counted.raw)
 	if err != nil {
 		return nil, err
 	}
@@ -125,135 +103,80 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	switch {
 	case err != nil:
 		return nil, err
-	case groups == ids+1:
+	case groups == clusters+1:
 		return nil, adapters.ErrUnclustered
-	case groups != ids:
+	case groups != clusters:
 		return nil, adapters.ErrMoved
 	}
-	page := &adapters.NativePage{Raw: counted.found, Shown: groups, Exact: true}
-	page.Result, err = q.presentGroups(frame, grouped, hits, groups)
-	return page, err
-}
-
-// presentGroups puts the hits into a result in place of its own, with what the engine says of the search for them.
-func (q *query) presentGroups(frame, grouped []byte, hits [][]byte, groups int) ([]byte, error) {
 	reader, found := jsonedit.NewReader(frame), -1
 	if collapsed := q.asked.Controls.Collapsed; collapsed == nil || *collapsed {
 		found = groups
 	}
 	frame = q.present(readResult(&reader, frame, 0, nil), found, jsonedit.Array(hits)).Bytes()
-	members, err := jsonedit.Members(grouped)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"search_cutoff", "search_time_ms"} {
-		if value := jsonedit.Get(members, name); value != nil && err == nil {
+	for _, name := range []string{"search_cutoff", "search_time_ms"} { // which the search for the hits says
+		if value := member(grouped, name); value != nil && err == nil {
 			frame, err = jsonedit.Set(frame, name, value)
 		}
 	}
-	return frame, err
+	return &adapters.NativePage{Result: frame, Raw: counted.found, Shown: groups, Exact: true}, err
 }
 
-// counts takes what was counted for us out of a result; ids is how many clusters there are among the hits.
-func (n *nativeSearch) counts(raw []byte) (frame []byte, ids int, err error) {
-	members, err := jsonedit.Members(raw)
-	if err != nil {
-		return nil, 0, err
-	}
-	fields, err := jsonedit.Elements(jsonedit.Get(members, "facet_counts"))
-	if err != nil || len(fields) == 0 {
+// counts takes what was counted for us out of a result, and returns how many clusters there are among the hits.
+func (n *nativeSearch) counts(raw []byte) (frame []byte, clusters int, err error) {
+	fields, _ := jsonedit.Elements(member(raw, "facet_counts"))
+	last := len(fields) - 1
+	if last < 0 {
 		return nil, 0, errors.New("a result without our facet")
 	}
-	ours, err := jsonedit.Members(fields[len(fields)-1])
-	if err != nil {
-		return nil, 0, err
-	}
-	if name, _ := jsonedit.Text(jsonedit.Get(ours, "field_name")); name != rule.ClusterField {
-		return nil, 0, errors.New("a result without our facet")
-	}
-	stats, err := jsonedit.Members(jsonedit.Get(ours, "stats"))
-	if err != nil {
-		return nil, 0, err
-	}
-	if ids = count(stats, "total_values"); ids < 0 {
-		return nil, 0, errors.New("a facet without total_values")
-	}
-	values, err := jsonedit.Elements(jsonedit.Get(ours, "counts"))
-	if err != nil {
-		return nil, 0, err
+	ours := fields[last]
+	values, err := jsonedit.Elements(member(ours, "counts"))
+	clusters = whole(member(ours, "stats", "total_values"))
+	if name, _ := jsonedit.Text(member(ours, "field_name")); name != rule.ClusterField || err != nil || clusters < 0 {
+		return nil, 0, errors.New("a result without our facet, or one of another form")
 	}
 	for _, value := range values {
-		members, err := jsonedit.Members(value)
-		if err != nil {
-			return nil, 0, err
-		}
-		if id, _ := jsonedit.Text(jsonedit.Get(members, "value")); !n.rule.Clustered(id) {
+		if id, _ := jsonedit.Text(member(value, "value")); !n.rule.Clustered(id) {
 			return nil, 0, adapters.ErrUnclustered
 		}
 	}
-	frame, err = jsonedit.Set(raw, "facet_counts", jsonedit.Array(fields[:len(fields)-1]))
-	return frame, ids, err
+	frame, err = jsonedit.Set(raw, "facet_counts", jsonedit.Array(fields[:last]))
+	return frame, clusters, err
 }
 
 // groups returns the hits of a result in groups, one of each, and how many groups there are in all.
 func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
-	members, err := jsonedit.Members(raw)
-	if err != nil {
-		return nil, 0, err
+	reader := jsonedit.NewReader(raw)
+	r := readResult(&reader, raw, 0, nil)
+	if r.err != nil {
+		return nil, 0, r.declined(r.err)
 	}
-	if err := refusalIn(members); err != nil {
-		return nil, 0, (&result{raw: raw}).declined(err)
-	}
-	asked, err := jsonedit.Members(jsonedit.Get(members, "request_params"))
-	if err != nil {
-		return nil, 0, err
-	}
-	found = count(members, "found")
-	if found < 0 || count(members, "page") != q.page || count(asked, "per_page") != q.perPage {
+	list, err := jsonedit.Elements(member(raw, "grouped_hits"))
+	if err != nil || r.found < 0 || r.page != q.page || r.perPage != q.perPage || len(list) > q.perPage {
 		return nil, 0, errors.New("the reply is of another page than was asked for")
 	}
-	list, err := jsonedit.Elements(jsonedit.Get(members, "grouped_hits"))
-	if err != nil || len(list) > q.perPage {
-		return nil, 0, errors.New("more groups than were asked for, or none")
-	}
 	for _, group := range list {
-		hit, err := q.hitOf(group)
+		key, _ := jsonedit.Elements(member(group, "group_key"))
+		inside, _ := jsonedit.Elements(member(group, "hits"))
+		if len(key) != 1 || len(inside) != 1 {
+			return nil, 0, adapters.ErrUnclustered
+		}
+		if id, _ := jsonedit.Text(key[0]); !q.native.rule.Clustered(id) {
+			return nil, 0, adapters.ErrUnclustered
+		}
+		h, err := parseHit(inside[0])
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case h.curated:
+			return nil, 0, errCurated
+		case h.near:
+			return nil, 0, errors.New("the list is one of neighbours")
+		}
+		hit, err := q.appendBare(nil, &h)
 		if err != nil {
 			return nil, 0, err
 		}
 		hits = append(hits, hit)
 	}
-	return hits, found, nil
-}
-
-// hitOf returns a group's hit as the client asked for it.
-func (q *query) hitOf(group []byte) ([]byte, error) {
-	members, err := jsonedit.Members(group)
-	if err != nil {
-		return nil, err
-	}
-	key, err := jsonedit.Elements(jsonedit.Get(members, "group_key"))
-	if err != nil {
-		return nil, err
-	}
-	list, err := jsonedit.Elements(jsonedit.Get(members, "hits"))
-	if err != nil {
-		return nil, err
-	}
-	if len(key) != 1 || len(list) != 1 {
-		return nil, adapters.ErrUnclustered
-	}
-	if id, _ := jsonedit.Text(key[0]); !q.native.rule.Clustered(id) {
-		return nil, adapters.ErrUnclustered
-	}
-	h, err := parseHit(list[0])
-	switch {
-	case err != nil:
-		return nil, err
-	case h.curated:
-		return nil, errCurated
-	case h.near:
-		return nil, errors.New("the list is one of neighbours")
-	}
-	return q.bare(&h)
+	return hits, r.found, nil
 }

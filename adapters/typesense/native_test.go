@@ -40,11 +40,11 @@ func firstAsk(t testing.TB, s adapters.ParsedSearch) (ask *adapters.Request) {
 // TestNativeAsks: which searches the engine is asked to group, and how.
 func TestNativeAsks(t *testing.T) {
 	p, _ := nativePlan(t)
-	const group, only = `"group_by":"neardup_cluster","group_limit":1`, `,"filter_by":"neardup_cluster:!=neardup_none"`
+	const group, only = `"group_by":"neardup_cluster","group_limit":"1"`, `,"filter_by":"neardup_cluster:!=neardup_none"`
 	count := func(facets, more string) string {
-		return `"page":1,"per_page":0,"facet_by":"` + facets + `","enable_analytics":"false"` + more
+		return `"page":"1","per_page":"0","facet_by":"` + facets + `","enable_analytics":"false"` + more
 	}
-	const most = `,"max_facet_values":100`
+	const most = `,"max_facet_values":"100"`
 	for _, c := range []struct{ search, page, counts string }{
 		{`"q":"a"`, `"q":"a",` + group, `"q":"a",` + count("neardup_cluster", most)},
 		{`"q":"*"`, `"q":"*",` + group + only, `"q":"*",` + count("neardup_cluster", most)},

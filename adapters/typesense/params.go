@@ -1,10 +1,20 @@
 package typesense
 
 import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
+
+// A search's parameters stand in its body, in the query string, which counts before it, and in a scoped key, which counts before both.
 
 // queryOf takes a raw query apart as the engine does: names stand for themselves, escapes are read in values alone, and of several
 // "&" in a row none separates, one in front of all does, and one at the end counts for nothing. Joined with "&" the Raw parts are the
@@ -36,6 +46,15 @@ func decode(text string) string {
 	if !strings.ContainsAny(text, "+%") {
 		return text
 	}
+	digit := func(c byte) byte {
+		switch {
+		case c >= '0' && c <= '9':
+			return c - '0'
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		return c - 'a' + 10
+	}
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -51,13 +70,168 @@ func decode(text string) string {
 	return b.String()
 }
 
-// digit returns what the engine takes a byte for behind a "%".
-func digit(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'A' && c <= 'Z':
-		c += 'a' - 'A'
+// keyHeader and keyParam carry the API key in a request; keyParam also stands inside single searches of a multi-search.
+const (
+	keyHeader = "X-Typesense-Api-Key"
+	keyParam  = "x-typesense-api-key"
+)
+
+// keyOf returns the API key that a request is made with: the header counts before the query string.
+func keyOf(r *adapters.Request, params []adapters.Param) string {
+	if keys := r.Header[keyHeader]; len(keys) > 0 {
+		return keys[0]
 	}
-	return c - 'a' + 10
+	key, _ := adapters.Last(params, keyParam)
+	return key
+}
+
+// scopedHead is what stands in a scoped key in front of the parameters that the engine puts over those of every search made with it, a JSON
+// object: an HMAC in base64, and the first characters of the key that it was made from. All of it is in base64.
+const scopedHead = 44 + 4
+
+// embedded returns the parameters that a key imposes on a search; none for an ordinary key. Those that the engine ignores for their type
+// are left out.
+func embedded(key string) map[string]string {
+	end := strings.IndexFunc(key, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/')
+	})
+	if end >= 0 { // the engine reads no further
+		key = key[:end]
+	}
+	if len(key)%4 == 1 { // too few bits for a byte
+		key = key[:len(key)-1]
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(key)
+	if err != nil || len(raw) <= scopedHead {
+		return nil
+	}
+	members, err := jsonedit.Members(raw[scopedHead:])
+	if err != nil {
+		return nil
+	}
+	values, _ := valuesIn(members)
+	delete(values, "expires_at")
+	return values
+}
+
+// valuesIn returns the values of an object's members, the last of a name, and whether one is of no type for a parameter: that counts for none.
+func valuesIn(members []jsonedit.Member) (values map[string]string, odd bool) {
+	values = map[string]string{}
+	for _, m := range members {
+		text, isText := jsonedit.Text(m.Value)
+		switch c := m.Value[0]; {
+		case c == '{' || c == '[' || c == 'n':
+			odd = true
+			delete(values, m.Key)
+			continue
+		case !isText:
+			text = string(m.Value)
+		}
+		values[m.Key] = text
+	}
+	return values, odd
+}
+
+// valuesOf returns the value that counts of each parameter of a query string.
+func valuesOf(params []adapters.Param) map[string]string {
+	values := map[string]string{}
+	for _, p := range params {
+		values[p.Name] = p.Value
+	}
+	return values
+}
+
+// number reads a parameter of plain digits; it is -1 for what only the engine can judge.
+func number(values map[string]string, name string, otherwise int) int {
+	text, given := values[name]
+	if !given {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || len(text) > 9 || strings.Trim(text, "0123456789") != "" {
+		return -1
+	}
+	return n
+}
+
+// fieldList takes a list of fields apart.
+func fieldList(text string) []string {
+	var list []string
+	for field := range strings.SplitSeq(text, ",") {
+		if field = strings.TrimSpace(field); field != "" {
+			list = append(list, field)
+		}
+	}
+	return list
+}
+
+// param is a parameter to be put into a search.
+type param struct{ name, value string }
+
+// put returns a search with parameters in place of all of their names. One without a value is left out, unless it is to be there empty.
+func put(body []byte, empty bool, params ...param) ([]byte, error) {
+	body, err := jsonedit.Cut(body, func(key string) bool {
+		return slices.ContainsFunc(params, func(p param) bool { return p.name == key })
+	})
+	for _, p := range params {
+		if err == nil && (empty || p.value != "") {
+			body, err = jsonedit.Set(body, p.name, jsonedit.AppendString(nil, p.value))
+		}
+	}
+	return body, err
+}
+
+// rebase puts the steered parameters of the query string into the body.
+func rebase(body []byte, params []adapters.Param) ([]byte, error) {
+	var moved []param
+	for _, name := range steered {
+		value, given := adapters.Last(params, name)
+		if !utf8.ValidString(value) {
+			return nil, fmt.Errorf("%s is not UTF-8", name)
+		}
+		if given {
+			moved = append(moved, param{name, value})
+		}
+	}
+	return put(body, true, moved...)
+}
+
+const highlights = "highlight_fields"
+
+// nothing is the name of no field. It is given where no field is to be highlighted, which costs more than reading sketches or texts, or
+// where a list of fields that was not empty would be.
+const nothing = rule.FieldPrefix + "none"
+
+// unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
+// and ignore one that is not there.
+func unhighlighted(body []byte) []byte {
+	members, _ := jsonedit.Members(body)
+	value, _ := jsonedit.Text(jsonedit.Get(members, highlights))
+	if kept, changed := highlightable(value); changed {
+		if clean, err := put(body, true, param{highlights, kept}); err == nil {
+			return clean
+		}
+	}
+	return body
+}
+
+// unhighlightedParams does the same to a query string's parameters, in place.
+func unhighlightedParams(params []adapters.Param) (changed bool) {
+	for i, p := range params {
+		if kept, ours := highlightable(p.Value); ours && p.Name == highlights {
+			params[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}
+			changed = true
+		}
+	}
+	return changed
+}
+
+// highlightable returns a list of fields without ours, and whether there was one.
+func highlightable(value string) (kept string, changed bool) {
+	fields := fieldList(value)
+	others := slices.DeleteFunc(slices.Clone(fields), rule.Our)
+	if len(others) == 0 {
+		others = []string{nothing}
+	}
+	return strings.Join(others, ","), slices.ContainsFunc(fields, rule.Our)
 }

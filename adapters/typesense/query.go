@@ -2,12 +2,11 @@ package typesense
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -29,14 +28,11 @@ var steered = []string{
 	"vector_query", "preset", "limit", "offset", "enable_analytics",
 }
 
-// leaf is a parameter whose presence leaves a search alone, and the reason.
-type leaf struct {
+// leaves are the parameters whose presence leaves a search alone, with the reason, the most telling first.
+var leaves = []struct {
 	name   string
 	reason adapters.Reason
-}
-
-// leaves are all of them, the most telling first.
-var leaves = []leaf{
+}{
 	{"group_by", "grouped"}, {"union", "union"},
 	{"conversation", "conversation"}, {"conversation_stream", "conversation"}, {"conversation_model_id", "conversation"},
 	{"conversation_id", "conversation"}, {"nl_query", "nl_query"}, {"voice_query", "voice_query"},
@@ -50,28 +46,26 @@ type query struct {
 	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. It is nil
 	// where the engine will refuse the whole request.
 	base []byte
-	paging
-	view
+	// values are the parameters that count.
+	values map[string]string
+	wanted
 	apiKey
 	vector *vectorQuery  // nil for most searches
 	native *nativeSearch // nil for most searches
 	rules  rule.Rules
-	needed fields
-	most   int // the size of the largest page that the engine grants
-	atOnce int // how many searches can be asked in one request
+	// texts and deciding are the fields that are read beside the client's own: the sketched ones, and those by which hits are folded or chosen.
+	texts, deciding []string
+	most            int // the size of the largest page that the engine grants
+	atOnce          int // how many searches can be asked in one request
 }
 
-// paging is which page the client asks for.
-type paging struct {
+// wanted is which page the client asks for, and what of each hit.
+type wanted struct {
 	page, perPage int
 	// preset says that the engine puts in parameters that are not seen here, where the client has none of that name.
 	preset bool
 	// shifted says that the client gives limit or offset, which engines ignore up to release 0.24 and obey from 0.25 on.
-	shifted bool
-}
-
-// view is what the client wants to see of each hit.
-type view struct {
+	shifted          bool
 	include, exclude []string // fields that the client names; none included stands for all
 	shown            bool     // a field of ours is among those included
 }
@@ -86,159 +80,75 @@ type apiKey struct {
 // Asked implements adapters.Search.
 func (q *query) Asked() *adapters.Asked { return &q.asked }
 
-// parse reads one search: its body, over which the query string's parameters count, and over these what the key imposes. The reason, if
-// not empty, says why it is left alone; body and base are good in any case. An error is a bad control.
-func parse(body []byte, params []adapters.Param, key string, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
-	q = &query{body: body, apiKey: apiKey{key: key}, most: maxPerPage, atOnce: maxSearches}
-	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
-	members, err := jsonedit.Members(body)
+// newQuery returns a search of which no more than our controls are read, to be put over the outer ones. The error is a bad control.
+func newQuery(body []byte, key string, outer adapters.Controls) (*query, error) {
+	q := &query{body: body, apiKey: apiKey{key: key}, most: maxPerPage, atOnce: maxSearches}
+	a := &q.asked
+	a.Controls, a.Reason, a.Doubting = outer, adapters.ReasonNotUnderstood, true // a backfill's sketch can be of a former text
+	members, _ := jsonedit.Members(body)                                         // of which there are none where it is malformed
+	narrow, found, err := adapters.MemberControls(members)
+	if found {
+		a.Controls = outer.Merge(narrow)
+		q.body, _ = jsonedit.Cut(body, adapters.IsControl)
+	}
 	if err != nil {
-		return q, "not_understood", nil
+		return q, fmt.Errorf("search: %w", err)
 	}
-	if members, err = q.takeControls(members); err != nil {
-		return q, "", err
+	return q, nil
+}
+
+// read reads the rest of the search, whose reason then says why it is left alone, if it is.
+func (q *query) read(params []adapters.Param) {
+	members, err := jsonedit.Members(q.body)
+	if err != nil {
+		return
 	}
-	values, ok := effective(members, params)
+	values, odd := valuesIn(members)
+	maps.Copy(values, valuesOf(params))
 	q.asked.Target = values["collection"]
-	if !ok {
-		return q, "not_understood", nil
+	if odd { // the engine will refuse it
+		return
 	}
 	if q.base, err = rebase(unhighlighted(q.body), params); err != nil {
-		return q, "not_understood", nil
+		return
 	}
 	sure := q.takeKey(members)
 	q.preset = values["preset"] != ""
-	for name, value := range q.fixed {
-		values[name] = value
-	}
-	q.asked.Target = values["collection"]
+	maps.Copy(values, q.fixed)
+	q.values, q.asked.Target = values, values["collection"]
 	q.include, q.exclude = fieldList(values["include_fields"]), fieldList(values["exclude_fields"])
 	q.shown = slices.ContainsFunc(q.include, rule.Our)
-	if reason = q.check(values); reason == "" && !sure {
-		reason = "scoped_key"
+	if q.asked.Reason = q.check(); q.asked.Reason == "" && !sure {
+		q.asked.Reason = "scoped_key"
 	}
-	return q, reason, nil
 }
 
-// takeControls takes our controls out of the body and puts them over those of the request.
-func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
-	narrow, found, err := adapters.MemberControls(members)
-	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
+// takeKey reads which key counts, the search's own before that of the request, and what it imposes. It is not sure where a search brings
+// a scoped key to a request that has another: the engine does not look at the search's if the request's is the server's own.
+func (q *query) takeKey(members []jsonedit.Member) (sure bool) {
+	outer := q.key
+	if own, given := jsonedit.Text(jsonedit.Get(members, keyParam)); given {
+		q.key, q.ownKey = own, true
 	}
-	if !found {
-		return members, nil
-	}
-	q.asked.Controls = q.asked.Controls.Merge(narrow)
-	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
-		return nil, err
-	}
-	return jsonedit.Members(q.body)
+	q.fixed = embedded(q.key)
+	return q.key == outer || outer == "" || !steers(q.fixed)
 }
 
-// effective returns the parameters that count, and false if the engine will refuse one for its type.
-func effective(members []jsonedit.Member, params []adapters.Param) (values map[string]string, ok bool) {
-	values = map[string]string{}
-	bad := false
-	for _, m := range members {
-		text, isText := jsonedit.Text(m.Value)
-		switch m.Value[0] {
-		case '{', '[', 'n':
-			bad = true
-			continue
-		}
-		if !isText {
-			text = string(m.Value)
-		}
-		values[m.Key] = text
+// steers reports whether what a key imposes bears on how a search is read.
+func steers(values map[string]string) bool {
+	names := append(slices.Clone(steered), "collection", "limit_hits", limitSearches)
+	for _, l := range leaves {
+		names = append(names, l.name)
 	}
-	for name, value := range valuesOf(params) {
-		values[name] = value
-	}
-	return values, !bad
-}
-
-// valuesOf returns the value that counts of each parameter.
-func valuesOf(params []adapters.Param) map[string]string {
-	values := map[string]string{}
-	for _, p := range params {
-		values[p.Name] = p.Value
-	}
-	return values
-}
-
-// rebase puts the steered parameters of the query string into the body.
-func rebase(body []byte, params []adapters.Param) ([]byte, error) {
-	var err error
-	for _, name := range steered {
-		value, given := adapters.Last(params, name)
-		switch {
-		case !given:
-			continue
-		case !utf8.ValidString(value):
-			return nil, fmt.Errorf("%s is not UTF-8", name)
-		}
-		if body, err = with(body, name, jsonedit.AppendString(nil, value)); err != nil {
-			return nil, err
-		}
-	}
-	return body, nil
-}
-
-// with returns a search with one parameter set, wherever and however often it stood.
-func with(body []byte, name string, value []byte) ([]byte, error) {
-	body, err := jsonedit.Cut(body, func(key string) bool { return key == name })
-	if err != nil {
-		return nil, err
-	}
-	return jsonedit.Set(body, name, value)
-}
-
-// unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
-// and ignore one that is not there.
-func unhighlighted(body []byte) []byte {
-	members, err := jsonedit.Members(body)
-	if err != nil {
-		return body
-	}
-	value, _ := jsonedit.Text(jsonedit.Get(members, highlights))
-	kept, changed := highlightable(value)
-	if !changed {
-		return body
-	}
-	clean, err := with(body, highlights, jsonedit.AppendString(nil, kept))
-	if err != nil {
-		return body
-	}
-	return clean
-}
-
-// unhighlightedParams returns a query string's parameters without our field among those to be highlighted.
-func unhighlightedParams(params []adapters.Param) (clean []adapters.Param, changed bool) {
-	clean = slices.Clone(params)
-	for i, p := range clean {
-		if kept, ours := highlightable(p.Value); ours && p.Name == highlights {
-			clean[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}
-			changed = true
-		}
-	}
-	return clean, changed
-}
-
-const highlights = "highlight_fields"
-
-// highlightable returns a list of fields without ours, and whether there was one.
-func highlightable(value string) (kept string, changed bool) {
-	fields := fieldList(value)
-	others := slices.DeleteFunc(slices.Clone(fields), rule.Our)
-	if len(others) == 0 {
-		others = []string{nothing}
-	}
-	return strings.Join(others, ","), slices.ContainsFunc(fields, rule.Our)
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, imposed := values[name]
+		return imposed
+	})
 }
 
 // check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
-func (q *query) check(values map[string]string) adapters.Reason {
+func (q *query) check() adapters.Reason {
+	values := q.values
 	if q.asked.Controls.Off {
 		return adapters.ReasonOff
 	}
@@ -251,7 +161,7 @@ func (q *query) check(values map[string]string) adapters.Reason {
 	if strings.ContainsAny(values["include_fields"]+values["exclude_fields"], "*$") {
 		return adapters.ReasonNotUnderstood
 	}
-	if reason := q.checkPaging(values); reason != "" {
+	if reason := q.checkPaging(); reason != "" {
 		return reason
 	}
 	if q.fixed["preset"] != "" {
@@ -268,70 +178,168 @@ func (q *query) check(values map[string]string) adapters.Reason {
 	return ""
 }
 
-// checkPaging reads page and size.
-func (q *query) checkPaging(values map[string]string) adapters.Reason {
-	otherwise := defaultPerPage
+// checkPaging reads page and size. Where limit or offset is given it takes these for what they mean to engines that obey them: the page and
+// its size count before them, and the reply tells whether the guess was right.
+func (q *query) checkPaging() adapters.Reason {
+	values, otherwise := q.values, defaultPerPage
 	if values["facet_query"] != "" {
 		otherwise = 0 // as the engine has it
 	}
-	var ok1, ok2, ok3 bool
-	q.page, ok1 = number(values, "page", 1)
-	q.perPage, ok2 = number(values, "per_page", otherwise)
-	q.asked.Limit, ok3 = number(values, "limit_hits", maxRanks)
-	ok4 := q.shift(values)
-	paged := slices.ContainsFunc([]string{"page", "limit", "offset"}, func(name string) bool { return q.fixed[name] != "" })
+	a := &q.asked
+	q.page, q.perPage = number(values, "page", 1), number(values, "per_page", otherwise)
+	a.Limit = number(values, "limit_hits", maxRanks)
+	limit, offset := number(values, "limit", q.perPage), number(values, "offset", 0)
+	if q.shifted = values["limit"]+values["offset"] != ""; q.shifted && values["per_page"] == "" {
+		q.perPage = limit
+	}
+	if a.From = min(q.page-1, maxRanks/max(q.perPage, 1)) * q.perPage; q.shifted && values["page"] == "" {
+		a.From = offset
+	}
 	switch {
-	case q.asked.Target == "" || !ok1 || !ok2 || !ok3 || !ok4 || q.page == 0:
+	case a.Target == "" || q.page < 1 || q.perPage < 0 || a.Limit < 0 || q.shifted && (limit < 0 || offset < 0):
 		return adapters.ReasonNotUnderstood // the engine says what is wrong
 	case q.perPage > maxPerPage:
 		return "per_page" // servers can be told to take more; ours then can't be told from here
-	case int64(q.asked.From)+int64(q.perPage) > int64(q.asked.Limit):
+	case int64(a.From)+int64(q.perPage) > int64(a.Limit):
 		return "limit_hits"
 	case q.perPage == 0:
 		return adapters.ReasonSizeZero
-	case paged:
+	case q.fixed["page"]+q.fixed["limit"]+q.fixed["offset"] != "":
 		return "scoped_key" // the rest of the list is not to be had
 	}
 	return ""
 }
 
-// shift takes limit and offset for what they mean to engines that obey them, and is false for what only the engine can judge. The page
-// and its size count before them; the reply tells whether the guess was right.
-func (q *query) shift(values map[string]string) bool {
-	limit, ok1 := number(values, "limit", q.perPage)
-	offset, ok2 := number(values, "offset", 0)
-	if q.shifted = values["limit"]+values["offset"] != ""; q.shifted && values["per_page"] == "" {
-		q.perPage = limit
+// under reads the search under the rules of its scope, which can leave it alone too.
+func (q *query) under(p adapters.Plan) {
+	a := &q.asked
+	if a.Target == "" {
+		return
 	}
-	if q.asked.From = min(q.page-1, maxRanks/max(q.perPage, 1)) * q.perPage; q.shifted && values["page"] == "" {
-		q.asked.From = offset
+	if a.Scope = p.ScopeUnder(a.Target, a.Controls); !a.Scope.Configured {
+		a.Reason = adapters.ReasonUnconfigured
 	}
-	return !q.shifted || ok1 && ok2
+	if a.Reason != "" {
+		return
+	}
+	q.rules, a.Size = p.Rules, q.perPage
+	switch {
+	case q.preset:
+		a.Unseen = "preset"
+	case q.shifted:
+		a.Unseen = "offset"
+	}
+	if q.native = newNative(q); q.native != nil {
+		a.Native = q
+	}
+	for _, rule := range p.Rules {
+		if rule.Compute {
+			q.texts = append(q.texts, rule.Fields...)
+		}
+	}
+	q.texts, q.deciding = rooted(q.texts), decidingFields(a.Scope.Deciding)
+	size := q.fixedSize()
+	if size > 0 {
+		a.Limit = a.Limit / size * size
+	}
+	if q.vector != nil {
+		k := max(a.Scope.VectorWindow, q.vector.own)
+		if size > 0 {
+			k = (k + size - 1) / size * size
+		}
+		a.Neighbours = &adapters.Neighbours{Raised: k}
+	}
 }
 
 // unseen reports whether the reply alone tells page and size.
 func (q *query) unseen() bool { return q.preset || q.shifted }
 
-// hidden returns the reason where what makes the page unseen leaves the search alone, or nothing.
-func (q *query) hidden() adapters.Reason {
-	switch {
-	case q.preset:
-		return "preset"
-	case q.shifted:
-		return "offset"
+// fixedSize is the size of every page that can be read, 0 if any can.
+func (q *query) fixedSize() int {
+	if _, fixed := q.fixed["per_page"]; fixed {
+		return q.perPage
 	}
-	return ""
+	return 0
 }
 
-// number reads a parameter of plain digits; it is false for what only the engine can judge.
-func number(values map[string]string, name string, otherwise int) (n int, ok bool) {
-	text, given := values[name]
-	if !given {
-		return otherwise, true
+// sees reports whether the client sees a top-level field that is named whole or not at all, such as id.
+func (q *query) sees(field string) bool {
+	return (len(q.include) == 0 || slices.Contains(q.include, field)) && !slices.Contains(q.exclude, field)
+}
+
+// seesText reports whether the hits that the client asked for are known to hold all of the fields' texts.
+func (q *query) seesText(fields []string) bool {
+	return !q.preset && shows(q.include, q.exclude, fields)
+}
+
+// mayRead reports whether the client's key lets all of the fields' texts be seen.
+func (q *query) mayRead(fields []string) bool {
+	return len(q.fixed) == 0 || shows(fieldList(q.fixed["include_fields"]), fieldList(q.fixed["exclude_fields"]), fields)
+}
+
+// hidesID reports whether the client's key keeps the id out of every hit.
+func (q *query) hidesID() bool { return !q.mayRead([]string{"id"}) }
+
+// shows reports whether lists of included and excluded names let all of the fields be seen whole.
+func shows(include, exclude, fields []string) bool {
+	for _, field := range fields {
+		inside := func(name string) bool { return field == name || strings.HasPrefix(field, name+".") }
+		// A dotted field is a name to a collection without nested fields and a path to one with them: both have to be included.
+		root, _, _ := strings.Cut(field, ".")
+		if len(include) > 0 && !(slices.Contains(include, field) && slices.Contains(include, root)) {
+			return false
+		}
+		if slices.ContainsFunc(exclude, func(name string) bool { return inside(name) || strings.HasPrefix(name, field+".") }) {
+			return false
+		}
 	}
-	if len(text) == 0 || len(text) > 9 || strings.Trim(text, "0123456789") != "" {
-		return 0, false
+	return true
+}
+
+// vectorQuery is a search for nearest neighbours. The engine looks for k of them, and for no fewer than its page's last rank: so its list
+// differs with k, which changes what the index's graph finds, as with the page.
+type vectorQuery struct {
+	head   string   // up to and with the vector: "field:([0.1, 0.2]"
+	params []string // what follows it, each "name: value", but for k
+	own    int      // the client's k
+}
+
+// maxNeighbours bounds the client's k: all of so many ranks are read.
+const maxNeighbours = 10000
+
+// parseVectorQuery takes a vector query apart, nil if it is not of the form that the engine documents, or asks for more than
+// maxNeighbours.
+func parseVectorQuery(text string) *vectorQuery {
+	end := strings.IndexByte(text, ']')
+	tail, closed := strings.CutSuffix(strings.TrimSpace(text[end+1:]), ")")
+	if end < 0 || !closed || strings.ContainsAny(tail, "()[]") {
+		return nil
 	}
-	n, err := strconv.Atoi(text)
-	return n, err == nil
+	n := &vectorQuery{head: text[:end+1]}
+	for i, param := range strings.Split(tail, ",") {
+		param = strings.TrimSpace(param)
+		if i == 0 && param == "" {
+			continue // the comma behind the vector
+		}
+		name, value, ok := strings.Cut(param, ":")
+		if !ok || i == 0 {
+			return nil
+		}
+		if strings.TrimSpace(name) != "k" {
+			n.params = append(n.params, param)
+			continue
+		}
+		k, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil || k < 0 || k > maxNeighbours {
+			return nil
+		}
+		n.own = k
+	}
+	return n
+}
+
+// raised returns the vector query for k neighbours.
+func (n *vectorQuery) raised(k int) string {
+	params := append([]string{n.head}, n.params...)
+	return strings.Join(append(params, "k:"+strconv.Itoa(k)), ", ") + ")"
 }

@@ -66,8 +66,9 @@ func (c trial) query() *query {
 		fixed[name] = fmt.Sprint(value)
 	}
 	return &query{
-		apiKey: apiKey{fixed: fixed}, paging: paging{preset: c.preset != nil},
-		view: view{include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields"))},
+		apiKey: apiKey{fixed: fixed}, wanted: wanted{
+			preset: c.preset != nil, include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields")),
+		},
 	}
 }
 

@@ -36,7 +36,7 @@ func (q *query) appendHit(dst []byte, h *adapters.PageHit) ([]byte, error) {
 	if h.Group == nil {
 		return q.appendBare(dst, hitAt(h.Place))
 	}
-	raw, err := q.bare(hitAt(h.Place))
+	raw, err := q.appendBare(nil, hitAt(h.Place))
 	if err != nil {
 		return nil, err
 	}
@@ -89,32 +89,12 @@ func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 
 // appendBare appends the hit as the client asked for it.
 func (q *query) appendBare(dst []byte, h *hit) ([]byte, error) {
-	if h.unmarked || q.shown || !q.preset && !q.sees("id") {
-		document, err := q.bareDocument(h)
-		if err != nil {
-			return nil, err
-		}
-		return append(append(append(dst, h.raw[:h.at.from]...), document...), h.raw[h.at.to:]...), nil
+	if !h.scattered && !q.shown && (q.preset || q.sees("id")) {
+		return append(append(dst, h.raw[:h.ours.from]...), h.raw[h.ours.to:]...), nil
 	}
-	from, to := h.marked()
-	return append(append(dst, h.raw[:from]...), h.raw[to:]...), nil
+	document, err := q.bareDocument(h)
+	return append(append(append(dst, h.raw[:h.at]...), document...), h.raw[h.at+len(h.document):]...), err
 }
-
-// marked returns what of the hit our fields take, with the comma that goes with them.
-func (h *hit) marked() (from, to int) {
-	from, to = h.ours.from, h.ours.to
-	switch {
-	case from == to:
-	case h.raw[to] == ',':
-		to++
-	case h.raw[from-1] == ',':
-		from--
-	}
-	return from, to
-}
-
-// bare returns the hit as the client asked for it.
-func (q *query) bare(h *hit) ([]byte, error) { return q.appendBare(make([]byte, 0, len(h.raw)), h) }
 
 // bareDocument returns the hit's document as the client asked for it.
 func (q *query) bareDocument(h *hit) ([]byte, error) {

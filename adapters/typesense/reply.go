@@ -3,7 +3,10 @@ package typesense
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -13,11 +16,43 @@ import (
 // A reply is read in one pass. The places that may have to be changed are kept, so that the client's answer is put together from pieces of
 // the reply without a second one.
 
+// result is the engine's answer to one search.
+type result struct {
+	raw  []byte
+	hits []hit
+	// found is the engine's total; collection the real name of what was searched, also behind an alias.
+	found      int
+	collection string
+	// page, the rank of its first hit and perPage are what the engine says to have answered, each -1 if it does not; grouped that it has
+	// groups in place of hits.
+	page, first, perPage int
+	grouped              bool
+	places               places
+	members              []jsonedit.Member // room for those of the hits
+	err                  error             // why it can't be taken for an answer, or a *refusal
+}
+
 // extent is where something begins and ends in a result or in a hit.
 type extent struct{ from, to int }
 
 // places are where members of a result are, perPage and page's copy within the parameters; {} says that there is none.
 type places struct{ hits, found, page, perPage, copied extent }
+
+// hit is one hit as it stands.
+type hit struct {
+	raw      []byte
+	id       string
+	document []byte
+	at       int    // where in raw the document begins
+	stored   []byte // what stands in our field
+	// ours is where in raw our fields are, each with the comma in front of it; scattered says that they stand in another way.
+	ours      extent
+	scattered bool
+	curated   bool              // the operator put it in its place
+	near      bool              // it is a neighbour of a vector, or ranked as one
+	dotted    bool              // the document has a name with a dot in it
+	members   []jsonedit.Member // of the document, those that may lead to a sketched text
+}
 
 // errShape: a result holds something in another form than the engine's, or a member twice.
 var errShape = errors.New("a result of another form")
@@ -38,14 +73,13 @@ func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapt
 			return nil, errShape
 		}
 		for r.Next() {
-			if at := len(list); at < len(queries) && !queries[at].Raw {
-				kept := texts
-				if queries[at].Bare {
-					kept = nil
-				}
-				list = append(list, readResult(&r, body, queries[at].Hits, kept))
-			} else {
+			switch at := len(list); {
+			case at >= len(queries) || queries[at].Raw:
 				list = append(list, &result{raw: r.Value()})
+			case queries[at].Bare:
+				list = append(list, readResult(&r, body, queries[at].Hits, nil))
+			default:
+				list = append(list, readResult(&r, body, queries[at].Hits, texts))
 			}
 		}
 	}
@@ -53,6 +87,16 @@ func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapt
 		return nil, jsonedit.ErrMalformed
 	}
 	return list, nil
+}
+
+// parseResult reads the answer to an ask that stands alone. A *refusal is the engine's own error.
+func parseResult(raw []byte, a ask) (*result, error) {
+	reader := jsonedit.NewReader(raw)
+	r := readResult(&reader, raw, a.perPage, nil)
+	if !reader.Done() {
+		return r, jsonedit.ErrMalformed
+	}
+	return r, r.check(a)
 }
 
 // readResult reads the result that comes next in a body: that of a search for at most that many hits.
@@ -65,18 +109,18 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 	}
 	var reason, code []byte
 	for r.Next() {
-		switch from := r.At() - start; string(r.Key()) {
+		var place *extent
+		from := r.At() - start
+		switch string(r.Key()) {
 		case "hits":
+			place = &list.places.hits
 			list.readHits(r, body, most, texts)
-			list.once(&list.places.hits, extent{from, r.At() - start})
 		case "request_params":
 			list.readParams(r, start)
 		case "page":
-			list.page = whole(r.Value())
-			list.once(&list.places.page, extent{from, r.At() - start})
+			place, list.page = &list.places.page, whole(r.Value())
 		case "found":
-			list.found = whole(r.Value())
-			list.once(&list.places.found, extent{from, r.At() - start})
+			place, list.found = &list.places.found, whole(r.Value())
 		case "offset":
 			list.first = whole(r.Value())
 		case "grouped_hits":
@@ -86,6 +130,7 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 		case "code":
 			code = r.Value()
 		}
+		list.once(place, from, r.At()-start)
 	}
 	list.raw = body[start:r.At()]
 	if reason != nil {
@@ -97,12 +142,15 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 	return list
 }
 
-// once keeps where a member is that may not be repeated.
-func (r *result) once(place *extent, e extent) {
+// once keeps where a member is that may not be repeated, if it is one.
+func (r *result) once(place *extent, from, to int) {
+	if place == nil {
+		return
+	}
 	if *place != (extent{}) && r.err == nil {
 		r.err = errShape
 	}
-	*place = e
+	*place = extent{from, to}
 }
 
 // readParams reads the parameters that the engine says it was asked.
@@ -112,16 +160,18 @@ func (r *result) readParams(reader *jsonedit.Reader, start int) {
 		return
 	}
 	for reader.Next() {
-		switch from := reader.At() - start; string(reader.Key()) {
+		var place *extent
+		from, key := reader.At()-start, reader.Key()
+		value := reader.Value()
+		switch string(key) {
 		case "per_page":
-			r.perPage = whole(reader.Value())
-			r.once(&r.places.perPage, extent{from, reader.At() - start})
+			place, r.perPage = &r.places.perPage, whole(value)
 		case "page":
-			reader.Value()
-			r.once(&r.places.copied, extent{from, reader.At() - start})
+			place = &r.places.copied
 		case "collection_name":
-			r.collection, _ = jsonedit.Text(reader.Value())
+			r.collection, _ = jsonedit.Text(value)
 		}
+		r.once(place, from, reader.At()-start)
 	}
 }
 
@@ -144,6 +194,16 @@ func (r *result) readHits(reader *jsonedit.Reader, body []byte, most int, texts 
 	}
 }
 
+// parseHit takes a hit apart that stands alone. Its id is empty if it is not shown.
+func parseHit(raw []byte) (hit, error) {
+	r := jsonedit.NewReader(raw)
+	h, ok := (&result{}).readHit(&r, raw, nil)
+	if !r.Done() || !ok {
+		return hit{}, jsonedit.ErrMalformed
+	}
+	return h, nil
+}
+
 // readHit reads the hit that comes next. It is not ok if it has no document.
 func (r *result) readHit(reader *jsonedit.Reader, body []byte, texts []string) (h hit, ok bool) {
 	start := reader.At()
@@ -153,11 +213,11 @@ func (r *result) readHit(reader *jsonedit.Reader, body []byte, texts []string) (
 	for documents := 0; reader.Next(); {
 		switch string(reader.Key()) {
 		case "document":
+			h.at = reader.At() - start
 			documents++
 			if ok = documents == 1 && reader.Enter('{'); ok {
-				before := len(r.members)
-				r.members = h.readDocument(reader, body, start, texts, r.members)
-				h.members = r.members[before:len(r.members):len(r.members)]
+				r.readDocument(&h, reader, body, start, texts)
+				h.document = body[start+h.at : reader.At()]
 			}
 		case "curated":
 			h.curated = string(reader.Value()) == "true"
@@ -169,32 +229,32 @@ func (r *result) readHit(reader *jsonedit.Reader, body []byte, texts []string) (
 	return h, ok
 }
 
-// readDocument reads a hit's document, whose brace the reader has just passed, and appends the members that may lead to a text to a list.
-func (h *hit) readDocument(r *jsonedit.Reader, body []byte, start int, texts []string, list []jsonedit.Member) []jsonedit.Member {
-	from := r.At() - 1
-	h.at = extent{from: from - start}
-	for end := r.At(); r.Next(); end = r.At() {
-		key := r.Key()
+// readDocument reads a hit's document, whose brace the reader has just passed.
+func (r *result) readDocument(h *hit, reader *jsonedit.Reader, body []byte, start int, texts []string) {
+	before := len(r.members)
+	for end := reader.At(); reader.Next(); end = reader.At() {
+		key := reader.Key()
 		name, text := leading(key, texts)
-		ours := len(key) > len(rule.FieldPrefix) && rule.Our(string(key))
+		value := reader.Value()
 		h.dotted = h.dotted || bytes.IndexByte(key, '.') >= 0
-		value := r.Value()
 		switch {
 		case string(key) == "id":
 			h.id, _ = jsonedit.Text(value)
-		case ours:
+		case bytes.HasPrefix(key, []byte(rule.FieldPrefix)) && rule.Our(string(key)):
 			if string(key) == rule.SketchField {
 				h.stored, _ = jsonedit.TextBytes(value)
 			}
-			h.mark(body, end, r.At(), start)
+			if h.ours.to == 0 {
+				h.ours.from = end - start
+			}
+			h.scattered = h.scattered || !bytes.HasPrefix(body[end:], []byte(`,"`)) || h.ours.to > 0 && h.ours.to != end-start
+			h.ours.to = reader.At() - start
 		}
 		if text {
-			list = append(list, jsonedit.Member{Key: name, Value: value})
+			r.members = append(r.members, jsonedit.Member{Key: name, Value: value})
 		}
 	}
-	h.document = body[from:r.At()]
-	h.at.to = r.At() - start
-	return list
+	h.members = r.members[before:len(r.members):len(r.members)]
 }
 
 // leading returns a key as a part of the name of a text that it may lead to, and false if there is no such text.
@@ -207,25 +267,6 @@ func leading(key []byte, texts []string) (name string, ok bool) {
 	return "", false
 }
 
-// mark marks a member between two places for being left out. Only members in the form that the engine writes are marked: with nothing
-// but commas around, and one after the other.
-func (h *hit) mark(body []byte, from, to, start int) {
-	if body[from] == ',' {
-		from++
-	}
-	m := extent{from - start, to - start}
-	switch {
-	case body[from] != '"' || to == len(body) || body[to] != ',' && body[to] != '}':
-		h.unmarked = true
-	case h.ours == (extent{}):
-		h.ours = m
-	case h.ours.to+1 == m.from:
-		h.ours.to = m.to
-	default:
-		h.unmarked = true
-	}
-}
-
 // whole returns a whole number, or -1.
 func whole(value []byte) int {
 	n, err := strconv.Atoi(string(value))
@@ -233,4 +274,127 @@ func whole(value []byte) int {
 		return -1
 	}
 	return n
+}
+
+// count returns a whole number, or -1.
+func count(members []jsonedit.Member, key string) int { return whole(jsonedit.Get(members, key)) }
+
+// member returns the value that keys lead to in an object, nil if there is none.
+func member(object []byte, keys ...string) []byte {
+	for _, key := range keys {
+		members, _ := jsonedit.Members(object)
+		object = jsonedit.Get(members, key)
+	}
+	return object
+}
+
+// Raw implements adapters.QueryResult.
+func (r *result) Raw() []byte { return r.raw }
+
+// check reports whether the result can be the answer to an ask. A *refusal is the engine's own error.
+func (r *result) check(a ask) error {
+	switch {
+	case r.err != nil:
+		return r.err
+	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
+	case a.content != asSent && (r.page != a.page || r.perPage != a.perPage || r.grouped):
+		return errors.New("the reply is of another page than was asked for")
+	case r.found < 0 || r.collection == "":
+		return errors.New("a result without found or collection_name")
+	case r.hits == nil:
+		return errors.New("a result without hits")
+	case len(r.hits) > r.perPage:
+		return errors.New("more hits than were asked for")
+	}
+	return nil
+}
+
+// near reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
+func (r *result) near() bool {
+	return slices.ContainsFunc(r.hits, func(h hit) bool { return h.near })
+}
+
+// declined returns an error of the result: the engine's own as the port has it.
+func (r *result) declined(err error) error {
+	refusal, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return err
+	}
+	d := &adapters.Declined{Status: refusal.code, Reason: refusal.reason, Raw: r.raw}
+	// It can't be for anything that a reading added to the search: nothing it adds names a thing that could be missing.
+	d.Final = d.Status == 404 || errors.Is(refused(d.Status), adapters.ErrRefused)
+	if d.Status == 422 {
+		_, _ = fmt.Sscanf(d.Reason, "Only upto %d hits can be fetched per page.", &d.Most)
+	}
+	return d
+}
+
+// refusal is the engine's answer to a search of a multi-search that it can't or will not do.
+type refusal struct {
+	code   int
+	reason string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("the engine answers %d: %s", r.code, r.reason) }
+
+// HTTPStatus is for adapters.StatusOf.
+func (r *refusal) HTTPStatus() int { return r.code }
+
+// Is implements the interface of errors.Is: the engine has no room for the request just now.
+func (r *refusal) Is(target error) bool { return target == adapters.ErrBusy && busy(r.code) }
+
+func busy(code int) bool { return code == 429 || code == 503 }
+
+// newRefusal returns the engine's own error.
+func newRefusal(reason, code []byte) error {
+	number, err := strconv.Atoi(string(code))
+	text, ok := jsonedit.Text(reason)
+	if err != nil || !ok {
+		return errors.New("an error without code or reason")
+	}
+	return &refusal{number, text}
+}
+
+// refused sorts the engine's refusals by whose fault they can be.
+func refused(status int) error {
+	switch {
+	case status == 401 || status == 403 || status == 408 || status == 429 || status >= 500:
+		return adapters.ErrRefused
+	case status >= 400:
+		return adapters.ErrWidened
+	case status != 200:
+		return adapters.ErrNotUnderstood
+	}
+	return nil
+}
+
+// plain returns the hit's document [unflattened].
+func (h *hit) plain() []byte {
+	if !h.dotted {
+		return h.document
+	}
+	return unflattened(h.document)
+}
+
+// unflattened returns a stored document less the flattened copies of its nested fields ("meta.text" beside "meta"): engines up to 0.24
+// store them with every update, and a text that stands twice would make another sketch.
+func unflattened(document []byte) []byte {
+	if !bytes.Contains(document, []byte(`.`)) {
+		return document
+	}
+	members, _ := jsonedit.Members(document)
+	nested := map[string]bool{"": true}
+	for _, m := range members {
+		if m.Value[0] == '{' || m.Value[0] == '[' {
+			nested[m.Key] = true
+		}
+	}
+	clean, err := jsonedit.Cut(document, func(key string) bool {
+		root, _, dotted := strings.Cut(key, ".")
+		return dotted && nested[root]
+	})
+	if err != nil {
+		return document
+	}
+	return clean
 }

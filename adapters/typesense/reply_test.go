@@ -130,10 +130,11 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	third := paging{page: 3, perPage: 2}
 	queries := []*query{
-		{paging: third}, {paging: third, view: view{exclude: []string{"id"}}},
-		{paging: third, view: view{shown: true, include: []string{"neardup_sketch", "title"}}}, {paging: paging{page: 3, perPage: 2, preset: true}},
+		{}, {wanted: wanted{exclude: []string{"id"}}}, {wanted: wanted{shown: true, include: []string{"neardup_sketch", "title"}}}, {wanted: wanted{preset: true}},
+	}
+	for _, q := range queries {
+		q.page, q.perPage = 3, 2
 	}
 	texts := []string{"title", "meta.text"}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -169,7 +170,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			for _, found := range []int{-1, 5} {
 				var hits [][]byte
 				for i := len(r.hits) - 1; i >= 0; i-- {
-					hit, err := q.bare(&r.hits[i])
+					hit, err := q.appendBare(nil, &r.hits[i])
 					if err != nil {
 						t.Fatal(err)
 					}

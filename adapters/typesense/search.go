@@ -3,6 +3,7 @@ package typesense
 import (
 	"bytes"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
@@ -17,174 +18,149 @@ func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
 			yield(c.Target)
 			return
 		}
-		root, _ := jsonedit.Members(r.Body) // whose controls were read
-		searches, _ := jsonedit.Elements(jsonedit.Get(root, "searches"))
+		searches, _ := jsonedit.Elements(member(r.Body, "searches"))
 		params := queryOf(r.RawQuery)
 		for _, search := range searches {
-			search, _ = jsonedit.Cut(search, adapters.IsControl)
-			q, _, _ := parse(search, params, keyOf(r, params), adapters.Controls{}) // whose errors are of controls
-			if q.asked.Target != "" && !yield(q.asked.Target) {
+			q, _ := newQuery(search, keyOf(r, params), adapters.Controls{})
+			if q.read(params); q.asked.Target != "" && !yield(q.asked.Target) {
 				return
 			}
 		}
 	}
 }
 
-// Search implements adapters.Dialect.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+const (
+	// maxQuery is the length from which on the engine refuses the query string of a GET.
+	maxQuery = 4000
+	// limitSearches is the parameter that changes how many searches a multi-search may hold.
+	limitSearches = "limit_multi_searches"
+)
+
+// Search implements adapters.Dialect. The search of one collection is asked as a multi-search of one.
+func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) (s adapters.ParsedSearch) {
 	controls, plain, err := adapters.TakeControls(r)
-	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
+	if s.Plain = plain; err != nil {
+		s.Refusal = d.ErrorReply(r, 400, err.Error())
+		return s
 	}
-	params, changed := unhighlightedParams(queryOf(plain.RawQuery))
-	var s adapters.ParsedSearch
-	if c.Form == formMulti {
-		s = d.multi(plain, params, controls, p)
-	} else {
-		s = d.single(c.Target, plain, params, controls, p)
-	}
-	if changed && s.Reason != adapters.ReasonUnconfigured {
+	params, sent := queryOf(plain.RawQuery), plain.RawQuery
+	if unhighlightedParams(params) {
 		plain.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 	}
-	return s
-}
-
-// single takes the search of one collection apart, whose parameters all stand in the query string.
-func (d Dialect) single(
-	target string, plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
-) adapters.ParsedSearch {
-	s := adapters.ParsedSearch{Plain: plain}
-	if len(plain.RawQuery) >= maxQuery {
+	w, bodies, sound := &wire{single: c.Form != formMulti, texts: sketched(p.Rules)}, [][]byte(nil), true
+	switch {
+	case w.single && len(sent) >= maxQuery:
 		s.Reason = "query_length" // the engine refuses it
-		return s
-	}
-	// The collection is the path's, or the query's: target says which. What limits a multi-search means nothing here.
-	steering := without(params, func(name string) bool { return name == "collection" || name == limitSearches })
-	body := append(jsonedit.AppendString([]byte(`{"collection":`), target), '}')
-	q, err := parseSearch(body, steering, keyOf(plain, params), controls, p, "")
-	if err != nil {
-		s.Refusal = d.ErrorReply(plain, 400, err.Error())
-		return s
-	}
-	most := mostSearches(nil, q)
-	switch s.Reason, s.Shown = q.asked.Reason, q.shown; {
-	case s.Reason != "":
-		return s
-	case most == 0: // no multi-search can be made with this key
-		s.Reason = "scoped_key"
-		return s
-	}
-	r := *plain
-	r.Method, r.Path, r.Header = "POST", "/multi_search", jsonHeader(plain.Header)
-	r.RawQuery = unsteered(steering, q)
-	q.atOnce = most
-	w := &wire{request: &r, body: []byte(`{"searches":[]}`), single: true, most: most, texts: sketched(p.Rules)}
-	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: p}
-	return s
-}
-
-// maxQuery is the length from which on the engine refuses the query string of a GET.
-const maxQuery = 4000
-
-// limitSearches is the parameter that changes how many searches a multi-search may hold.
-const limitSearches = "limit_multi_searches"
-
-// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
-func mostSearches(params []adapters.Param, first *query) int {
-	most := maxSearches
-	if n, ok := number(valuesOf(params), limitSearches, most); ok {
-		most = n
-	}
-	if n, ok := number(first.fixed, limitSearches, most); ok {
-		most = n
-	}
-	return most
-}
-
-// multi takes a multi-search apart.
-func (d Dialect) multi(
-	plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
-) adapters.ParsedSearch {
-	s := adapters.ParsedSearch{Plain: plain, Reason: adapters.ReasonNotUnderstood}
-	root, err := jsonedit.FewMembers(plain.Body)
-	if err != nil || !jsonedit.Strict(plain.Body) { // what stands between the searches does not get into a reading
-		return s
-	}
-	searches, err := jsonedit.Elements(jsonedit.Get(root, "searches"))
-	if err != nil || len(searches) == 0 {
-		return s
+	case w.single: // the target says which collection, and what limits a multi-search means nothing here
+		params = slices.DeleteFunc(params, func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
+		bodies = [][]byte{append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')}
+	default:
+		if bodies, sound = searchesIn(plain.Body); len(bodies) == 0 {
+			s.Reason = adapters.ReasonNotUnderstood
+		}
 	}
 	var list []*query
-	collapsing, stripped, sound, reason := false, false, known(root), adapters.Reason("")
-	bodies := make([][]byte, len(searches))
-	for i, body := range searches {
-		if reason == "" {
-			reason = leftOf(len(searches), p)
+	stripped := false
+	for i, body := range bodies {
+		switch {
+		case len(bodies) > adapters.MaxSearches:
+			s.Reason = adapters.ReasonTooLarge
+		case i > 0 && p.Struck():
+			s.Reason = adapters.ReasonDeadline
 		}
-		q, err := parseSearch(body, params, keyOf(plain, params), controls, p, reason)
+		q, err := newQuery(body, keyOf(plain, params), controls)
 		if err != nil {
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
+		}
+		if s.Reason == "" {
+			q.read(params)
+			q.under(p)
+			list = append(list, q)
+		} else { // it is not read, which takes its length times that of the query string
+			q.shown = rule.NamesOurs(body)
 		}
 		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
 			bodies[i] = unhighlighted(q.body)
 		}
 		s.Shown = s.Shown || q.shown
-		stripped = stripped || !bytes.Equal(bodies[i], body)
-		collapsing, sound = collapsing || q.asked.Reason == "", sound && q.base != nil
-		if reason == "" {
-			list = append(list, q)
-		}
+		stripped = stripped || !w.single && !bytes.Equal(bodies[i], body)
 	}
 	if stripped {
-		if plain.Body, err = jsonedit.Set(plain.Body, "searches", jsonedit.Array(bodies)); err != nil {
-			return s
-		}
+		plain.Body, _ = jsonedit.Set(plain.Body, "searches", jsonedit.Array(bodies)) // it is well-formed
 	}
-	if reason != "" {
-		s.Reason = reason
-		return s
+	if s.Reason == "" {
+		w.most = mostSearches(params, list[0])
+		s.Reason = w.left(list, params, sound)
 	}
-	most := mostSearches(params, list[0])
-	_, replaced := adapters.Last(params, "preset") // then the engine does not read the body
-	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != adapters.ReasonUnconfigured })
-	switch {
-	case replaced:
-		s.Reason = "preset"
-		return s
-	case configured < 0:
-		s.Reason = adapters.ReasonUnconfigured
-		return s
-	case mixed(list):
-		s.Reason = "scoped_key"
-		return s
-	case !sound || len(searches) > most:
+	if s.Reason == adapters.ReasonUnconfigured {
+		plain.RawQuery = sent
+	}
+	if s.Reason != "" {
 		return s
 	}
-	if s.Reason = list[configured].asked.Reason; !collapsing {
-		return s
+	asked := *plain
+	if asked.RawQuery, w.body = unsteered(params, list), plain.Body; w.single {
+		w.body = []byte(`{"searches":[]}`)
+		asked.Method, asked.Path, asked.Header = "POST", "/multi_search", adapters.Header{}
+		maps.Copy(asked.Header, plain.Header)
+		asked.Header["Content-Type"] = []string{"application/json"}
+		delete(asked.Header, "Content-Length")
 	}
-	r := *plain
-	r.RawQuery, s.Reason = unsteered(params, list...), ""
-	w := &wire{request: &r, body: plain.Body, most: most, texts: sketched(p.Rules)}
-	s.Searches = &adapters.Searches{Wire: w, Plan: p}
+	w.request = &asked
+	s.Searches = &adapters.Searches{Single: w.single, Wire: w, Plan: p}
 	for _, q := range list {
-		q.atOnce = max(most/len(list), 1)
+		q.atOnce = max(w.most/len(list), 1)
 		s.Searches.List = append(s.Searches.List, q)
 	}
 	return s
 }
 
-// leftOf returns why a multi-search of so many is left alone, whatever it asks for, or nothing. All that is done to its searches is then to
-// take our controls out.
-func leftOf(searches int, p adapters.Plan) adapters.Reason {
+// searchesIn returns the searches of a multi-search, none of one that is not well-formed: what stands between them does not get into a reading. It
+// is sound if it holds nothing else but what means nothing.
+func searchesIn(body []byte) (searches [][]byte, sound bool) {
+	root, err := jsonedit.FewMembers(body)
+	if err != nil || !jsonedit.Strict(body) {
+		return nil, false
+	}
+	searches, _ = jsonedit.Elements(jsonedit.Get(root, "searches"))
+	return searches, !jsonedit.Repeated(root) && !slices.ContainsFunc(root, func(m jsonedit.Member) bool {
+		return m.Key != "searches" && (m.Key != "union" || string(m.Value) != "false")
+	})
+}
+
+// left returns why the searches of a request are left alone, or nothing.
+func (w *wire) left(list []*query, params []adapters.Param, sound bool) adapters.Reason {
+	_, replaced := adapters.Last(params, "preset")
+	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != adapters.ReasonUnconfigured })
 	switch {
-	case searches > adapters.MaxSearches:
-		return adapters.ReasonTooLarge
-	case p.Struck():
-		return adapters.ReasonDeadline
+	case replaced && !w.single: // then the engine does not read the body
+		return "preset"
+	case configured < 0:
+		return adapters.ReasonUnconfigured
+	case mixed(list):
+		return "scoped_key"
+	case !sound || slices.ContainsFunc(list, func(q *query) bool { return q.base == nil }):
+		return adapters.ReasonNotUnderstood
+	case !slices.ContainsFunc(list, func(q *query) bool { return q.asked.Reason == "" }):
+		return list[configured].asked.Reason
+	case w.most == 0: // no multi-search can be made with this key
+		return "scoped_key"
+	case len(list) > w.most:
+		return adapters.ReasonNotUnderstood
 	}
 	return ""
+}
+
+// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
+func mostSearches(params []adapters.Param, first *query) int {
+	most := maxSearches
+	for _, values := range []map[string]string{valuesOf(params), first.fixed} {
+		if n := number(values, limitSearches, most); n >= 0 {
+			most = n
+		}
+	}
+	return most
 }
 
 // mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
@@ -202,95 +178,19 @@ func mixed(list []*query) bool {
 	return false
 }
 
-// known reports whether a multi-search holds nothing beside its searches but what means nothing.
-func known(root []jsonedit.Member) bool {
-	searches := 0
-	for _, m := range root {
-		switch {
-		case m.Key == "searches":
-			searches++
-		case m.Key == "union" && string(m.Value) == "false":
-		default:
-			return false
-		}
-	}
-	return searches == 1
-}
-
-// parseSearch reads one search and decides whether it is collapsed; left, if not empty, says why it is not whatever it is. An error is a
-// bad control.
-func parseSearch(
-	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left adapters.Reason,
-) (*query, error) {
-	if left != "" { // it is not taken apart, which takes its length times that of the query string
-		q := &query{body: body, view: view{shown: rule.NamesOurs(body)}}
-		q.asked.Controls, q.asked.Reason = controls, left
-		var err error
-		if members, malformed := jsonedit.Members(body); malformed == nil {
-			_, err = q.takeControls(members)
-		}
-		return q, err
-	}
-	q, reason, err := parse(body, params, key, controls)
-	if err != nil {
-		return nil, err
-	}
-	a := &q.asked
-	if a.Reason = reason; a.Target == "" {
-		return q, nil
-	}
-	if a.Scope = p.ScopeUnder(a.Target, a.Controls); !a.Scope.Configured {
-		a.Reason = adapters.ReasonUnconfigured
-	}
-	if a.Reason != "" {
-		return q, nil
-	}
-	q.rules, a.Size, a.Unseen = p.Rules, q.perPage, q.hidden()
-	if q.native = newNative(q, params, a.Scope); q.native != nil {
-		a.Native = q
-	}
-	q.needed = fields{texts: textFields(p.Rules), deciding: decidingFields(a.Scope.Deciding)}
-	size := q.fixedSize()
-	if size > 0 {
-		a.Limit = a.Limit / size * size
-	}
-	if q.vector != nil {
-		k := max(a.Scope.VectorWindow, q.vector.own)
-		if size > 0 {
-			k = (k + size - 1) / size * size
-		}
-		a.Neighbours = &adapters.Neighbours{Raised: k}
-	}
-	return q, nil
-}
-
 // unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
 // something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
-func unsteered(params []adapters.Param, list ...*query) string {
+func unsteered(params []adapters.Param, list []*query) string {
 	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.fixed) > 0 })
 	return adapters.RawQuery(params, func(name string) bool {
 		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
 	})
 }
 
-func without(params []adapters.Param, drop func(name string) bool) []adapters.Param {
-	var kept []adapters.Param
-	for _, p := range params {
-		if !drop(p.Name) {
-			kept = append(kept, p)
-		}
+// sketched returns the sketched fields of all rules.
+func sketched(rules rule.Rules) (fields []string) {
+	for _, rule := range rules {
+		fields = append(fields, rule.Fields...)
 	}
-	return kept
-}
-
-// jsonHeader returns a copy of a header that fits a JSON body.
-func jsonHeader(header adapters.Header) adapters.Header {
-	out := adapters.Header{}
-	for key, values := range header {
-		if key != "Content-Length" {
-			out[key] = values
-		}
-	}
-	out["Content-Type"] = []string{"application/json"}
-	return out
+	return fields
 }

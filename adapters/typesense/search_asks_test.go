@@ -26,14 +26,15 @@ func TestPagesCoverSpans(t *testing.T) {
 		for _, length := range []int{1, 7, 10, 100, 250, 251, 700} {
 			for _, fixed := range []int{0, 1, 7, 250} {
 				for _, limit := range []int{maxRanks, from + length, from + length + 13} {
-					granted := sizes{1, maxPerPage}
+					granted := sizes{1, maxPerPage, limit}
 					if fixed > 0 {
-						granted, limit = sizes{fixed, fixed}, limit/fixed*fixed
+						limit = limit / fixed * fixed
+						granted = sizes{fixed, fixed, limit}
 					}
 					at, to := from, min(from+length, limit)
-					list := cover(from, to, granted, limit)
+					list := granted.cover(from, to)
 					for _, s := range list {
-						if s.size > maxPerPage || s.page < 1 || s.to()-s.size > at || s.to() <= at || s.to() > limit || fixed > 0 && s.size != fixed {
+						if s.perPage > maxPerPage || s.page < 1 || s.from() > at || s.to() <= at || s.to() > limit || fixed > 0 && s.perPage != fixed {
 							t.Fatalf("%d to %d in pages of %d up to %d: %v", from, to, fixed, limit, list)
 						}
 						at = s.to()
@@ -152,7 +153,7 @@ func TestFarPages(t *testing.T) {
 
 // scopedKey returns a key that imposes parameters, as far as it can be read.
 func scopedKey(params string) string {
-	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("d", scopedDigest) + "abcd" + params))
+	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("d", scopedHead) + params))
 }
 
 // imposing puts parameters over those of every search of a request, as the engine does with a key's.
