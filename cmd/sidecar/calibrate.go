@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,8 +46,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024
   sidecar calibrate --index news-2024 --html report.html
   sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
@@ -56,20 +55,11 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	flags.IntVar(&r.Pairs, "pairs", r.Pairs, "compare so many pairs of each level by their texts")
 	flags.IntVar(&r.Examples, "examples", r.Examples, "show so many pairs of each level")
 	flags.Uint64Var(&r.Seed, "seed", r.Seed, "what is chosen: the same seed chooses the same of the same documents")
+	for name, least := range map[string]float64{"sample": 2, "documents": 2, "pairs": 1, "examples": 0} {
+		bound(flags, name, least, math.MaxInt32, fmt.Sprintf("at least %v", least))
+	}
 	flags.StringVar(&r.html, "html", "", "write a report with tables and bars to this `file`")
 	return cmd
-}
-
-func (r *calibrateJob) check(*cobra.Command) error {
-	for _, n := range []struct {
-		flag         string
-		value, least int
-	}{{"--sample", r.Sample, 2}, {"--documents", r.Documents, 2}, {"--pairs", r.Pairs, 1}, {"--examples", r.Examples, 0}} {
-		if n.value < n.least {
-			return fmt.Errorf("%s: %d is too few: use at least %d", n.flag, n.value, n.least)
-		}
-	}
-	return nil
 }
 
 // run works through the engines.
@@ -105,8 +95,6 @@ func (r *calibrateJob) calibrate(ctx context.Context, t target) error {
 	}
 	found := calibrate.Result{Engine: t.Config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
 	r.list = append(r.list, found)
-	if r.output == formText {
-		_, _ = io.WriteString(r.out, found.String())
-	}
+	r.printf("%s", found)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -76,7 +77,6 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar cluster --input pages.jsonl --id url --fields body --output clusters.jsonl --report json
   sidecar cluster --index news-2024 --write --engine flink --gateway http://flink:8083 --shared /mnt/shared
   sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
@@ -88,8 +88,10 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
 	flags.StringVar((*string)(&c.Algorithm), "algorithm", "", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
 	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
+	boundShare(flags, "threshold")
 	flags.Var((*memorySize)(&c.Memory), "memory", "`bytes` to work in, such as 512m or 4g")
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
+	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
 	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
@@ -114,10 +116,6 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
 	case c.Algorithm != "" && !slices.Contains(cluster.Algorithms, c.Algorithm):
 		return fmt.Errorf("--algorithm: %q is unknown: use bands, broder or exact", c.Algorithm)
-	case cmd.Flags().Changed("threshold") && !(c.threshold > 0 && c.threshold <= 1):
-		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", c.threshold)
-	case c.Common < 2:
-		return fmt.Errorf("--common: %d is too few: use at least 2 (%d is usual)", c.Common, cluster.DefaultCommon)
 	case c.write && c.Algorithm == cluster.Exact:
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
 	case c.engine == onFlink && c.Algorithm != "" && c.Algorithm != cluster.Bands:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/offline"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // compareFlags are what the command line asks of a comparison.
@@ -54,7 +53,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			many := cmd.Flags().Changed("docs") || cmd.Flags().Changed("pairs")
-			if err := flags.check(cmd, args, many); err != nil {
+			if err := flags.check(args, many); err != nil {
 				return err
 			}
 			g, err := newComparer(cmd, flags.Options)
@@ -74,12 +73,13 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	f.StringVar(&flags.Pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
 	f.StringVar(&flags.Options.Preset, "preset", "", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
 	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
+	boundShare(f, "threshold")
 	f.BoolVar(&flags.NoTexts, "no-texts", false, "go by the sketches alone, as a search does")
 	return cmd
 }
 
 // check returns what is wrong with the flags and arguments.
-func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error {
+func (f *compareFlags) check(args []string, many bool) error {
 	switch {
 	case many && len(args) > 0:
 		return errors.New("compare takes two files, or --docs and --pairs, not both")
@@ -98,10 +98,6 @@ func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error
 	}
 	if f.Options.Preset != "" && !slices.Contains(config.PresetNames(), f.Options.Preset) {
 		return fmt.Errorf("--preset: %q is unknown: use %s", f.Options.Preset, config.Either(config.PresetNames()))
-	}
-	if cmd.Flags().Changed("threshold") && !(f.Threshold > 0 && f.Threshold <= 1) {
-		usual := rerank.Default().Threshold
-		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (%v is usual)", f.Threshold, usual)
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ Exit code 0: done, or ended by a signal. 1: failed.`,
 		Example: `  sidecar demo
   sidecar demo --once
   sidecar demo --page 127.0.0.1:8080`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo.Run(cmd.Context(), demo.Options{Listen: listen, Page: pageAt, Once: once}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

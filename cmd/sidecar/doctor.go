@@ -21,7 +21,6 @@ index, chosen at random.
 Exit code 0: no check failed. 1: some did.`,
 		Example: `  sidecar doctor
   sidecar doctor --engine elasticsearch --output json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configOf(cmd)
 			return onboard.Doctor(cmd.Context(), c, err, engine, output == formJSON, cmd.OutOrStdout())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/url"
 	"os"
 	"strings"
@@ -29,6 +30,7 @@ func (f *flinkFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.shared, "shared", "", "with --engine flink: `directory` that its taskmanagers see too")
 	flags.StringVar(&f.sharedURI, "shared-uri", "", "with --engine flink: what they call it, if not the same: `file:///path`")
 	flags.IntVar(&f.parallelism, "parallelism", 0, "with --engine flink: how many parts the work is cut into; 0 leaves it to Flink")
+	bound(flags, "parallelism", 0, math.MaxInt32, "1 or more; 0 leaves it to Flink")
 }
 
 // check returns what is wrong with the flags beside --engine.
@@ -49,9 +51,6 @@ func (f *flinkFlags) check(engine string) error {
 		errs = append(errs, errors.New("--shared: is missing: name a directory that Flink's taskmanagers see too"))
 	} else if info, err := os.Stat(f.shared); err != nil || !info.IsDir() {
 		errs = append(errs, fmt.Errorf("--shared: %q is no directory here: name one that Flink's taskmanagers see too", f.shared))
-	}
-	if f.parallelism < 0 {
-		errs = append(errs, fmt.Errorf("--parallelism: %d is out of range: use 1 or more; 0 leaves it to Flink", f.parallelism))
 	}
 	return errors.Join(errs...)
 }

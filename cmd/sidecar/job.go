@@ -79,28 +79,21 @@ func (j *job) open(cmd *cobra.Command) (err error) {
 	return j.metrics.Start(cmd.Name(), j.err)
 }
 
-// runner is a command that works through indices.
-type runner interface {
-	// check returns what is wrong with the flags.
-	check(cmd *cobra.Command) error
-	open(cmd *cobra.Command) error
-	run(ctx context.Context) error
-	close()
-}
-
-// do runs a command.
-func do(cmd *cobra.Command, r runner) error {
-	if err := r.check(cmd); err != nil {
+// do runs a command on the engines that it is for.
+func (j *job) do(cmd *cobra.Command, run func(context.Context) error) error {
+	if err := j.open(cmd); err != nil {
 		return err
 	}
-	if err := r.open(cmd); err != nil {
-		return err
-	}
-	defer r.close()
-	return r.run(cmd.Context())
+	defer j.metrics.Stop()
+	return run(cmd.Context())
 }
 
-func (j *job) close() { j.metrics.Stop() }
+// printf prints for people, where they are asked for.
+func (j *job) printf(format string, values ...any) {
+	if j.output == formText {
+		_, _ = io.WriteString(j.out, terminal.Harmless(fmt.Sprintf(format, values...))) // an error of the output is kept by results, here and elsewhere
+	}
+}
 
 // meter returns what shows the progress on an index.
 func (j *job) meter(t target) *meter {
@@ -177,8 +170,8 @@ func (j *job) end(ctx context.Context, matched bool, err error, found any) error
 	case matched || err != nil:
 	case j.index != "":
 		return noIndex(j.index)
-	case j.output == formText:
-		_, _ = fmt.Fprintln(j.out, "nothing to do: no index matches a rule") // an error of the output is kept by results, here and elsewhere
+	default:
+		j.printf("nothing to do: no index matches a rule\n")
 	}
 	if j.output == formJSON {
 		err = errors.Join(err, terminal.WriteJSON(j.out, found))

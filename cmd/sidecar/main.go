@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
@@ -45,10 +46,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	out := &results{w: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
+	inJSON := asksJSON(args)
+	if inJSON && !terminal.IsTerminal(stderr) {
+		root.SetErr(jsonLines{stderr})
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	err = out.withWriteError(err)
-	printErrors(cmd, args, err, stderr)
-	return exitCode(err)
+	printErrors(err, inJSON, stderr)
+	return exitCode(cmd, err)
 }
 
 // errRefused ends a job that left refused documents behind. Its summary has said so.
@@ -97,9 +102,8 @@ func newRoot() *cobra.Command {
   sidecar doctor
   sidecar serve
   sidecar verify --index news-2024 --output json`,
-		PersistentPreRun: wrapStderr,
-		SilenceErrors:    true,
-		SilenceUsage:     true,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -108,7 +112,9 @@ func newRoot() *cobra.Command {
 	for _, g := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
-			cmd.GroupID = g.id
+			if cmd.GroupID = g.id; cmd.Args == nil {
+				cmd.Args = cobra.NoArgs
+			}
 			root.AddCommand(cmd)
 		}
 	}
@@ -116,14 +122,6 @@ func newRoot() *cobra.Command {
 	root.SetCompletionCommandGroupID("other")
 	completeFlags(root)
 	return root
-}
-
-// unbounded returns what is wrong with the value of a flag that limits something, where 0 means no limit.
-func unbounded(flag string, value float64) error {
-	if value >= 0 { // which no NaN is
-		return nil
-	}
-	return fmt.Errorf("--%s: %v is out of range: use a number above 0, or 0 for no bound", flag, value)
 }
 
 // configFile returns the file that --config names.

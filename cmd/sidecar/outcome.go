@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -18,56 +18,13 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// The forms of what is printed.
-const (
-	formText = "text"
-	formJSON = "json"
-)
+// asked is where a command line asks for JSON.
+var asked = regexp.MustCompile(` --(output|report)[= ]json( |$)`)
 
-// addOutput adds the flag that says in which form results are printed.
-func addOutput(flags *pflag.FlagSet, output *string) {
-	*output = formText
-	flags.Var((*form)(output), "output", "the `form` of what is printed: text or json")
-}
-
-// form is the value of a flag that says in which form results are printed; it implements [pflag.Value].
-type form string
-
-func (f *form) Set(text string) error {
-	if text != formText && text != formJSON {
-		return errors.New("use text or json")
-	}
-	*f = form(text)
-	return nil
-}
-
-func (f *form) String() string { return string(*f) }
-
-func (f *form) Type() string { return "string" }
-
-// asksJSON reports whether the command line asks for JSON, also where it could not be read to its end.
-func asksJSON(cmd *cobra.Command, args []string) bool {
-	for _, name := range []string{"output", "report"} {
-		flag := cmd.Flags().Lookup(name)
-		if flag == nil {
-			continue
-		}
-		switch value, _ := pflag.UnquoteUsage(flag); {
-		case value == "file":
-			return false
-		case flag.Value.String() == formJSON:
-			return true
-		}
-	}
-	for i, arg := range args {
-		switch {
-		case arg == "--":
-			return false
-		case arg == "--output=json", arg == "--output" && i+1 < len(args) && args[i+1] == formJSON:
-			return true
-		}
-	}
-	return false
+// asksJSON reports whether the command line asks for JSON, also where it can't be read to its end.
+func asksJSON(args []string) bool {
+	line, _, _ := strings.Cut(" "+strings.Join(args, " "), " -- ")
+	return asked.MatchString(line)
 }
 
 // jsonLines takes the place of standard error if results are JSON and it is no terminal: each line becomes an object, so that a
@@ -93,27 +50,20 @@ func jsonLine(w io.Writer, key, text string) error {
 	return err
 }
 
-// wrapStderr has a command write objects to standard error where that is what its reader expects.
-func wrapStderr(cmd *cobra.Command, args []string) {
-	if w := cmd.ErrOrStderr(); asksJSON(cmd, args) && !terminal.IsTerminal(w) {
-		cmd.SetErr(jsonLines{w})
-	}
-}
-
 // silentErrors are the ends of commands that have said all there is to say.
-var silentErrors = []error{errRefused, terminal.ErrFound, errTrouble, server.ErrLogged, errPrinted}
+var silentErrors = []error{errRefused, terminal.ErrFound, server.ErrLogged, errPrinted}
 
 // errPrinted ends a command that has printed what is wrong as its result.
 var errPrinted = errors.New("it is in the result")
 
 // printErrors writes what went wrong to standard error: a line for each error, or an object.
-func printErrors(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
+func printErrors(err error, inJSON bool, stderr io.Writer) {
 	for _, e := range config.Flatten(err) {
 		if slices.Contains(silentErrors, e) {
 			continue
 		}
 		text := strings.TrimSpace(e.Error())
-		if asksJSON(cmd, args) {
+		if inJSON {
 			_ = jsonLine(stderr, "error", text) // there is no one left to tell, here and below
 			continue
 		}
@@ -122,13 +72,13 @@ func printErrors(cmd *cobra.Command, args []string, err error, stderr io.Writer)
 }
 
 // exitCode returns what the program ends with.
-func exitCode(err error) int {
+func exitCode(cmd *cobra.Command, err error) int {
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errRefused):
 		return exitRefused
-	case errors.Is(err, errTrouble):
+	case cmd.Name() == "verify" && !errors.Is(err, terminal.ErrFound):
 		return exitTrouble
 	}
 	return exitFailed

@@ -30,7 +30,6 @@ no news of a sidecar that goes on with the one before.
 Exit code 0: ready. 1: not ready, or not running.`,
 		Example: `  sidecar ready
   sidecar ready --config /etc/neardup/config.yaml --output json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return askReady(cmd, output)
 		},

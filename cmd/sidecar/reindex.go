@@ -56,15 +56,18 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar reindex --index news-2024 --resume
   sidecar reindex --index news-2024 --query '{"range":{"date":{"gte":"now-1d"}}}' --output json
   sidecar reindex --watch=30s`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
+		PreRunE: r.check,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&r.Query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
 	flags.IntVar(&r.Slices, "slices", 2, "work on so many parts of an index at once")
+	bound(flags, "slices", 1, maxSlices, fmt.Sprintf("1 to %d", maxSlices))
 	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
 	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after writing so many documents; 0 is no bound")
+	boundBelow(flags, "requests-per-second")
+	boundBelow(flags, "max-docs")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")
 	flags.BoolVar(&r.Resume, "resume", false, "go on where the last run of the same job stopped")
 	flags.DurationVar(&r.every, "watch", 0, "stay, and look again after each such `interval`")
@@ -74,13 +77,8 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	return cmd
 }
 
-func (r *reindexJob) check(*cobra.Command) error {
-	bounds := errors.Join(unbounded("requests-per-second", r.perSecond), unbounded("max-docs", float64(r.MaxDocs)))
+func (r *reindexJob) check(*cobra.Command, []string) error {
 	switch {
-	case bounds != nil:
-		return bounds
-	case r.Slices < 1 || r.Slices > maxSlices:
-		return fmt.Errorf("--slices: %d is out of range: use 1 to %d", r.Slices, maxSlices)
 	case r.every < 0 || r.every > 0 && r.every < time.Second:
 		return fmt.Errorf("--watch: %v is too short: use at least 1s", r.every)
 	case r.every > 0 && (r.DryRun || r.MaxDocs > 0):
@@ -186,9 +184,6 @@ func (r *reindexJob) print(t target, report jobs.Report, err error) {
 	if report.Anew {
 		_, _ = fmt.Fprintf(r.err, "%s: the index was made anew since the last run, and so was the job begun\n", t.title())
 	}
-	if r.output == formText {
-		_, _ = fmt.Fprintln(r.out, report.Line(t.title(), r.DryRun))
-		return
-	}
+	r.printf("%s\n", report.Line(t.title(), r.DryRun))
 	r.list = append(r.list, report.In(t.Config.Name, t.index.Name, r.DryRun, err))
 }

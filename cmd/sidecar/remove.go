@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
@@ -55,8 +53,8 @@ refused some.`,
 		Example: `  sidecar remove --index news-2024 --dry-run
   sidecar remove --index news-2024
   sidecar remove --index 'news-*' --engine archive --yes --jobs`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
+		PreRunE: r.check,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
 	}
 	r.bind(cmd, "the indices behind this `name`: an index, an alias or a pattern")
 	flags := cmd.Flags()
@@ -64,15 +62,16 @@ refused some.`,
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
 	flags.BoolVar(&r.journals, "jobs", false, "drop the journals of jobs too")
 	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	boundBelow(flags, "requests-per-second")
 	r.bindUntested(cmd)
 	return cmd
 }
 
-func (r *removeJob) check(*cobra.Command) error {
+func (r *removeJob) check(*cobra.Command, []string) error {
 	if r.index == "" {
 		return errors.New("--index is missing: name the index, alias or pattern to take our fields out of")
 	}
-	return unbounded("requests-per-second", r.RequestsPerSecond)
+	return nil
 }
 
 // run works through the indices of all engines. What fails for one index does not keep it from the next.
@@ -149,8 +148,7 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 	if r.yes || r.DryRun {
 		return nil
 	}
-	file, ok := r.in.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !terminal.IsTerminal(r.in) {
 		return errors.New("--yes is needed where there is no terminal to ask on; see what would go with --dry-run")
 	}
 	_, _ = fmt.Fprintln(r.err, "This takes our fields out of every document of:")
@@ -188,9 +186,7 @@ func (r *removeJob) remove(ctx context.Context, t target) error {
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)
-	if r.output == formText {
-		_, _ = io.WriteString(r.out, found.String())
-	}
+	r.printf("%s", found)
 	return err
 }
 
@@ -220,8 +216,6 @@ func (r *removeJob) dropJournals(ctx context.Context, e *upstream.Engine, journa
 	} else if _, err := e.Store.Remove(ctx, e.Store.JournalIndex()); err != nil {
 		return fmt.Errorf("remove the journal of jobs: %w", err)
 	}
-	if r.output == formText {
-		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.Config.Name, terminal.Count(len(dropped), "job's journal"), state)
-	}
+	r.printf("%s: %s dropped; %s\n", e.Config.Name, terminal.Count(len(dropped), "job's journal"), state)
 	return nil
 }

@@ -27,7 +27,6 @@ Under systemd it tells when it is ready, reloading and stopping, answers to a wa
 as an engine is (or admin). It prints nothing: its log goes to standard error, as text or as JSON (log.format in the configuration).`,
 		Example: `  sidecar serve
   sidecar serve --config /etc/neardup/config.yaml --drain 60s`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for flag, span := range map[string]time.Duration{"--drain": o.Drain, "--drain-delay": o.DrainDelay} {
 				if span < 0 {

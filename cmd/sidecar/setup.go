@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -31,8 +30,7 @@ Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or s
 		Example: `  sidecar setup --config config.yaml
   sidecar setup --dry-run --engine news
   sidecar setup --dry-run --output json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
 	}
 	r.bind(cmd, "")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing: say what lacks")
@@ -45,8 +43,6 @@ type setupJob struct {
 	dryRun bool
 	setupResult
 }
-
-func (r *setupJob) check(*cobra.Command) error { return nil }
 
 // setupResult is what is reported in JSON.
 type setupResult struct {
@@ -72,13 +68,6 @@ type setupTemplate struct {
 	Template string `json:"template"`
 	Ready    bool   `json:"ready"`
 	State    string `json:"state"`
-}
-
-// printf prints a line for people.
-func (r *setupJob) printf(format string, values ...any) {
-	if r.output == formText {
-		_, _ = io.WriteString(r.out, terminal.Harmless(fmt.Sprintf(format, values...)))
-	}
 }
 
 // run works through the engines. What fails for one does not keep it from the next.

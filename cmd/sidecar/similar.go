@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -60,28 +61,26 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 			return nil
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
+		PreRunE:           s.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.id = args[0]
-			return do(cmd, &s)
+			return s.do(cmd, s.run)
 		},
 	}
 	s.bind(cmd, "the `name` of an index, an alias or a pattern")
 	flags := cmd.Flags()
 	flags.Float64Var(&s.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
 	flags.IntVar(&s.Size, "size", 10, "print at most so many, the most alike")
+	boundShare(flags, "threshold")
+	bound(flags, "size", 1, math.MaxInt32, "at least 1")
 	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
 	flags.BoolVar(&s.Scan, "scan", false, "compare with all sketches, without bands")
 	return cmd
 }
 
-func (s *similarJob) check(cmd *cobra.Command) error {
-	switch {
-	case s.index == "":
+func (s *similarJob) check(*cobra.Command, []string) error {
+	if s.index == "" {
 		return errors.New("--index is missing: name the index, alias or pattern to look in")
-	case cmd.Flags().Changed("threshold") && !(s.Threshold > 0 && s.Threshold <= 1):
-		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1", s.Threshold)
-	case s.Size < 1:
-		return fmt.Errorf("--size: %d is out of range: use at least 1", s.Size)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,9 +24,6 @@ type verifyJob struct {
 	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
 	wrong, left int
 }
-
-// errTrouble ends verify where something could not be read, beside the errors that say what.
-var errTrouble = errors.New("something could not be read")
 
 func verifyCommand() *cobra.Command {
 	v := verifyJob{list: []jobs.VerifyReport{}}
@@ -59,35 +56,22 @@ something could not be read or written, or the command line or the configuration
 		Example: `  sidecar verify
   sidecar verify --index news-2024 --sample 1000 --output json
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
-		Args: func(cmd *cobra.Command, args []string) error { return withTrouble(cobra.NoArgs(cmd, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error { return withTrouble(do(cmd, &v)) },
+		PreRunE: v.check,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.do(cmd, v.run) },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withTrouble(err) })
 	v.bind(cmd, indexUsage)
 	flags := cmd.Flags()
 	flags.IntVar(&v.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
 	flags.BoolVar(&v.Repair, "repair", false, "mend what is not as it should be")
 	flags.Float64Var(&v.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
+	bound(flags, "sample", 0, math.MaxInt32, "a number above 0, or 0 to look at all documents")
+	boundBelow(flags, "requests-per-second")
 	v.bindUntested(cmd)
 	v.bindMetrics(cmd)
 	return cmd
 }
 
-// withTrouble marks an error as one that ends with exit code 2. Stale sketches are no such error.
-func withTrouble(err error) error {
-	if err == nil || errors.Is(err, terminal.ErrFound) {
-		return err
-	}
-	return errors.Join(err, errTrouble)
-}
-
-func (v *verifyJob) check(*cobra.Command) error {
-	if v.sample < 0 {
-		return fmt.Errorf("--sample: %d is out of range: use a number above 0, or 0 to look at all documents", v.sample)
-	}
-	if err := unbounded("requests-per-second", v.RequestsPerSecond); err != nil {
-		return err
-	}
+func (v *verifyJob) check(*cobra.Command, []string) error {
 	if v.RequestsPerSecond > 0 && !v.Repair {
 		return errors.New("--requests-per-second bounds what is written: it goes with --repair")
 	}
@@ -133,8 +117,6 @@ func (v *verifyJob) verify(ctx context.Context, t target) error {
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)
-	if v.output == formText {
-		_, _ = io.WriteString(v.out, found.String())
-	}
+	v.printf("%s", found)
 	return err
 }

@@ -27,7 +27,6 @@ func versionCommand() *cobra.Command {
 Exit code 0.`,
 		Example: `  sidecar version
   sidecar version --output json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output == formJSON {
 				return terminal.WriteJSON(cmd.OutOrStdout(), buildinfo.Of())

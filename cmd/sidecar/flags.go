@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"strconv"
+
+	"github.com/spf13/pflag"
+)
+
+// The forms of what is printed.
+const (
+	formText = "text"
+	formJSON = "json"
+)
+
+// addOutput adds the flag that says in which form results are printed.
+func addOutput(flags *pflag.FlagSet, output *string) {
+	*output = formText
+	flags.Var((*form)(output), "output", "the `form` of what is printed: text or json")
+}
+
+// form is the value of a flag that says in which form results are printed; it implements [pflag.Value].
+type form string
+
+func (f *form) Set(text string) error {
+	if text != formText && text != formJSON {
+		return errors.New("use text or json")
+	}
+	*f = form(text)
+	return nil
+}
+
+func (f *form) String() string { return string(*f) }
+
+func (f *form) Type() string { return "string" }
+
+// bounded is the value of a flag that takes a number within bounds; it implements [pflag.Value].
+type bounded struct {
+	pflag.Value
+	least, most float64
+	use         string // in place of a number outside of them
+}
+
+// bound puts bounds to the flag with the name.
+func bound(flags *pflag.FlagSet, name string, least, most float64, use string) {
+	flag := flags.Lookup(name)
+	flag.Value = bounded{flag.Value, least, most, use}
+}
+
+// boundShare bounds a flag that is a share of a whole, and boundBelow one that limits something, where 0 is no limit.
+func boundShare(flags *pflag.FlagSet, name string) {
+	bound(flags, name, math.SmallestNonzeroFloat64, 1, "a number above 0, at most 1")
+}
+
+func boundBelow(flags *pflag.FlagSet, name string) {
+	bound(flags, name, 0, math.MaxFloat64, "a number above 0, or 0 for no bound")
+}
+
+func (b bounded) Set(text string) error {
+	if err := b.Value.Set(text); err != nil {
+		return err
+	}
+	if n, err := strconv.ParseFloat(b.String(), 64); err != nil || !(n >= b.least && n <= b.most) {
+		return errors.New("use " + b.use)
+	}
+	return nil
+}
