@@ -153,13 +153,13 @@ func (d *report) end() error {
 	return nil
 }
 
-// within gives a check its time. What took longer says so.
-func within(ctx context.Context, work func(ctx context.Context) error) error {
+// within gives a question to an engine its time. What took longer says so.
+func within[Answer any](ctx context.Context, ask func(context.Context) (Answer, error)) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	err := work(ctx)
+	answer, err := ask(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s", checkTimeout)
+		err = fmt.Errorf("no answer within %s", checkTimeout)
 	}
-	return err
+	return answer, err
 }

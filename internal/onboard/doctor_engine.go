@@ -125,17 +125,14 @@ func (p *engineChecks) nodes(ctx context.Context) bool {
 }
 
 // ask asks at one address of the engine, or a sidecar's in front of it, what answers there.
-func (p *engineChecks) ask(ctx context.Context, at string) (product adapters.Product, err error) {
+func (p *engineChecks) ask(ctx context.Context, at string) (adapters.Product, error) {
 	one := *p.engine
 	one.URLs = []string{at}
-	err = within(ctx, func(ctx context.Context) error {
-		o, err := p.network.open(&one)
-		if err == nil {
-			product, err = o.Store.Product(ctx)
-		}
-		return err
-	})
-	return product, err
+	o, err := p.network.open(&one)
+	if err != nil {
+		return adapters.Product{}, err
+	}
+	return within(ctx, o.Store.Product)
 }
 
 // node says what a node is, and reports whether it is of the engine's kind.
@@ -162,11 +159,7 @@ func (p *engineChecks) node(at string, product adapters.Product) bool {
 
 // rule looks at the indices of one rule. Those that were seen before belong to an earlier one.
 func (p *engineChecks) rule(ctx context.Context, key string, rule *rule.Rule, seen map[string]bool) {
-	var indices []adapters.Index
-	err := within(ctx, func(ctx context.Context) (err error) {
-		indices, err = p.Matching(ctx, rule.Match)
-		return err
-	})
+	indices, err := within(ctx, func(ctx context.Context) ([]adapters.Index, error) { return p.Matching(ctx, rule.Match) })
 	if err != nil {
 		p.fail("rule", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", rule.Match, err)
 		return

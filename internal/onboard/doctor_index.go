@@ -30,11 +30,7 @@ type sample struct {
 // index looks at one index of a rule, and says in one line that all is well, or in a line each what is not.
 func (p *engineChecks) index(ctx context.Context, key string, index adapters.Index, rule *rule.Rule) {
 	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
-	var state adapters.Condition
-	err := within(ctx, func(ctx context.Context) (err error) {
-		state, err = p.Store.Condition(ctx, index, rule)
-		return err
-	})
+	state, err := within(ctx, func(ctx context.Context) (adapters.Condition, error) { return p.Store.Condition(ctx, index, rule) })
 	if err != nil {
 		p.fail("index", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", index.Name, err)
 		return
@@ -75,8 +71,8 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 // sample reads some documents of an index.
 func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *rule.Rule) (sample, error) {
 	s := sample{texts: map[string]int{}}
-	err := within(ctx, func(ctx context.Context) error {
-		return p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
+	return within(ctx, func(ctx context.Context) (sample, error) {
+		return s, p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
 			for _, document := range page.Documents {
 				s.Count(rule, document)
 				for _, field := range rule.Fields {
@@ -90,7 +86,6 @@ func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *r
 			return ctx.Err()
 		})
 	})
-	return s, err
 }
 
 // sketches looks at how many documents have a sketch, the right one, and returns that in words.

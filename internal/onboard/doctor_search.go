@@ -42,21 +42,17 @@ func (p *engineChecks) searchEngine(ctx context.Context) {
 	if p.search.index == "" {
 		return // which the listener's line says
 	}
-	var took time.Duration
-	err := within(ctx, func(ctx context.Context) error {
-		at, err := url.Parse(p.at)
-		if err == nil {
-			_, took, err = p.searchAt(ctx, at, p.Transport)
-		}
-		return err
-	})
-	if err != nil {
+	began := time.Now()
+	if _, err := p.searchAt(ctx, p.at, p.Transport); err != nil {
 		p.fail("search", fmt.Sprintf("see the engine's log, and whether %s.credentials may search", p.key),
 			"a search of %s, asked of the engine itself, failed: %v", p.search.index, err)
 		return
 	}
-	p.ok("search", "a search of %s, asked of the engine itself: answered in %s", p.search.index, took.Round(time.Millisecond))
+	p.ok("search", "a search of %s, asked of the engine itself: answered in %s", p.search.index, since(began))
 }
+
+// since returns how long something took.
+func since(began time.Time) time.Duration { return time.Since(began).Round(time.Millisecond) }
 
 // listener sends a search through the sidecar that runs, and returns where it does, nil if nowhere.
 func (p *engineChecks) listener(ctx context.Context) *url.URL {
@@ -112,17 +108,10 @@ func trustOnly(files config.ListenTLS) *tls.Config {
 
 // searchSidecar sends a search through the running sidecar, and reports the result.
 func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, transport http.RoundTripper) {
-	index, at := p.search.index, running.Host
-	var outcome string
-	var took time.Duration
-	err := within(ctx, func(ctx context.Context) (err error) {
-		outcome, took, err = p.searchAt(ctx, running, transport)
-		return err
-	})
-	outcome, reason := strings.TrimSpace(outcome), ""
-	if _, after, has := strings.Cut(outcome, "reason="); has {
-		reason, _, _ = strings.Cut(after, ";")
-	}
+	index, at, began := p.search.index, running.Host, time.Now()
+	outcome, err := p.searchAt(ctx, running.String(), transport)
+	_, after, _ := strings.Cut(outcome, "reason=")
+	reason, _, _ := strings.Cut(after, ";")
 	switch {
 	case err != nil:
 		p.fail("listener", "see its log; `sidecar ready` says whether it reaches the engine",
@@ -132,36 +121,31 @@ func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, tran
 			"a search of %s at %s is answered without the header Neardup: no sidecar, or one with other rules", index, at)
 	case strings.HasPrefix(outcome, "bypassed"):
 		p.warn("listener", fmt.Sprintf("docs/controls.md says what the reason %s means", reason),
-			"a search of %s through the sidecar at %s is left alone (%s, in %s)", index, at, outcome, took.Round(time.Millisecond))
+			"a search of %s through the sidecar at %s is left alone (%s, in %s)", index, at, outcome, since(began))
 	default:
-		p.ok("listener", "a search of %s through the sidecar at %s: %s, in %s", index, at, outcome, took.Round(time.Millisecond))
+		p.ok("listener", "a search of %s through the sidecar at %s: %s, in %s", index, at, outcome, since(began))
 	}
 }
 
-// searchAt sends the search to an address, and returns the header by which a sidecar says what it did, and how long it took.
-func (p *engineChecks) searchAt(ctx context.Context, at *url.URL, transport http.RoundTripper) (outcome string, took time.Duration, err error) {
+// searchAt sends the search to an address, and returns the header by which a sidecar says what it did.
+func (p *engineChecks) searchAt(ctx context.Context, at string, transport http.RoundTripper) (outcome string, err error) {
 	search := p.Kind.Words(p.search.index, p.search.fields, "*")
-	to := strings.TrimSuffix(at.String(), "/") + search.Path + "?" + search.RawQuery
-	r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
-	if err != nil {
-		return "", 0, err
-	}
-	r.Header = http.Header(p.engine.Header())
-	client := &http.Client{Timeout: checkTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the credentials are for this address alone
-	}}
-	began := time.Now()
-	resp, err := client.Do(r)
-	if err != nil {
-		return "", 0, err
-	}
-	defer func() { _ = resp.Body.Close() }() // what counts was read
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	if err != nil {
-		return "", 0, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", 0, errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))
-	}
-	return resp.Header.Get("Neardup"), time.Since(began), nil
+	to := strings.TrimSuffix(at, "/") + search.Path + "?" + search.RawQuery
+	return within(ctx, func(ctx context.Context) (string, error) {
+		r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
+		if err != nil {
+			return "", err
+		}
+		r.Header = http.Header(p.engine.Header())
+		resp, err := transport.RoundTrip(r) // which follows no redirect: the credentials are for this address alone
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = resp.Body.Close() }() // what counts was read
+		body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))
+		}
+		return strings.TrimSpace(resp.Header.Get("Neardup")), err
+	})
 }

@@ -2,16 +2,15 @@
 package onboard
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +63,12 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	}
 	text, err := n.configuration()
 	if err == nil {
-		_, err = config.Parse([]byte(text), envWithout(n.variables))
+		_, err = config.Parse([]byte(text), func(name string) (string, bool) {
+			if slices.Contains(n.variables, name) { // those with credentials may be gone when it is read
+				return "", false
+			}
+			return os.LookupEnv(name)
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("what was to be written is no valid configuration, which is a fault of ours: %w", err)
@@ -73,8 +77,8 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 		if _, err := io.WriteString(out, text); err != nil {
 			return err
 		}
-	} else if err := writeConfig(file, text, o.Force); err != nil {
-		return err
+	} else if err := os.WriteFile(file, []byte(text), 0o644); err != nil { // it holds no secrets
+		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
 	}
 	if _, err := io.WriteString(tell, terminal.Harmless(n.summary())); err != nil {
 		return err
@@ -98,15 +102,10 @@ func (o *InitOptions) file() (string, error) {
 		file = localConfigFile
 	}
 	if _, err := os.Stat(file); err == nil && !o.Force {
-		return "", errExists(file)
+		return "", fmt.Errorf("%s is there already: run it with: %s; or write it anew with --force, or elsewhere with --output FILE",
+			file, commandLine("serve", file))
 	}
 	return file, nil
-}
-
-// errExists says that a file is there, and what can be done.
-func errExists(file string) error {
-	return fmt.Errorf("%s is there already: run it with: %s; or write it anew with --force, or elsewhere with --output FILE",
-		file, commandLine("serve", file))
 }
 
 // commandLine returns a command line of ours with a configuration file.
@@ -121,12 +120,12 @@ func commandLine(command, file string) string {
 	return called + " " + command
 }
 
+// plainWord is what a shell takes for one word as it stands.
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9./_:@%+=,-]+$`)
+
 // shellWord returns a text as a shell takes it for one word.
 func shellWord(text string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-:@%+=,", r)
-	}
-	if strings.TrimFunc(text, plain) == "" && text != "" {
+	if plainWord.MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
@@ -134,36 +133,13 @@ func shellWord(text string) string {
 
 // isManual reports whether a file is the manual in the repository.
 func isManual(file string) bool {
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	head := make([]byte, len(manualTitle))
-	_, err = io.ReadFull(f, head)
-	return err == nil && bytes.Equal(head, []byte(manualTitle))
-}
-
-// writeConfig puts a text into a file. It holds no secrets.
-func writeConfig(file, text string, force bool) error {
-	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if force {
-		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	f, err := os.OpenFile(file, how, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return errExists(file)
-	}
-	if err != nil {
-		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
-	}
-	_, err = io.WriteString(f, text)
-	return errors.Join(err, f.Close())
+	text, err := os.ReadFile(file)
+	return err == nil && strings.HasPrefix(string(text), manualTitle)
 }
 
 // chooseAddresses chooses where the sidecar listens.
 func (n *survey) chooseAddresses() error {
-	n.engine.Listen, n.admin = n.options.Listen, config.DefaultAdmin
+	n.engine.Listen = n.options.Listen
 	if n.engine.Listen != "" {
 		if err := config.CheckAddress("--listen", n.engine.Listen); err != nil {
 			return err
@@ -199,16 +175,6 @@ func (n *survey) free(wanted, what string) string {
 		return at
 	}
 	return wanted // serve says what holds it
-}
-
-// envWithout is the environment less some variables: those with credentials may be gone when the configuration is read.
-func envWithout(variables []string) config.Lookup {
-	return func(name string) (string, bool) {
-		if slices.Contains(variables, name) {
-			return "", false
-		}
-		return os.LookupEnv(name)
-	}
 }
 
 const (

@@ -91,14 +91,12 @@ func (n *survey) connect(ctx context.Context, at string) error {
 
 // trust returns what the command line says of certificates, with files that are found from anywhere.
 func (o *InitOptions) trust() config.TLS {
-	whole := func(file string) string {
-		if at, err := filepath.Abs(file); file != "" && err == nil {
-			return at
-		}
-		return file
-	}
 	t := o.TLS
-	t.CAFile, t.CertFile, t.KeyFile = whole(t.CAFile), whole(t.CertFile), whole(t.KeyFile)
+	for _, file := range []*string{&t.CAFile, &t.CertFile, &t.KeyFile} {
+		if at, err := filepath.Abs(*file); *file != "" && err == nil {
+			*file = at
+		}
+	}
 	return t
 }
 
@@ -119,26 +117,7 @@ func engineURL(text string) (*url.URL, error) {
 
 // logIn shows the engine the credentials of the environment, and asks for others where it wants some.
 func (n *survey) logIn(ctx context.Context) error {
-	if err := n.fromEnvironment(os.LookupEnv); err != nil {
-		return err
-	}
-	if len(n.variables) > 0 {
-		if err := n.recognize(ctx); err != nil {
-			return err
-		}
-	}
-	if n.recognized.Locked {
-		return n.unlock(ctx)
-	}
-	return nil
-}
-
-// fromEnvironment takes the credentials that the environment holds.
-func (n *survey) fromEnvironment(env config.Lookup) error {
-	get := func(name string) config.Secret {
-		text, _ := env(name)
-		return config.SecretOf(text)
-	}
+	get := func(name string) config.Secret { return config.SecretOf(os.Getenv(name)) }
 	user, password, key := get(userVariable), get(passwordVariable), get(keyVariable)
 	switch {
 	case key.IsSet():
@@ -147,6 +126,14 @@ func (n *survey) fromEnvironment(env config.Lookup) error {
 		return fmt.Errorf("%s and %s go together: export both or none", userVariable, passwordVariable)
 	case user.IsSet():
 		n.with(config.Credentials{Username: user, Password: password}, userVariable, passwordVariable)
+	}
+	if len(n.variables) > 0 {
+		if err := n.recognize(ctx); err != nil {
+			return err
+		}
+	}
+	if n.recognized.Locked {
+		return n.unlock(ctx)
 	}
 	return nil
 }
@@ -163,17 +150,12 @@ func (n *survey) recognize(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ours := false
-		err = within(ctx, func(ctx context.Context) (err error) {
+		ours, err := within(ctx, func(ctx context.Context) (ours bool, err error) {
 			n.recognized, ours, err = o.Store.Recognize(ctx)
-			return err
+			return ours, err
 		})
-		if err != nil {
+		if n.store = o.Store; ours || err != nil {
 			return err
-		}
-		if ours {
-			n.store = o.Store
-			return nil
 		}
 	}
 	return errUnknownEngine
@@ -213,21 +195,18 @@ func toExport(name string) string {
 }
 
 // prompt asks for credentials.
-func (n *survey) prompt(ctx context.Context) error {
+func (n *survey) prompt(ctx context.Context) (err error) {
 	n.typed = true
 	const asIs = "They are for this survey, and are not written."
-	who := n.called()
-	if kind.Of(n.engine.Kind).KeysOnly {
-		key, err := n.talk.secret(ctx, who+" wants an API key. "+asIs+"\nKey (it is not shown): ")
-		n.with(config.Credentials{APIKey: config.SecretOf(key)}, keyVariable)
-		return err
-	}
-	user, err := n.talk.ask(ctx, who+" wants to know who asks. "+asIs+"\nUser name (empty: an API key): ")
-	if err != nil {
-		return err
+	user, question := "", n.called()+" wants an API key. "+asIs+"\nKey (it is not shown): "
+	if !kind.Of(n.engine.Kind).KeysOnly {
+		if user, err = n.talk.ask(ctx, n.called()+" wants to know who asks. "+asIs+"\nUser name (empty: an API key): "); err != nil {
+			return err
+		}
+		question = "API key (it is not shown): "
 	}
 	if user == "" {
-		key, err := n.talk.secret(ctx, "API key (it is not shown): ")
+		key, err := n.talk.secret(ctx, question)
 		n.with(config.Credentials{APIKey: config.SecretOf(key)}, keyVariable)
 		return err
 	}

@@ -161,7 +161,7 @@ func (n *survey) each(ctx context.Context, list []*candidate, look func(context.
 			continue
 		}
 		g.Go(func() error {
-			if err := within(ctx, func(ctx context.Context) error { return look(ctx, c) }); err != nil {
+			if _, err := within(ctx, func(ctx context.Context) (any, error) { return nil, look(ctx, c) }); err != nil {
 				c.why = err.Error()
 			}
 			return nil
@@ -176,11 +176,7 @@ func (n *survey) each(ctx context.Context, list []*candidate, look func(context.
 
 // list returns what the engine holds as candidates, or what the command line names of it.
 func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
-	var holdings []adapters.Holding
-	err = within(ctx, func(ctx context.Context) error {
-		holdings, err = n.store.Holdings(ctx)
-		return err
-	})
+	holdings, err := within(ctx, n.store.Holdings)
 	status := adapters.StatusOf(err)
 	switch {
 	case err != nil && status >= http.StatusBadRequest && len(n.options.Indices) > 0:

@@ -45,7 +45,7 @@ func (t *talk) ask(ctx context.Context, question string) (string, error) {
 		return "", terminal.ErrInterrupted
 	}
 	if errors.Is(err, io.EOF) && line == "" {
-		return "", errors.New("there was no answer")
+		return "", errNoAnswer
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
@@ -56,32 +56,29 @@ func (t *talk) ask(ctx context.Context, question string) (string, error) {
 // secret asks for what is not shown while it is typed. The terminal is as it was afterwards, also when the context ends first.
 func (t *talk) secret(ctx context.Context, question string) (string, error) {
 	_, _ = io.WriteString(t.out, question) // as above
-	if t.from == nil {
-		return t.ask(ctx, "")
-	}
-	before, err := term.GetState(int(t.from.Fd()))
+	terminalOf := int(t.from.Fd())
+	before, err := term.GetState(terminalOf)
 	if err != nil {
 		return "", err
 	}
-	type typed struct {
-		text []byte
-		err  error
-	}
-	done := make(chan typed, 1)
+	var text []byte
+	done := make(chan struct{})
 	go func() {
-		text, err := term.ReadPassword(int(t.from.Fd()))
-		done <- typed{text, err}
+		defer close(done)
+		text, err = term.ReadPassword(terminalOf)
 	}()
+	defer t.say("")
 	select {
-	case got := <-done:
-		t.say("")
-		if errors.Is(got.err, io.EOF) {
-			return "", errors.New("there was no answer")
-		}
-		return strings.TrimSpace(string(got.text)), got.err
+	case <-done:
 	case <-ctx.Done():
-		_ = term.Restore(int(t.from.Fd()), before) // it is the last that can be done for it
-		t.say("")
+		_ = term.Restore(terminalOf, before) // it is the last that can be done for it
 		return "", terminal.ErrInterrupted
 	}
+	if errors.Is(err, io.EOF) {
+		err = errNoAnswer
+	}
+	return strings.TrimSpace(string(text)), err
 }
+
+// errNoAnswer says that a question was not answered.
+var errNoAnswer = errors.New("there was no answer")
