@@ -34,7 +34,7 @@ const (
 // texts are what init found in the documents of a candidate.
 type texts struct {
 	looked int // documents
-	fields []fieldTexts
+	fields []*fieldTexts
 	chosen []string
 	// duplicates is how many of the documents are near-duplicates of one before them.
 	duplicates int
@@ -100,7 +100,6 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 		asked = []string{adapters.AllFields}
 	}
 	documents := n.sampleOf(ctx, c, asked)
-	c.texts.looked = len(documents)
 	c.texts.take(names, documents)
 	c.texts.least = leastWords
 	if c.searchable() == 0 {
@@ -167,9 +166,9 @@ var markup = regexp.MustCompile(`(?i)</?(p|div|br|span|a|h[1-6]|ul|li|td|body|ht
 // take counts the texts in the fields of some documents.
 func (t *texts) take(names []string, documents [][]byte) {
 	marked := 0
-	t.fields = make([]fieldTexts, len(names))
-	for i, name := range names {
-		t.fields[i] = fieldTexts{name: name, values: map[int]string{}}
+	t.looked = len(documents)
+	for _, name := range names {
+		t.fields = append(t.fields, &fieldTexts{name: name, values: map[int]string{}})
 	}
 	rule := rule.Rule{Fields: names}
 	for d, document := range documents {
@@ -180,7 +179,7 @@ func (t *texts) take(names []string, documents [][]byte) {
 			if words == 0 {
 				continue
 			}
-			f := &t.fields[i]
+			f := t.fields[i]
 			f.in, f.words = f.in+1, f.words+words
 			f.values[d] = value
 			ascii := strings.IndexFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) < 0
@@ -198,54 +197,51 @@ func (t *texts) take(names []string, documents [][]byte) {
 
 // chooseByName chooses by the fields' names, where there is nothing else to go by.
 func (t *texts) chooseByName() {
-	var known []string
+	var known, all []string
 	for _, word := range slices.Concat(titles, bodies) {
 		for _, f := range t.fields {
-			if last(f.name) == word && !slices.Contains(known, f.name) {
+			if last(f.name) == word {
 				known = append(known, f.name)
 			}
 		}
 	}
 	for _, f := range t.fields {
-		if len(known) == 0 && len(t.chosen) < mostFields {
-			t.chosen = append(t.chosen, f.name)
-		}
+		all = append(all, f.name)
 	}
-	t.chosen = append(t.chosen, known[:min(len(known), mostFields)]...)
+	if known == nil {
+		known = all
+	}
+	t.chosen = known[:min(len(known), mostFields)]
 }
+
+// title reports whether a field holds titles.
+func (f *fieldTexts) title() bool { return slices.Contains(titles, last(f.name)) && f.average() <= 40 }
 
 // choose chooses among the fields by their texts: titles first, then the longest.
 func (t *texts) choose() {
-	isTitle := func(f *fieldTexts) int {
-		if slices.Contains(titles, last(f.name)) && f.average() <= 40 {
-			return 0
+	slices.SortStableFunc(t.fields, func(a, b *fieldTexts) int {
+		if a.title() != b.title() {
+			return map[bool]int{true: -1, false: 1}[a.title()]
 		}
-		return 1
-	}
-	slices.SortStableFunc(t.fields, func(a, b fieldTexts) int {
-		return cmp.Or(cmp.Compare(isTitle(&a), isTitle(&b)), cmp.Compare(b.words, a.words), strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.words, a.words), strings.Compare(a.name, b.name))
 	})
 	longest := 0
-	for i := range t.fields {
-		if f := &t.fields[i]; f.unfit(t.least) == "" {
+	for _, f := range t.fields {
+		if f.why = f.unfit(t.least); f.why == "" {
 			longest = max(longest, f.words)
 		}
 	}
-	for i := range t.fields {
-		f := &t.fields[i]
-		f.why = f.unfit(t.least)
-		if f.why == "" && isTitle(f) == 1 && f.words*littleText < longest {
+	for i, f := range t.fields {
+		same := slices.IndexFunc(t.fields[:i], func(other *fieldTexts) bool { return other.why == "" && f.repeats(other) })
+		switch {
+		case f.why != "":
+		case !f.title() && f.words*littleText < longest:
 			f.why = "little text beside the others"
-		}
-		for j := range t.fields[:i] {
-			if f.why == "" && t.fields[j].why == "" && f.repeats(&t.fields[j]) {
-				f.why = "says the same as " + t.fields[j].name
-			}
-		}
-		if f.why == "" && len(t.chosen) == mostFields {
+		case same >= 0:
+			f.why = "says the same as " + t.fields[same].name
+		case len(t.chosen) == mostFields:
 			f.why = "there are longer ones"
-		}
-		if f.why == "" {
+		default:
 			t.chosen = append(t.chosen, f.name)
 		}
 	}
@@ -253,10 +249,7 @@ func (t *texts) choose() {
 
 // unfit says why a field is not fit to compare by, or nothing.
 func (f *fieldTexts) unfit(least int) string {
-	different := map[string]bool{}
-	for _, value := range f.values {
-		different[value] = true
-	}
+	different := slices.Compact(slices.Sorted(maps.Values(f.values)))
 	switch {
 	case f.in == 0:
 		return "empty"
@@ -301,49 +294,45 @@ func (t *texts) countDuplicates(documents [][]byte) {
 			continue
 		}
 		sketches[i] = &computed.Sketch
-		for j, other := range sketches[:i] {
-			if other == nil {
-				continue
+		j := slices.IndexFunc(sketches[:i], func(other *sketch.Sketch) bool {
+			near := false
+			if other != nil {
+				near, _ = rule.Profile.NearDuplicates(sketches[i], other)
 			}
-			if near, _ := rule.Profile.NearDuplicates(sketches[i], other); near {
-				pairs = append(pairs, [2]int{i, j})
-				t.duplicates++
-				break
-			}
+			return near
+		})
+		if j >= 0 {
+			pairs = append(pairs, [2]int{i, j})
 		}
 	}
-	t.word = t.exampleWord(pairs)
+	t.duplicates, t.word = len(pairs), t.exampleWord(pairs)
 }
 
 // exampleWord returns a word by which a search finds near-duplicates, or many documents where there are none.
 func (t *texts) exampleWord(pairs [][2]int) string {
-	i := slices.IndexFunc(t.fields, func(f fieldTexts) bool { return f.name == t.chosen[0] })
-	field := &t.fields[i]
-	in := map[string]int{} // documents by word
-	by := map[int]map[string]bool{}
-	for d, value := range field.values {
-		by[d] = map[string]bool{}
-		for _, word := range sketch.Words(value) {
-			if typeable(word) && !by[d][word] {
-				by[d][word] = true
-				in[word]++
-			}
+	values := t.fields[slices.IndexFunc(t.fields, func(f *fieldTexts) bool { return f.name == t.chosen[0] })].values
+	in, by := map[string]int{}, map[int][]string{} // documents by word, and words by document
+	for d, value := range values {
+		by[d] = slices.Compact(slices.Sorted(slices.Values(sketch.Words(value))))
+		by[d] = slices.DeleteFunc(by[d], func(word string) bool { return !typeable(word) })
+		for _, word := range by[d] {
+			in[word]++
 		}
 	}
-	inPairs, score := map[string]int{}, map[string]int{}
+	score := map[string]int{}
 	for _, pair := range pairs {
-		for word := range by[pair[0]] {
-			if by[pair[1]][word] {
-				inPairs[word]++
+		for _, word := range by[pair[0]] {
+			if _, both := slices.BinarySearch(by[pair[1]], word); both {
+				score[word]++
 			}
 		}
 	}
-	for word, count := range inPairs {
+	for word, count := range score {
 		score[word] = 1000*count/in[word] + count
 	}
 	if len(score) == 0 {
-		maps.Copy(score, in)
-		maps.DeleteFunc(score, func(_ string, count int) bool { return count*2 > len(field.values) && len(field.values) >= 4 })
+		score = in
+		maps.DeleteFunc(score, func(_ string, count int) bool { return count*2 > len(values) && len(values) >= 4 })
 	}
 	if len(score) == 0 {
 		return ""

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -118,11 +119,10 @@ func (n *survey) inspect(ctx context.Context) error {
 	})
 	seen := 0
 	for _, c := range candidates {
-		switch {
-		case c.why != "":
-		case seen < sampled:
-			seen++
-		default:
+		if c.why != "" {
+			continue
+		}
+		if seen++; seen > sampled {
 			c.why = unseen
 		}
 	}
@@ -130,10 +130,7 @@ func (n *survey) inspect(ctx context.Context) error {
 		return err
 	}
 	for _, c := range candidates {
-		if c.why == "" {
-			c.why = c.noRule()
-		}
-		if c.why == "" {
+		if c.why = cmp.Or(c.why, c.noRule()); c.why == "" {
 			n.candidates = append(n.candidates, c)
 		} else {
 			n.skipped = append(n.skipped, c)
@@ -211,7 +208,9 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 	for _, name := range n.options.Indices {
 		c := &candidate{match: name}
 		var behind []adapters.Holding
+		var names []string
 		for _, h := range holdings {
+			names = append(names, h.Name)
 			switch {
 			case rule.Matches(name, h.Name):
 				c.members = append(c.members, h)
@@ -219,32 +218,27 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 				behind = append(behind, h)
 			}
 		}
+		more := groupsOf(behind)
 		switch {
 		case len(c.members) > 0:
-			list = append(list, c)
-		case len(behind) > 0:
-			list = append(list, groupsOf(behind)...)
-		default:
-			var names []string
-			for _, h := range holdings {
-				names = append(names, h.Name)
-			}
+			more = []*candidate{c}
+		case len(behind) == 0:
 			return nil, fmt.Errorf("--index: the engine holds no %s: it holds %s", name, few(names))
 		}
-	}
-	var once []*candidate
-	for _, c := range list {
-		if slices.ContainsFunc(once, func(other *candidate) bool { return other.match == c.match }) {
-			continue
+		for _, c := range more {
+			if slices.ContainsFunc(list, func(other *candidate) bool { return other.match == c.match }) {
+				continue
+			}
+			open := slices.DeleteFunc(slices.Clone(c.members), func(h adapters.Holding) bool { return h.Shut })
+			if len(open) > 0 {
+				c.members = open
+			} else {
+				c.why = c.members[0].Why
+			}
+			list = append(list, c)
 		}
-		shut := func(h adapters.Holding) bool { return h.Shut }
-		if first := c.members[0]; len(slices.DeleteFunc(slices.Clone(c.members), shut)) == 0 {
-			c.why = first.Why
-		}
-		c.members = slices.DeleteFunc(c.members, func(h adapters.Holding) bool { return h.Shut && c.why == "" })
-		once = append(once, c)
 	}
-	return once, nil
+	return list, nil
 }
 
 // describe asks for a candidate's documents and fields.
@@ -289,26 +283,16 @@ func (n *survey) split(list []*candidate) (out []*candidate) {
 
 // common reports whether there is nothing that speaks against one rule for all members.
 func (c *candidate) common() bool {
-	having := map[string]int{} // members by field
-	texts := 0
-	for _, name := range c.names() {
-		has := false
-		for _, f := range candidateFields(c.fields) {
+	having, some := map[string]int{}, map[string]bool{} // how many members have a field, and which have some
+	for _, f := range candidateFields(c.fields) {
+		for _, name := range c.names() {
 			if !slices.Contains(f.Lacking, name) {
 				having[f.Name]++
-				has = true
+				some[name] = true
 			}
 		}
-		if has {
-			texts++
-		}
 	}
-	for _, n := range having {
-		if n == texts {
-			return true
-		}
-	}
-	return texts == 0
+	return len(some) == 0 || slices.Contains(slices.Collect(maps.Values(having)), len(some))
 }
 
 // choose has a person choose among the candidates, where there are several and somebody to ask, and puts them into the order in
@@ -362,19 +346,14 @@ func ordered(list []*candidate) (out []*candidate) {
 
 // chosen returns which of n candidates an answer names.
 func chosen(answer string, of int) ([]bool, error) {
-	taken := make([]bool, of)
 	words := strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' })
+	taken := slices.Repeat([]bool{len(words) == 0}, of)
 	for _, word := range words {
 		i, err := strconv.Atoi(word)
 		if err != nil || i < 1 || i > of {
 			return nil, fmt.Errorf("%q is none of them: write numbers from 1 to %d, such as 1,2", word, of)
 		}
 		taken[i-1] = true
-	}
-	if len(words) == 0 {
-		for i := range taken {
-			taken[i] = true
-		}
 	}
 	return taken, nil
 }
