@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,39 +21,32 @@ const checkTimeout = 15 * time.Second
 // Doctor checks a configuration, which wrong may say is no good, and the engines in it, or the one with the name. It prints a line for each check, or
 // all of them as JSON.
 func Doctor(ctx context.Context, c *config.Config, wrong error, engine string, asJSON bool, out io.Writer) error {
-	d := report{out: out, text: !asJSON, checks: []Check{}}
+	d := report{out: out, text: !asJSON, Checks: []Check{}}
 	for _, e := range config.Flatten(wrong) {
 		text, hint := hintIn(e.Error())
 		d.add(Check{stateFail, "", "configuration", text, cmp.Or(hint, "see: sidecar config check")})
 	}
 	if wrong == nil {
-		if err := d.all(ctx, c, engine); err != nil {
+		if err := d.engines(ctx, c, engine); err != nil {
 			return err
 		}
 	}
 	return d.end()
 }
 
-// all makes every check that a valid configuration allows.
-func (d *report) all(ctx context.Context, c *config.Config, name string) error {
-	rules, known := 0, name == ""
-	for _, e := range c.Engines {
-		rules += len(e.Indices)
-		known = known || e.Name == name
-	}
-	if !known {
+// engines makes every check that a valid configuration allows.
+func (d *report) engines(ctx context.Context, c *config.Config, name string) error {
+	if name != "" && !slices.ContainsFunc(c.Engines, func(e config.Engine) bool { return e.Name == name }) {
 		_, err := upstream.OpenAll(c, name)
 		return err
 	}
-	valid := fmt.Sprintf("%s is valid: %s, %s", c.File, terminal.Count(len(c.Engines), "engine"), terminal.Count(rules, "rule"))
-	d.add(Check{State: stateOK, Check: "configuration", Text: valid})
+	d.add(Check{stateOK, "", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.File,
+		terminal.Count(len(c.Engines), "engine"), terminal.Count(c.RuleCount(), "rule")), ""})
 	for i := range c.Engines {
 		if name != "" && c.Engines[i].Name != name {
 			continue
 		}
-		p := engineChecks{
-			report: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), network: realNetwork{},
-		}
+		p := engineChecks{report: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), network: realNetwork{}}
 		p.check(ctx)
 		if ctx.Err() != nil {
 			return terminal.ErrInterrupted
@@ -84,16 +78,22 @@ type Check struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// report collects the checks of one run, and prints each as it is made.
+// report collects the checks of one run, and prints each as it is made. It is what is printed as JSON.
 type report struct {
-	out    io.Writer
-	text   bool
-	checks []Check
+	out  io.Writer
+	text bool
+
+	Checks []Check `json:"checks"`
+	OK     int     `json:"ok"`
+	Warn   int     `json:"warn"`
+	Fail   int     `json:"fail"`
 }
 
 // add adds a check, and prints it as a line for people.
 func (d *report) add(c Check) {
-	d.checks = append(d.checks, c)
+	d.Checks = append(d.Checks, c)
+	counts := map[string]*int{stateOK: &d.OK, stateWarn: &d.Warn, stateFail: &d.Fail}
+	*counts[c.State]++
 	if !d.text {
 		return
 	}
@@ -120,37 +120,17 @@ func hintIn(text string) (what, hint string) {
 	return text[:at], text[at+2:]
 }
 
-// found returns how many checks ended in the state.
-func (d *report) found(state string) (n int) {
-	for _, c := range d.checks {
-		if c.State == state {
-			n++
-		}
-	}
-	return n
-}
-
 // end prints what comes last, and returns how the command ends.
-func (d *report) end() error {
-	sum := struct {
-		Checks []Check `json:"checks"`
-		OK     int     `json:"ok"`
-		Warn   int     `json:"warn"`
-		Fail   int     `json:"fail"`
-	}{d.checks, d.found(stateOK), d.found(stateWarn), d.found(stateFail)}
-	var err error
+func (d *report) end() (err error) {
 	if d.text {
-		_, err = fmt.Fprintf(d.out, "%d ok, %s, %d failed\n", sum.OK, terminal.Count(sum.Warn, "warning"), sum.Fail)
+		_, err = fmt.Fprintf(d.out, "%d ok, %s, %d failed\n", d.OK, terminal.Count(d.Warn, "warning"), d.Fail)
 	} else {
-		err = terminal.WriteJSON(d.out, sum)
+		err = terminal.WriteJSON(d.out, d)
 	}
-	if err != nil {
-		return err
-	}
-	if sum.Fail > 0 {
+	if err == nil && d.Fail > 0 {
 		return terminal.ErrFound
 	}
-	return nil
+	return err
 }
 
 // within gives a question to an engine its time. What took longer says so.

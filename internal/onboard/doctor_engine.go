@@ -78,11 +78,6 @@ func (p *engineChecks) check(ctx context.Context) {
 	}
 }
 
-// expected returns what the engine should be, by its kind.
-func (p *engineChecks) expected() string {
-	return p.Kind.Product + " " + p.Kind.TestedVersions()
-}
-
 // nodes looks at each node, and reports whether there is one to go on with.
 func (p *engineChecks) nodes(ctx context.Context) bool {
 	var err error
@@ -140,7 +135,7 @@ func (p *engineChecks) node(at string, product adapters.Product) bool {
 	is, version := kind.OfProduct(product.Name), product.Name+" "+product.Version
 	switch {
 	case product.Name == "":
-		p.warn("node", "see yourself that it is "+p.expected(), "%s answers, and does not tell these credentials what it is", at)
+		p.warn("node", "see yourself that it is "+p.Kind.Product+" "+p.Kind.TestedVersions(), "%s answers, and does not tell these credentials what it is", at)
 	case is.Name != p.engine.Kind:
 		p.fail("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.Name), "%s is %s", at, version)
 		return false

@@ -35,7 +35,7 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 		p.fail("index", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", index.Name, err)
 		return
 	}
-	before := len(p.checks)
+	before := len(p.Checks)
 	if !index.Ready {
 		why, hint := hintIn(index.Why)
 		if hint == "" && state.Refused != nil {
@@ -58,10 +58,10 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 	share := p.sketches(index, rule, state, s)
 	p.texts(key, index, rule, state, s)
 	p.deciding(key, index, state)
-	if len(p.checks) == before {
+	if len(p.Checks) == before {
 		p.ok("index", "%s is ready: %s", index.Name, share)
 	}
-	declared := without(rule.Fields, state.Undeclared)
+	declared := slices.DeleteFunc(slices.Clone(rule.Fields), func(field string) bool { return slices.Contains(state.Undeclared, field) })
 	better := p.search.index == "" || index.Ready && !p.search.ready
 	if better && s.Scanned > 0 && len(declared) > 0 {
 		p.search.index, p.search.fields, p.search.ready = index.Name, declared, index.Ready
@@ -75,11 +75,9 @@ func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *r
 		return s, p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
 			for _, document := range page.Documents {
 				s.Count(rule, document)
-				for _, field := range rule.Fields {
-					alone := *rule
-					alone.Fields = []string{field}
-					if computed, _ := alone.SketchOf(document.Source); computed != nil {
-						s.texts[field]++
+				for i, values := range rule.FieldTexts(document.Source) {
+					if _, has := rule.Sketcher.Sketch(values...); has {
+						s.texts[rule.Fields[i]]++
 					}
 				}
 			}
@@ -147,11 +145,6 @@ func (p *engineChecks) deciding(key string, index adapters.Index, state adapters
 		p.fail("fields", "name another one in "+key+"; by this one nothing is decided",
 			"%s: the field %s, by which hits fold or are chosen, %s", index.Name, field.Field, field.Why)
 	}
-}
-
-// without returns a list less those of another one.
-func without(list, less []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(less, s) })
 }
 
 // percent returns a share in whole percents, of which only the whole is 100 and only nothing is 0.

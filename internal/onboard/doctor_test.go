@@ -80,7 +80,7 @@ func (c *clinic) examined(t *testing.T, e config.Engine) string {
 		network: c,
 	}
 	p.check(t.Context())
-	for _, found := range p.checks {
+	for _, found := range p.Checks {
 		if found.State != stateOK && found.Hint == "" {
 			t.Errorf("nothing says what to do: %v", found)
 		}

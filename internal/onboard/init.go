@@ -61,7 +61,7 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if err := n.chooseAddresses(); err != nil {
 		return err
 	}
-	text, err := n.configuration()
+	text, err := n.write("init.tmpl")
 	if err == nil {
 		_, err = config.Parse([]byte(text), func(name string) (string, bool) {
 			if slices.Contains(n.variables, name) { // those with credentials may be gone when it is read
@@ -80,13 +80,21 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	} else if err := os.WriteFile(file, []byte(text), 0o644); err != nil { // it holds no secrets
 		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
 	}
-	if _, err := io.WriteString(tell, terminal.Harmless(n.summary())); err != nil {
+	summary, err := n.write("init_summary.tmpl")
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(tell, terminal.Harmless(summary)); err != nil {
 		return err
 	}
 	if !o.Serve {
 		return nil
 	}
-	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: tell, Greeting: n.greeting()})
+	greeting, err := n.write("init_greeting.tmpl")
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: tell, Greeting: greeting})
 }
 
 // file returns where to write, or why not.

@@ -2,7 +2,7 @@ package onboard
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"net"
 	"slices"
@@ -79,56 +79,6 @@ func listed(list []*candidate, numbered bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// summary returns what init found and did, for a person.
-func (n *survey) summary() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s\n", n.product(), n.engine.URLs[0])
-	b.WriteString(listed(n.candidates, false))
-	if len(n.candidates) == 0 {
-		fmt.Fprintf(&b, "  holds no index with texts yet: the rule that is written is an example\n")
-	}
-	if len(n.skipped) > 0 {
-		var names []string
-		for _, c := range n.skipped {
-			names = append(names, c.match+" ("+c.why+")")
-		}
-		fmt.Fprintf(&b, "  left alone: %s\n", few(names))
-	}
-	notes := append(n.notes, n.untested())
-	if n.typed {
-		notes = append(notes, "what you typed is kept nowhere: before setup, reindex and doctor, "+toExport(n.engine.Kind))
-	}
-	for _, note := range notes {
-		if note != "" {
-			fmt.Fprintf(&b, "note: %s\n", note)
-		}
-	}
-	if n.file == standardOutput {
-		return b.String()
-	}
-	fmt.Fprintf(&b, "%s is written. What next:\n", n.file)
-	for _, step := range [][2]string{
-		{commandLine("serve", n.file), "listens at " + n.engine.Listen},
-		{commandLine("setup", n.file), "declares a field for sketches; until then and reindex, searches compute them"},
-		{commandLine("reindex", n.file), "stores the sketches of the documents that are there"},
-		{commandLine("doctor", n.file), "looks whether all is well, and says what to do"},
-	} {
-		if n.options.Serve && step[0] == commandLine("serve", n.file) {
-			continue
-		}
-		fmt.Fprintf(&b, "  %-40s  # %s\n", step[0], step[1])
-	}
-	return b.String()
-}
-
-// greeting returns what to try once the sidecar listens.
-func (n *survey) greeting() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nThe sidecar listens at %s. Try, from another terminal:\n  %s\n", n.engine.Listen, n.search())
-	fmt.Fprintf(&b, "and look at http://%s/. Ctrl-C ends it.\n", n.admin)
-	return b.String()
-}
-
 // search returns a command that searches through the sidecar.
 func (n *survey) search() string {
 	host, port, _ := net.SplitHostPort(n.engine.Listen)
@@ -157,10 +107,10 @@ func (n *survey) search() string {
 	return fmt.Sprintf("curl %s'%s%s?%s'", login, net.JoinHostPort(host, port), r.Path, r.RawQuery)
 }
 
-//go:embed init.tmpl
-var configText string
+//go:embed *.tmpl
+var templateFiles embed.FS
 
-var configTemplate = template.Must(template.New("").Funcs(template.FuncMap{"comment": comment, "quote": config.Quote}).Parse(configText))
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"comment": comment, "quote": config.Quote}).ParseFS(templateFiles, "*.tmpl"))
 
 // ruleText is what the configuration says of a candidate.
 type ruleText struct {
@@ -170,12 +120,9 @@ type ruleText struct {
 	HTML  bool
 }
 
-// configuration returns the configuration.
-func (n *survey) configuration() (string, error) {
-	file, k := n.file, kind.Of(n.engine.Kind)
-	if file == standardOutput {
-		file = config.DefaultFile
-	}
+// write fills a template in: the configuration, the summary of what was found and done, or what to try once the sidecar listens.
+func (n *survey) write(name string) (string, error) {
+	k := kind.Of(n.engine.Kind)
 	listen := n.engine.Listen
 	if strings.HasPrefix(listen, "[") || strings.HasPrefix(listen, ":") {
 		listen = config.Quote(listen)
@@ -185,20 +132,25 @@ func (n *survey) configuration() (string, error) {
 		rules = append(rules, c.text())
 	}
 	const most = 30
-	var left []string
-	for _, c := range n.skipped[:min(len(n.skipped), most)] {
-		left = append(left, comment(c.match)+": "+comment(c.why))
+	var left, inShort []string
+	for _, c := range n.skipped {
+		left, inShort = append(left, comment(c.match)+": "+comment(c.why)), append(inShort, c.match+" ("+c.why+")")
 	}
-	if more := len(n.skipped) - most; more > 0 {
-		left = append(left, fmt.Sprintf("and %d more", more))
+	if more := len(left) - most; more > 0 {
+		left = append(left[:most], fmt.Sprintf("and %d more", more))
+	}
+	export := ""
+	if n.typed {
+		export = toExport(n.engine.Kind)
 	}
 	var b strings.Builder
-	err := configTemplate.Execute(&b, map[string]any{
-		"Product": n.product(), "At": n.engine.URLs[0], "Untested": n.untested(), "Admin": n.admin, "Listen": listen, "Kind": k.Name,
-		"Command":   func(command string) string { return commandLine(command, file) },
+	err := templates.ExecuteTemplate(&b, name, map[string]any{
+		"Product": n.product(), "At": n.engine.URLs[0], "Untested": n.untested(), "Admin": n.admin, "Listen": listen, "Address": n.engine.Listen,
+		"Kind": k.Name, "File": n.file, "ToFile": n.file != standardOutput, "Serve": n.options.Serve,
+		"Command":   func(command string) string { return commandLine(command, n.file) },
 		"Variables": n.variables, "ByUser": slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !k.KeysOnly,
-		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": rules, "Left": left,
-		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow,
+		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": rules, "Left": left, "LeftInShort": few(inShort), "Export": export, "Notes": n.notes,
+		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow, "Search": n.search, "Table": listed(n.candidates, false),
 	})
 	return b.String(), err
 }
