@@ -32,9 +32,6 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 	}
 	r.Header.Set(adapters.ControlHeader, control)
 	r.Header.Set("User-Agent", "neardup-playground")
-	if len(ask.Body) == 0 {
-		r.Body, r.ContentLength = http.NoBody, 0
-	}
 	w := &recorder{header: http.Header{}, status: http.StatusOK}
 	defer func() {
 		switch p := recover(); p {

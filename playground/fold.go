@@ -42,16 +42,14 @@ func ordersOf(hits []rerank.Hit) []int {
 	for i := range ranks {
 		ranks[i] = i
 	}
-	class := func(h *rerank.Hit) int {
-		switch {
-		case h.Pinned && h.Sketch != nil:
-			return 0
-		case h.Pinned:
-			return 1
-		case h.Sketch != nil:
-			return 2
+	class := func(h *rerank.Hit) (class int) {
+		if !h.Pinned {
+			class = 2
 		}
-		return 3
+		if h.Sketch == nil {
+			class++
+		}
+		return class
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int {
 		one, other := &hits[a], &hits[b]

@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 	"unicode"
 
@@ -55,6 +54,9 @@ func (c Credentials) check() error {
 	return nil
 }
 
+// ownPage knows whether a request comes from the page itself, as far as whoever sent it says where from.
+var ownPage = http.NewCrossOriginProtection()
+
 // read takes the body of a question, or says why not. Pages of strangers can send a form here, or ask whether they may send more;
 // they can send no JSON, and a browser says where a request comes from.
 func read(w http.ResponseWriter, r *http.Request) (*asked, error) {
@@ -63,7 +65,7 @@ func read(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, fail(http.StatusMethodNotAllowed, "only POST is answered here", "Use the page at /.")
-	case !ownOrigin(r):
+	case ownPage.Check(r) != nil || r.Header.Get("Sec-Fetch-Site") == "none":
 		return nil, fail(http.StatusForbidden, "the request comes from another page", "Open the page at / of this address itself.")
 	case err != nil || kind != "application/json":
 		return nil, fail(http.StatusUnsupportedMediaType, "the body is not said to be JSON", "Send Content-Type: application/json.")
@@ -81,19 +83,6 @@ func read(w http.ResponseWriter, r *http.Request) (*asked, error) {
 		return nil, fail(http.StatusBadRequest, "the body is not the JSON object that is asked for", "Use the page at /.")
 	}
 	return &a, nil
-}
-
-// ownOrigin reports whether a request comes from the page itself, as far as whoever sent it says where from.
-func ownOrigin(r *http.Request) bool {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
 // whether is what to do where no engine answers.

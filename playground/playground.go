@@ -5,11 +5,10 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"log/slog"
-	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -158,16 +157,12 @@ var types = map[string]string{
 
 // asset answers one of the embedded files.
 func asset(w http.ResponseWriter, name string) {
-	text, err := fs.ReadFile(embedded, path.Join("assets", path.Base(name)))
+	text, err := embedded.ReadFile(path.Join("assets", path.Base(name)))
 	if err != nil {
 		answer(w, http.StatusNotFound, failure{What: "there is no such file", Hint: "The page is at /."})
 		return
 	}
-	kind := types[path.Ext(name)]
-	if kind == "" {
-		kind = mime.TypeByExtension(path.Ext(name))
-	}
-	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Type", types[path.Ext(name)])
 	_, _ = w.Write(text) // a reader that has gone needs no answer, here and below
 }
 
@@ -216,10 +211,12 @@ func (h *Handler) reply(ctx context.Context, a *asked, answerTo func(context.Con
 	case <-ctx.Done():
 		return nil, fail(http.StatusServiceUnavailable, "too many searches are worked on just now", "Try again in a moment.")
 	}
-	engine := h.engine(a.Engine)
-	if engine == nil {
+	scene := h.scene.Load()
+	at := slices.IndexFunc(scene.Engines, func(e Engine) bool { return e.Name == a.Engine })
+	if at < 0 {
 		return nil, fail(http.StatusNotFound, "there is no engine "+short(a.Engine), "Reload the page: the configuration has changed.")
 	}
+	engine := &scene.Engines[at]
 	reply, err := any(nil), a.Credentials.check()
 	if err == nil {
 		reply, err = answerTo(ctx, engine, a)
@@ -228,21 +225,10 @@ func (h *Handler) reply(ctx context.Context, a *asked, answerTo func(context.Con
 		return reply, nil
 	}
 	refused := explained(ctx, err, a.Credentials)
-	if log := h.scene.Load().Log; log != nil && refused.cause != nil {
+	if log := scene.Log; log != nil && refused.cause != nil {
 		log.Warn("playground: engine unreachable", "engine", engine.Name, "error", short(a.Credentials.hide(refused.cause.Error())))
 	}
 	return nil, refused
-}
-
-// engine returns the engine with the name, nil if there is none.
-func (h *Handler) engine(name string) *Engine {
-	s := h.scene.Load()
-	for i := range s.Engines {
-		if s.Engines[i].Name == name {
-			return &s.Engines[i]
-		}
-	}
-	return nil
 }
 
 // indexed is an index as it is answered.
@@ -279,16 +265,12 @@ func (h *Handler) indices(ctx context.Context, e *Engine, a *asked) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	ruled, others := []indexed{}, []indexed{}
+	indices := []indexed{}
 	for _, l := range all {
-		if i := (indexed{l.Name, l.Documents, e.Match(l.Name)}); i.Rule >= 0 {
-			ruled = append(ruled, i)
-		} else {
-			others = append(others, i)
-		}
+		indices = append(indices, indexed{l.Name, l.Documents, e.Match(l.Name)})
 	}
-	ruled = append(ruled, others...)
-	return list{Indices: ruled[:min(len(ruled), maxListed)]}, nil
+	slices.SortStableFunc(indices, func(a, b indexed) int { return min(b.Rule, 0) - min(a.Rule, 0) })
+	return list{Indices: indices[:min(len(indices), maxListed)]}, nil
 }
 
 // named returns the indices that rules name, and no pattern.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -181,13 +182,6 @@ func (l *looking) plain(ctx context.Context) (adapters.Looked, error) {
 	return list, err
 }
 
-// The places that a sketch can be from.
-const (
-	fromStored  = "stored"
-	fromText    = "computed"
-	fromNowhere = "none"
-)
-
 // ended is a deadline that comes when a context ends.
 type ended struct{ context.Context }
 
@@ -204,13 +198,13 @@ func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rera
 		judged := judge.Hit(seen.Seen)
 		after := judge.Sketches()
 		h := hit{
-			Rank: i, ID: seen.ID, Index: seen.Name, Score: seen.Score, Sketch: fromNowhere, Stale: after.Stale > before.Stale,
+			Rank: i, ID: seen.ID, Index: seen.Name, Score: seen.Score, Sketch: "none", Stale: after.Stale > before.Stale,
 			Pinned: seen.Pinned, Fields: map[string]string{},
 		}
 		if judged.Sketch != nil {
-			h.Sketch, h.Shingles = fromText, judged.Sketch.Shingles
+			h.Sketch, h.Shingles = "computed", judged.Sketch.Shingles
 			if after.Stored > before.Stored {
-				h.Sketch = fromStored
+				h.Sketch = "stored"
 			}
 		}
 		texts := l.view.Rule.FieldTexts(seen.Document)
@@ -314,19 +308,12 @@ func (l *looking) collapsed(ctx context.Context, list adapters.Looked, c Credent
 	for _, seen := range answer.Hits {
 		out.IDs = append(out.IDs, seen.ID)
 	}
-	out.IDs = within(out.IDs, list)
+	// A page goes on behind the ranks that are looked at, to be full.
+	held := func(id string) bool {
+		return slices.ContainsFunc(list.Hits, func(h adapters.LookedHit) bool { return h.ID == id })
+	}
+	for len(out.IDs) > 0 && !held(out.IDs[len(out.IDs)-1]) {
+		out.IDs = out.IDs[:len(out.IDs)-1]
+	}
 	return out, nil
-}
-
-// within returns the documents less those at the end that the list does not hold: a page goes on behind the ranks that are looked
-// at, to be full.
-func within(ids []string, list adapters.Looked) []string {
-	held := map[string]bool{}
-	for _, seen := range list.Hits {
-		held[seen.ID] = true
-	}
-	for len(ids) > 0 && !held[ids[len(ids)-1]] {
-		ids = ids[:len(ids)-1]
-	}
-	return ids
 }

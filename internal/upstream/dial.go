@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,7 +13,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -74,7 +74,7 @@ func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: raw.RemoteAddr(), Err: d.explain(err)}
 	}
 	d.look(addr, conn.ConnectionState().PeerCertificates)
-	return &engineConn{Conn: conn, dialer: d, ended: make(chan struct{})}, nil
+	return &engineConn{Conn: conn, dialer: d, alert: make(chan error, 1)}, nil
 }
 
 // config returns the configuration of one connection. No protocol is named, and so HTTP/1.1 it is: see onlyHTTP1.
@@ -179,9 +179,7 @@ func mentions(err error, words ...string) bool {
 type engineConn struct {
 	net.Conn
 	dialer *engineDialer
-	ended  chan struct{} // closed when reading failed
-	end    sync.Once
-	alert  error // what the engine said as it hung up; read after ended is closed
+	alert  chan error // why reading failed first, nil where the engine said nothing as it hung up
 }
 
 // lastWord is how long a write that failed waits for what reading finds: it is there already, or is not coming.
@@ -193,17 +191,15 @@ func (c *engineConn) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	op, ok := errors.AsType[*net.OpError](err)
-	said := ok && op.Op == "remote error"
-	if said {
+	var alert error
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
 		err = c.dialer.explain(err)
+		alert = err
 	}
-	c.end.Do(func() {
-		if said {
-			c.alert = err
-		}
-		close(c.ended)
-	})
+	select {
+	case c.alert <- alert:
+	default:
+	}
 	return n, err
 }
 
@@ -214,10 +210,8 @@ func (c *engineConn) Write(p []byte) (int, error) {
 		return n, nil
 	}
 	select {
-	case <-c.ended:
-		if c.alert != nil {
-			err = c.alert
-		}
+	case alert := <-c.alert:
+		err = cmp.Or(alert, err)
 	case <-time.After(lastWord):
 	}
 	return n, err

@@ -101,7 +101,7 @@ func Unreachable(err error) bool {
 // printed.
 type discreetTransport struct {
 	http.RoundTripper
-	words []string
+	hidden *strings.Replacer
 }
 
 // hideCredentials returns a transport that hides the engine's credentials.
@@ -121,7 +121,11 @@ func hideCredentials(e *config.Engine, transport http.RoundTripper) http.RoundTr
 	if len(words) == 0 {
 		return transport
 	}
-	return &discreetTransport{transport, words}
+	var pairs []string
+	for _, word := range words {
+		pairs = append(pairs, word, config.Hidden)
+	}
+	return &discreetTransport{transport, strings.NewReplacer(pairs...)}
 }
 
 // maxRefusal is how much is read of a refusal, in bytes.
@@ -131,7 +135,7 @@ const maxRefusal = 1 << 20
 func (d *discreetTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := d.RoundTripper.RoundTrip(r)
 	if err != nil {
-		if text := d.hide(err.Error()); text != err.Error() {
+		if text := d.hidden.Replace(err.Error()); text != err.Error() {
 			err = errors.New(text)
 		}
 		return nil, err
@@ -144,17 +148,10 @@ func (d *discreetTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := d.hide(string(body))
+	text := d.hidden.Replace(string(body))
 	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 	resp.Header.Del("Content-Length")
 	return resp, nil
-}
-
-func (d *discreetTransport) hide(text string) string {
-	for _, word := range d.words {
-		text = strings.ReplaceAll(text, word, config.Hidden)
-	}
-	return text
 }
 
 // Prepare prepares the indices behind a name that a rule matches.
