@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
@@ -34,16 +37,19 @@ func Pairs(texts int, yield func(a, b int) bool) {
 
 // chooseBands sets the bands and rows where the rule has none, or says that there can't be any.
 func (c *Corpus) chooseBands() error {
-	r := *c.options.Rule
-	if c.form == sketch.Ready {
+	r, scheme := *c.options.Rule, c.options.Rule.Sketcher.Scheme()
+	if c.listed() {
+		return fmt.Errorf("algorithm bands: sketches of family %s have no bands: use broder, which goes by their values", scheme.Family)
+	}
+	if scheme.Family == sketch.Hamming {
 		c.masks = masksFor(r.Profile.Threshold)
 		r.Bands, r.Rows = len(c.masks), bits.OnesCount64(c.masks[0])
 		c.options.Rule = &r
 		return nil
 	}
-	positions, threshold := 8*c.size/int(c.bits), r.Profile.Threshold
+	positions, threshold := scheme.Positions, r.Profile.Threshold
 	if r.Bands == 0 {
-		if c.form == sketch.Sides { // how many sides are equal of two sets as large as one another (Charikar)
+		if scheme.Family == sketch.SimHash { // how many sides are equal of two sets as large as one another (Charikar)
 			threshold = 1 - math.Acos(min(1, 2*threshold/(1+threshold)))/math.Pi
 		}
 		r.Bands, r.Rows = rule.ChooseBands(positions, threshold)
@@ -63,7 +69,7 @@ func (c *Corpus) Shape() (bands, rows int) { return c.options.Rule.Bands, c.opti
 // keys appends the keys of the first so many bands of a sketch: those of [sketch.Sketch.AppendBands], of which the high halves
 // count, as rule.Rule.BandKeys stores them but for the sign.
 func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, error) {
-	if s.Form == sketch.Ready {
+	if s.Form == sketch.Ready && c.masks != nil {
 		return c.readyKeys(room, s.Payload, bands), nil
 	}
 	keys, ok := s.AppendBands(room, bands, c.options.Rule.Rows)
@@ -73,77 +79,50 @@ func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, err
 	return keys, nil
 }
 
-// eachSketch visits the sketches of all texts on all cores, in no order. work is called for each of so many goroutines at its
-// beginning, and what it returns for each text, with a sketch that is good until the next call.
-func (c *Corpus) eachSketch(ctx context.Context, work func() func(number uint32, s *sketch.Sketch) error) error {
-	return parallel(ctx, c.sketches.length(), func() func(int) error { return c.scanner(work()) })
-}
+// inChunk is how many records are read in one go.
+const inChunk = 1 << 9
 
-// scanner returns what visits the texts of a chunk of sketches.
-func (c *Corpus) scanner(visit func(number uint32, s *sketch.Sketch) error) func(chunk int) error {
-	var room []byte
-	if !c.sketches.whole() {
-		room = make([]byte, c.sketches.chunk)
+// chunks is in how many parts the sketches are read.
+func (c *Corpus) chunks() int { return (c.documents + inChunk - 1) / inChunk }
+
+// scan visits the sketches of the texts in a chunk that are long enough to be compared: what is too short goes into no bucket. A
+// sketch is good until the next one.
+func (c *Corpus) scan(chunk int, visit func(number uint32, s *sketch.Sketch) error) error {
+	from, to, scheme := chunk*inChunk, min((chunk+1)*inChunk, c.documents), c.options.Rule.Sketcher.SchemeID()
+	raw, err := c.records.read(from, to, nil)
+	if err != nil {
+		return err
 	}
 	var s sketch.Sketch
-	return func(chunk int) error {
-		raw, err := c.sketches.read(int64(chunk)*int64(c.sketches.chunk), c.sketches.chunk, room)
-		if err != nil {
-			return err
-		}
-		for i := chunk * recordsInChunk; len(raw) >= c.stride && i < c.documents; i++ {
-			if number := c.number[i]; number != none && c.at[number] == uint32(i) {
-				c.decode(raw, &s)
-				if err := visit(number, &s); err != nil {
-					return err
-				}
+	for i, start := from, c.records.start(from); i < to; i++ {
+		if number := c.number[i]; number != none && c.at[number] == uint32(i) {
+			decode(raw[c.records.start(i)-start:], scheme, &s)
+			if s.Form != sketch.Ready && int64(s.Shingles) < int64(c.options.Rule.Profile.MinShingles) {
+				continue
 			}
-			raw = raw[c.stride:]
+			if err := visit(number, &s); err != nil {
+				return err
+			}
 		}
-		return nil
 	}
+	return nil
 }
 
 // parallel does n pieces of work on all cores. It ends at the first error or with ctx.
-func parallel(ctx context.Context, n int, work func() func(int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wait.Go(func() {
-			do := work()
-			for i := range next {
-				if err := do(i); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
+func parallel(ctx context.Context, n int, work func(int) error) error {
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := 0; i < n && within.Err() == nil; i++ {
+		group.Go(func() error { return work(i) })
 	}
-feed:
-	for i := range n {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(next)
-	wait.Wait()
-	return context.Cause(ctx)
-}
-
-// compared reports whether a text can be joined to another one by agreement; what is too short goes into no bucket.
-func (c *Corpus) compared(s *sketch.Sketch) bool {
-	return s.Form == sketch.Ready || int64(s.Shingles) >= int64(c.options.Rule.Profile.MinShingles)
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 // joinBands joins the near-duplicates among the candidates of all buckets. As many bands are gone through at a time as there is
 // memory for, one at least; each takes 8 bytes for every text, and as much again while it is sorted.
 func (c *Corpus) joinBands(ctx context.Context) error {
 	memory := c.options.Memory / 4
-	if !c.sketches.whole() {
+	if c.records.file != nil {
 		memory = c.options.Memory / 2
 	}
 	texts, workers := int64(len(c.at)), int64(runtime.GOMAXPROCS(0))
@@ -165,15 +144,14 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 	for first := 0; first < bands; first += together {
 		c.progress("comparing within bands", first, bands)
 		lists := lists[:min(together, bands-first)]
-		err := c.eachSketch(ctx, func() func(uint32, *sketch.Sketch) error {
+		for _, list := range lists {
+			for number := range list {
+				list[number] = math.MaxUint64
+			}
+		}
+		err := parallel(ctx, c.chunks(), func(chunk int) error {
 			var keys []uint64
-			return func(number uint32, s *sketch.Sketch) (err error) {
-				if !c.compared(s) {
-					for i := range lists {
-						lists[i][number] = math.MaxUint64
-					}
-					return nil
-				}
+			return c.scan(chunk, func(number uint32, s *sketch.Sketch) (err error) {
 				if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
 					return err
 				}
@@ -181,7 +159,7 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 					list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
 				}
 				return nil
-			}
+			})
 		})
 		if err != nil {
 			return err
@@ -196,29 +174,27 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 // joinLists goes through the buckets of some bands, which are lists of ⟨key, number⟩.
 func (c *Corpus) joinLists(ctx context.Context, lists [][]uint64, rooms chan []uint64) error {
 	var mu sync.Mutex
-	return parallel(ctx, len(lists), func() func(int) error {
-		reader := c.Reader()
-		return func(i int) error {
-			room := <-rooms
-			if room == nil {
-				room = make([]uint64, len(lists[i]))
-			}
-			list := slices.DeleteFunc(lists[i], func(x uint64) bool { return x == math.MaxUint64 })
-			sorted := sortKeys(list, room[:len(list)])
-			lists[i], room = room, lists[i] // in which of the two the sorted list is makes no difference
-			cut, inCut, err := c.joinBuckets(ctx, reader, sorted)
-			rooms <- room
-			mu.Lock()
-			defer mu.Unlock()
-			c.left.CutBuckets += cut
-			c.left.CutTexts += inCut
-			return err
+	return parallel(ctx, len(lists), func(i int) error {
+		list := slices.DeleteFunc(lists[i], func(x uint64) bool { return x == math.MaxUint64 })
+		room := <-rooms
+		if room == nil {
+			room = make([]uint64, len(lists[i]))
 		}
+		sortKeys(list, room[:len(list)])
+		lists[i], room = room, lists[i]
+		cut, inCut, err := c.joinBuckets(ctx, lists[i][:len(list)])
+		rooms <- room
+		mu.Lock()
+		defer mu.Unlock()
+		c.left.CutBuckets += cut
+		c.left.CutTexts += inCut
+		return err
 	})
 }
 
 // joinBuckets goes through the buckets of one sorted list.
-func (c *Corpus) joinBuckets(ctx context.Context, r *Reader, list []uint64) (cut, inCut int, err error) {
+func (c *Corpus) joinBuckets(ctx context.Context, list []uint64) (cut, inCut int, err error) {
+	r := reader{c: c}
 	for start, looked := 0, 0; start < len(list); {
 		end := start + 1
 		for end < len(list) && list[end]>>32 == list[start]>>32 {
@@ -232,7 +208,7 @@ func (c *Corpus) joinBuckets(ctx context.Context, r *Reader, list []uint64) (cut
 				if looked++; looked%looksEvery == 0 && ctx.Err() != nil {
 					err = ctx.Err()
 				} else {
-					err = c.try(r, uint32(bucket[a]), uint32(bucket[b]))
+					err = r.try(uint32(bucket[a]), uint32(bucket[b]))
 				}
 				return err == nil
 			})
@@ -243,16 +219,4 @@ func (c *Corpus) joinBuckets(ctx context.Context, r *Reader, list []uint64) (cut
 		start = end
 	}
 	return cut, inCut, ctx.Err()
-}
-
-// try joins two texts if they are near-duplicates. Where they are joined already it makes no difference.
-func (c *Corpus) try(r *Reader, a, b uint32) error {
-	if c.forest.Of(a) == c.forest.Of(b) {
-		return nil
-	}
-	near, _, err := r.Near(a, b)
-	if near {
-		c.forest.Join(a, b)
-	}
-	return err
 }

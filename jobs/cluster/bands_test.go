@@ -58,9 +58,11 @@ func TestBuckets(t *testing.T) {
 	list = append(list, at(3000, 100, 2), at(3001, 100, 2)) // these too, but they are past the first 50, and unlike the first
 	list = append(list, at(1<<63, 100, 0))                  // this one is like the first; as a signed number it would be before all
 	c, got := joined(t, Options{Rule: rule}, list), map[string][]string{}
-	err := c.Each(t.Context(), func(m *Member) error {
-		if m.Size > 1 {
-			got[m.Cluster] = append(got[m.Cluster], m.ID)
+	err := c.Each(t.Context(), func(members []Member) error {
+		for _, m := range members {
+			if m.Size > 1 {
+				got[m.Cluster] = append(got[m.Cluster], m.ID)
+			}
 		}
 		return nil
 	})

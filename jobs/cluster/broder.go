@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -21,28 +22,26 @@ func (c *Corpus) joinShared(ctx context.Context) error {
 	if err := c.listPairs(ctx, triplets, omitted); err != nil {
 		return err
 	}
-	rest := common{c: c, spool: newSpool(&c.scratch, chunkSize, part)}
-	defer rest.spool.free()
-	if c.stride > 0 && c.left.CommonShingles > 0 {
+	rest := common{c: c, records: spool{scratch: &c.scratch, limit: int(part)}}
+	defer rest.records.free()
+	if !c.listed() {
 		if err := rest.fill(ctx, omitted); err != nil {
 			return err
 		}
 	}
-	reader, counted := c.Reader(), 0
+	r, counted := reader{c: c}, 0
 	return triplets.each(ctx, func(p pair) error {
 		if counted++; counted%looksEvery == 1 {
 			c.progress("counting what pairs share", counted, 0)
 		}
-		near, a, b := false, uint32(p.hi>>32), uint32(p.hi)
+		a, b := uint32(p.hi>>32), uint32(p.hi)
+		if c.listed() { // the sketches' own values
+			return r.try(a, b)
+		}
 		if c.forest.Of(a) == c.forest.Of(b) {
 			return nil
 		}
-		var err error
-		if c.stride == 0 { // the sketches' own values
-			near, _, err = reader.Near(a, b)
-		} else {
-			near, err = rest.near(a, b, p.lo)
-		}
+		near, err := rest.near(a, b, p.lo)
 		if near {
 			c.forest.Join(a, b)
 		}
@@ -85,7 +84,7 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 		}
 		document := uint32(p.lo)
 		number := c.number[document]
-		short := c.stride > 0 && int64(c.sizes[document]) < int64(c.options.Rule.Profile.MinShingles)
+		short := !c.listed() && int64(c.sizes[document]) < int64(c.options.Rule.Profile.MinShingles)
 		if number == none || c.at[number] != document || short {
 			return nil
 		}
@@ -123,7 +122,7 @@ func (c *Corpus) astonish(group []uint32) {
 // listGroup lists the pairs of one group, but for those whose sizes alone keep them apart.
 func (c *Corpus) listGroup(group []uint32, triplets *sorter) error {
 	profile := &c.options.Rule.Profile
-	bySize := c.stride > 0 && profile.Measure != rerank.Containment
+	bySize := !c.listed() && profile.Measure != rerank.Containment
 	for i, a := range group {
 		size := float64(c.sizes[c.at[a]])
 		for _, b := range group[i+1:] {
@@ -140,51 +139,30 @@ func (c *Corpus) listGroup(group []uint32, triplets *sorter) error {
 
 // common holds the common shingles of each text, so that no count is short of them.
 type common struct {
-	c     *Corpus
-	spool *spool
-	// ends are where each text's end, in shingles; nil where there are none.
-	ends        []uint64
-	first, last []uint64
-	room        []byte
+	c       *Corpus
+	records spool
+	rooms   [2][]byte
 }
 
 // fill takes ⟨text, shingle⟩.
 func (l *common) fill(ctx context.Context, omitted *sorter) error {
-	l.ends = make([]uint64, len(l.c.at))
-	number, written := 0, uint64(0)
-	err := omitted.each(ctx, func(p pair) error {
-		for ; number < int(p.hi); number++ {
-			l.ends[number] = written
+	var record []byte
+	err := omitted.each(ctx, func(p pair) (err error) {
+		for err == nil && len(l.records.ends) < int(p.hi) {
+			err, record = l.records.add(record), record[:0]
 		}
-		var raw [8]byte
-		binary.LittleEndian.PutUint64(raw[:], p.lo)
-		_, err := l.spool.add(raw[:])
-		written++
+		record = binary.BigEndian.AppendUint64(record, p.lo)
 		return err
 	})
-	for ; number < len(l.ends); number++ {
-		l.ends[number] = written
+	for err == nil && len(l.records.ends) < len(l.c.at) {
+		err, record = l.records.add(record), record[:0]
 	}
-	l.room = make([]byte, chunkSize)
-	return errors.Join(err, l.spool.seal())
-}
-
-// span is where a text's common shingles are.
-func (l *common) span(number uint32) (from, to uint64) {
-	if l.ends == nil {
-		return 0, 0
-	}
-	if number > 0 {
-		from = l.ends[number-1]
-	}
-	return from, l.ends[number]
+	return cmp.Or(err, l.records.seal())
 }
 
 // near reports whether two texts that share so many shingles, not counting the common ones, are near-duplicates.
 func (l *common) near(a, b uint32, shared uint64) (bool, error) {
 	c := l.c
-	fromA, toA := l.span(a)
-	fromB, toB := l.span(b)
 	is := func(shared uint64) bool {
 		m, n := uint64(c.sizes[c.at[a]]), uint64(c.sizes[c.at[b]])
 		of := m + n - shared
@@ -193,45 +171,28 @@ func (l *common) near(a, b uint32, shared uint64) (bool, error) {
 		}
 		return float64(shared)/float64(of) >= c.options.Rule.Profile.Threshold
 	}
-	if is(shared) || !is(shared+min(toA-fromA, toB-fromB)) {
+	sets := [2]uint32{a, b}
+	most := uint64(math.MaxUint64)
+	for _, number := range sets {
+		most = min(most, uint64(l.records.start(int(number)+1)-l.records.start(int(number)))/8)
+	}
+	if is(shared) || !is(shared+most) {
 		return is(shared), nil
 	}
-	var err error
-	if l.first, err = l.list(l.first[:0], fromA, toA); err != nil {
-		return false, err
-	}
-	if l.last, err = l.list(l.last[:0], fromB, toB); err != nil {
-		return false, err
-	}
-	return is(shared + uint64(inBoth(l.first, l.last))), nil
-}
-
-// list reads some common shingles.
-func (l *common) list(list []uint64, from, to uint64) ([]uint64, error) {
-	for from < to {
-		inChunk := chunkSize/8 - from%(chunkSize/8)
-		raw, err := l.spool.read(int64(8*from), int(8*min(inChunk, to-from)), l.room)
-		if err != nil {
-			return list, err
-		}
-		for ; len(raw) >= 8; raw = raw[8:] {
-			list = append(list, binary.LittleEndian.Uint64(raw))
-			from++
+	for i, number := range sets {
+		var err error
+		if l.rooms[i], err = l.records.read(int(number), int(number)+1, l.rooms[i]); err != nil {
+			return false, err
 		}
 	}
-	return list, nil
+	return is(shared + inBoth(values(l.rooms[0]), values(l.rooms[1]))), nil
 }
 
 // inBoth counts what two sorted lists have in common.
-func inBoth(a, b []uint64) (n int) {
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] < b[j]:
-			i++
-		case a[i] > b[j]:
-			j++
-		default:
-			n, i, j = n+1, i+1, j+1
+func inBoth(a, b []uint64) (n uint64) {
+	for _, x := range a {
+		if _, both := slices.BinarySearch(b, x); both {
+			n++
 		}
 	}
 	return n

@@ -41,8 +41,6 @@ const (
 	DefaultCommon = 1000
 	// MostDocuments is how many documents a corpus can hold.
 	MostDocuments = math.MaxUint32 - 1
-	// MostName is how many bytes the id, the host and the cluster of a document may have together.
-	MostName = 1 << 16
 )
 
 // Options say how documents are clustered. A zero member takes its default.
@@ -94,55 +92,32 @@ type Left struct {
 }
 
 // Corpus is a corpus that is clustered: documents are added, then numbered, joined, and visited. Its methods are called one after
-// the other from one goroutine, but for those that say otherwise.
+// the other from one goroutine.
 type Corpus struct {
 	options Options
 	scratch scratch
-	recordShape
-	shingleSets
-	// sketches has a record for each document in the order of their coming, names its id, host and cluster. offsets is where each
-	// record stands, where they differ in length.
-	sketches, names *spool
-	offsets         []int64
+	masks   []uint64 // of ready values
+	// records has one for each document in the order of their coming: see [reader.read].
+	records spool
+	record  []byte
 	// fingerprints sorts ⟨fingerprint, check of the payload and place⟩.
 	fingerprints *sorter
-	record       []byte
 	documents    int
 	// number has each document's text, none where it has none; at each text's document.
 	number, at []uint32
 	forest     Forest
 	left       Left
-}
 
-// recordShape is what follows from the scheme.
-type recordShape struct {
-	form sketch.Form
-	bits uint8
-	// stride is the length of a record of sketches, 0 where they differ; size is the bytes of a payload where they do not.
-	stride, size int
-	masks        []uint64 // of ready values
-}
-
-// shingleSets is what Broder goes by.
-type shingleSets struct {
-	// shingles sorts ⟨shingle, place⟩.
+	// Broder's: shingles sorts ⟨shingle, place⟩, sizes has the number of shingles of each document, and all is their sum.
 	shingles *sorter
-	// sizes has the number of shingles of each document, and all is their sum.
-	sizes []uint32
-	all   int
+	sizes    []uint32
+	all      int
 	// surprise has for each text how improbable its set is, in bits: the sum of log2(texts / texts that have it) over its
 	// elements, but for the common ones. For tags alone.
 	surprise []float32
 }
 
-const (
-	headerSize = 24
-	none       = math.MaxUint32
-	// recordsInChunk is how many records of one length a chunk of sketches has.
-	recordsInChunk = 1 << 12
-	// chunkSize is how long a chunk is where records differ in length: at least as long as the longest.
-	chunkSize = 1 << 19
-)
+const none = math.MaxUint32
 
 // New returns an empty corpus, or what is wrong with the options. It must be closed.
 func New(o Options) (*Corpus, error) {
@@ -157,64 +132,30 @@ func New(o Options) (*Corpus, error) {
 	}
 	c := &Corpus{options: o}
 	c.scratch.dir = o.Dir
-	if err := c.shape(o.Rule.Sketcher.Scheme()); err != nil {
-		return nil, err
-	}
-	chunk, part := chunkSize, o.Memory/8
-	if c.stride > 0 {
-		chunk = c.stride * recordsInChunk
-	}
-	held := 4 * part
-	if c.options.Algorithm == Broder {
-		held = 2 * part
-		c.shingles = newSorter(&c.scratch, 2*part, false)
-	}
-	c.sketches, c.names = newSpool(&c.scratch, chunk, held), newSpool(&c.scratch, chunkSize, part)
+	part := o.Memory / 8
+	c.records = spool{scratch: &c.scratch, limit: int(5 * part)}
 	c.fingerprints = newSorter(&c.scratch, part, false)
+	switch o.Algorithm {
+	case Exact:
+	case Bands:
+		return c, c.chooseBands()
+	case Broder:
+		if o.Rule.Sketcher.Scheme().Features == sketch.Value64 {
+			return nil, errors.New("algorithm broder: ready values are no sets of shingles: use bands")
+		}
+		c.records.limit = int(3 * part)
+		c.shingles = newSorter(&c.scratch, 2*part, false)
+	default:
+		return nil, fmt.Errorf("algorithm %q is unknown: use bands, broder or exact", o.Algorithm)
+	}
 	return c, nil
 }
 
-// shape sets what follows from the scheme.
-func (c *Corpus) shape(s sketch.Scheme) error {
-	c.form, c.bits, c.size = sketch.Positions, uint8(s.Bits), s.Positions*s.Bits/8
-	lists := false
-	switch s.Family {
-	case sketch.MSmallest:
-		c.form, c.bits, lists = sketch.Values, 64, true
-	case sketch.ZeroModM:
-		c.form, c.bits, lists = sketch.Sample, 64, true
-	case sketch.SimHash:
-		c.form, c.bits, c.size = sketch.Sides, 1, s.Positions/8
-	case sketch.Hamming:
-		c.form, c.bits, c.size = sketch.Ready, 1, 8
-	}
-	if c.options.Algorithm == Exact {
-		lists, c.size = false, 0
-	}
-	c.stride = headerSize + c.size
-	if lists {
-		c.stride = 0
-	}
-	switch c.options.Algorithm {
-	case Exact:
-	case Bands:
-		if lists {
-			return fmt.Errorf("algorithm bands: sketches of family %s have no bands: use broder, which goes by their values", s.Family)
-		}
-		return c.chooseBands()
-	case Broder:
-		if s.Features == sketch.Value64 {
-			return errors.New("algorithm broder: ready values are no sets of shingles: use bands")
-		}
-	default:
-		return fmt.Errorf("algorithm %q is unknown: use bands, broder or exact", c.options.Algorithm)
-	}
-	return nil
-}
+// listed reports whether the sketches hold values of the set themselves (m_smallest, zero_mod_m).
+func (c *Corpus) listed() bool { return AlgorithmFor(c.options.Rule.Sketcher.Scheme()) == Broder }
 
-// NeedsShingles reports whether documents have to come with their shingles: Broder goes by them, unless the sketches hold values
-// of the set themselves (m_smallest, zero_mod_m).
-func (c *Corpus) NeedsShingles() bool { return c.options.Algorithm == Broder && c.stride > 0 }
+// NeedsShingles reports whether documents have to come with their shingles: Broder goes by them, unless the sketches list values.
+func (c *Corpus) NeedsShingles() bool { return c.options.Algorithm == Broder && !c.listed() }
 
 // progress tells how far the work has come.
 func (c *Corpus) progress(step string, done, of int) {
@@ -238,99 +179,53 @@ func (c *Corpus) Add(d Document) error {
 	if place >= MostDocuments {
 		return fmt.Errorf("more than %d documents: cluster them in parts", uint64(MostDocuments))
 	}
-	if len(d.ID)+len(d.Host)+len(d.Cluster) > MostName {
-		return fmt.Errorf("document %.40s…: its id, host and cluster have more than %d bytes", d.ID, MostName)
-	}
-	name := c.record[:0]
-	for _, text := range []string{d.ID, d.Host, d.Cluster} {
-		name = append(binary.AppendUvarint(name, uint64(len(text))), text...)
-	}
-	at, err := c.names.add(name)
-	if err != nil {
-		return err
-	}
-	named := at<<lengthBits | int64(len(name))
-	r := c.record[:0]
-	if s := d.Sketch; s == nil {
+	k := sketch.Sketch{Fingerprint: xxhash.Sum64String(d.ID)}
+	if d.Sketch == nil {
 		c.left.Textless++
-		r = appendHeader(r, xxhash.Sum64String(d.ID), named, 0, 0, flagTextless)
-	} else {
-		if err := c.fits(d.ID, s); err != nil {
-			return err
-		}
-		flags, payload := byte(0), s.Payload
-		if s.Cut {
-			flags = flagCut
-		}
-		if c.options.Algorithm == Exact {
-			payload = nil
-		}
-		r = append(appendHeader(r, s.Fingerprint, named, s.Shingles, len(payload), flags), payload...)
-		check := xxhash.Sum64(r[16:])
-		if err := c.fingerprints.add(s.Fingerprint, check&^math.MaxUint32|place); err != nil {
+	} else if k = *d.Sketch; k.Scheme != c.options.Rule.Sketcher.SchemeID() || k.Shingles == 0 {
+		return fmt.Errorf("document %s: its sketch is of another scheme", d.ID)
+	} else if c.options.Algorithm == Exact {
+		k.Payload = nil
+	}
+	r := binary.LittleEndian.AppendUint64(c.record[:0], k.Fingerprint)
+	r = binary.LittleEndian.AppendUint32(r, k.Shingles)
+	r = append(r, byte(k.Form), k.Bits, 0)
+	if k.Cut {
+		r[len(r)-1] = 1
+	}
+	r = append(binary.LittleEndian.AppendUint16(r, uint16(len(k.Payload))), k.Payload...)
+	if d.Sketch != nil {
+		if err := c.fingerprints.add(k.Fingerprint, xxhash.Sum64(r)&^math.MaxUint32|place); err != nil {
 			return err
 		}
 	}
-	if err := c.keep(&d, r); err != nil {
+	for _, text := range []string{d.ID, d.Host, d.Cluster} {
+		r = append(binary.AppendUvarint(r, uint64(len(text))), text...)
+	}
+	c.record = r
+	if err := c.records.add(r); err != nil {
 		return err
 	}
 	c.documents++
-	return nil
-}
-
-const (
-	flagTextless = 1
-	flagCut      = 2
-	// lengthBits is how many bits hold the length of a document's names, behind their place.
-	lengthBits = 17
-)
-
-func appendHeader(r []byte, fingerprint uint64, named int64, shingles uint32, length int, flags byte) []byte {
-	r = binary.LittleEndian.AppendUint64(r, fingerprint)
-	r = binary.LittleEndian.AppendUint64(r, uint64(named))
-	r = binary.LittleEndian.AppendUint32(r, shingles)
-	r = binary.LittleEndian.AppendUint16(r, uint16(length))
-	return append(r, flags, 0)
-}
-
-// fits returns an error for a sketch of another scheme.
-func (c *Corpus) fits(id string, s *sketch.Sketch) error {
-	if s.Scheme != c.options.Rule.Sketcher.SchemeID() || s.Form != c.form || s.Bits != c.bits || s.Shingles == 0 {
-		return fmt.Errorf("document %s: its sketch is of another scheme", id)
-	}
-	if c.options.Algorithm != Exact && c.stride > 0 && len(s.Payload) != c.size {
-		return fmt.Errorf("document %s: its sketch has %d bytes, those of the scheme %d", id, len(s.Payload), c.size)
-	}
-	return nil
-}
-
-// keep stores a document's record, and for Broder its set.
-func (c *Corpus) keep(d *Document, r []byte) error {
-	if c.stride > 0 && len(r) < c.stride {
-		r = append(r, make([]byte, c.stride-len(r))...)
-	}
-	c.record = r
-	at, err := c.sketches.add(r)
-	if err != nil {
-		return err
-	}
-	if c.stride == 0 {
-		c.offsets = append(c.offsets, at)
-	}
 	if c.options.Algorithm != Broder {
 		return nil
 	}
+	return c.addSet(&d, place)
+}
+
+// addSet keeps the set of a document for Broder.
+func (c *Corpus) addSet(d *Document, place uint64) error {
 	set := d.Shingles
 	if d.Sketch == nil {
 		set = nil
-	} else if c.stride == 0 {
+	} else if c.listed() {
 		set = values(d.Sketch.Payload)
 	} else if len(set) > 0 && len(set) != int(d.Sketch.Shingles) {
 		return fmt.Errorf("document %s: came with %d shingles, its sketch says %d", d.ID, len(set), d.Sketch.Shingles)
 	}
 	c.sizes, c.all = append(c.sizes, uint32(len(set))), c.all+len(set)
 	for _, shingle := range set {
-		if err := c.shingles.add(shingle, uint64(c.documents)); err != nil {
+		if err := c.shingles.add(shingle, place); err != nil {
 			return err
 		}
 	}
@@ -348,7 +243,7 @@ func values(payload []byte) []uint64 {
 
 // Number ends the adding: it joins the documents of equal text and numbers the texts in the order of their fingerprints.
 func (c *Corpus) Number(ctx context.Context) error {
-	if err := errors.Join(c.sketches.seal(), c.names.seal()); err != nil {
+	if err := c.records.seal(); err != nil {
 		return err
 	}
 	c.progress("sorting fingerprints", 0, 0)

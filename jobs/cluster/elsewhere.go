@@ -20,7 +20,7 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 	if c.options.Algorithm != Bands {
 		return fmt.Errorf("algorithm %s: only the pairs of bands can be found elsewhere", c.options.Algorithm)
 	}
-	if c.form == sketch.Ready {
+	if c.masks != nil {
 		return errors.New("ready values have no bands that could be looked for elsewhere")
 	}
 	if err := c.Number(ctx); err != nil {
@@ -30,13 +30,13 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 	if err != nil {
 		return err
 	}
-	r := c.Reader()
+	r := reader{c: c}
 	for p, err := range pairs {
 		if err == nil && max(p[0], p[1]) >= uint64(len(c.at)) {
 			err = fmt.Errorf("a pair names the text %d, of %d", max(p[0], p[1]), len(c.at))
 		}
 		if err == nil && p[0] != p[1] {
-			err = c.try(r, uint32(min(p[0], p[1])), uint32(max(p[0], p[1])))
+			err = r.try(uint32(min(p[0], p[1])), uint32(max(p[0], p[1])))
 		}
 		if err != nil {
 			return err
@@ -51,25 +51,19 @@ var errStopped = errors.New("stopped")
 // texts visits the texts that are long enough to be compared, from the caller's goroutine, in no order.
 func (c *Corpus) texts(ctx context.Context) iter.Seq2[*sketch.Sketch, error] {
 	return func(yield func(*sketch.Sketch, error) bool) {
-		scan := c.scanner(func(number uint32, s *sketch.Sketch) error {
-			if !c.compared(s) {
-				return nil
-			}
-			s.Fingerprint = uint64(number)
-			if !yield(s, nil) {
-				return errStopped
-			}
-			return nil
-		})
-		for chunk := range c.sketches.length() {
-			err := ctx.Err()
-			if err == nil {
-				err = scan(chunk)
+		for chunk := range c.chunks() {
+			err := c.scan(chunk, func(number uint32, s *sketch.Sketch) error {
+				s.Fingerprint = uint64(number)
+				if !yield(s, nil) {
+					return errStopped
+				}
+				return ctx.Err()
+			})
+			if err == errStopped {
+				return
 			}
 			if err != nil {
-				if !errors.Is(err, errStopped) {
-					yield(nil, err)
-				}
+				yield(nil, err)
 				return
 			}
 		}

@@ -20,62 +20,59 @@ type Member struct {
 	Agreement float64
 	// First says that it is the cluster's first: of least fingerprint, and of least id among those.
 	First bool
-	// Shingles is how many it has, Text the number of its text, Fingerprint what stands in its sketch. A document without text
-	// has none.
+	// Shingles is how many it has, Text the number of its text, Fingerprint what stands in its sketch. A document without text has
+	// the Text none.
 	Shingles    uint32
 	Text        uint32
 	Fingerprint uint64
-	Textless    bool
 }
 
-// inBlock is about how many members are made ready as one piece of work.
-const inBlock = 1 << 12
+// inBatch is about how many members each core makes ready at a time.
+const inBatch = 1 << 13
 
-// Each visits all documents in the order of their clusters and, within one, of their ids; those without text, each of them alone,
-// come last. It may be called again. A member is good until yield returns.
-func (c *Corpus) Each(ctx context.Context, yield func(*Member) error) error {
+// Each visits the clusters, those without a near-duplicate among them, and in the order of their ids the members of each. Documents
+// without text, each of them alone, come last. It may be called again.
+func (c *Corpus) Each(ctx context.Context, yield func([]Member) error) error {
 	order, ends := c.ordered()
-	rule := *c.options.Rule
-	var blocks [][2]int // of clusters
-	for from := 0; from < len(ends); {
-		to, start := from+1, begin(ends, from)
-		for to < len(ends) && int(ends[to])-start <= inBlock {
-			to++
-		}
-		blocks = append(blocks, [2]int{from, to})
-		from = to
-	}
-	for group := range slices.Chunk(blocks, 2*runtime.GOMAXPROCS(0)) {
-		ready := make([][]Member, len(group))
-		err := parallel(ctx, len(group), func() func(int) error {
-			r := c.Reader()
-			return func(i int) (err error) {
-				for at := group[i][0]; at < group[i][1] && err == nil; at++ {
-					ready[i], err = r.appendCluster(ready[i], order[begin(ends, at):ends[at]], rule.ClusterID)
+	cores := runtime.GOMAXPROCS(0)
+	for start := 0; len(ends) > 0; {
+		n, _ := slices.BinarySearch(ends, uint32(min(start+cores*inBatch, len(order))))
+		batch := make([][]Member, min(n+1, len(ends)))
+		err := parallel(ctx, cores, func(core int) (err error) {
+			r := reader{c: c}
+			for i := core; i < len(batch) && err == nil; i += cores {
+				from := start
+				if i > 0 {
+					from = int(ends[i-1])
 				}
-				return err
+				batch[i], err = r.members(order[from:ends[i]])
 			}
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, members := range ready {
-			for i := range members {
-				if err := yield(&members[i]); err != nil {
-					return err
-				}
+		for _, members := range batch {
+			if err := yield(members); err != nil {
+				return err
 			}
 		}
+		start, ends = int(ends[len(batch)-1]), ends[len(batch):]
 	}
-	return c.eachTextless(ctx, yield)
-}
-
-// begin is where a cluster begins whose end is listed.
-func begin(ends []uint32, at int) int {
-	if at == 0 {
-		return 0
+	var textless []uint32
+	for document, number := range c.number {
+		if number == none {
+			textless = append(textless, uint32(document))
+		}
 	}
-	return int(ends[at-1])
+	r := reader{c: c}
+	list, err := r.members(textless)
+	for i := range list {
+		if err == nil {
+			err = yield(list[i : i+1])
+		}
+	}
+	return cmp.Or(err, ctx.Err())
 }
 
 // ordered returns the documents with a text, those of a cluster side by side, and where each cluster ends.
@@ -86,11 +83,8 @@ func (c *Corpus) ordered() (order, ends []uint32) {
 			next[c.forest.Of(number)]++
 		}
 	}
-	sum, clusters := uint32(0), 0
+	sum := uint32(0)
 	for i, n := range next {
-		if n > 0 {
-			clusters++
-		}
 		next[i], sum = sum, sum+n
 	}
 	order = make([]uint32, sum)
@@ -101,99 +95,54 @@ func (c *Corpus) ordered() (order, ends []uint32) {
 			*at++
 		}
 	}
-	ends = make([]uint32, 0, clusters)
-	for i, end := range next { // of a text that leads no cluster it is where the last one ends
-		if int(c.forest.Of(uint32(i))) == i {
-			ends = append(ends, end)
-		}
-	}
-	return order, ends
+	return order, slices.Compact(next) // of a text that leads no cluster it is where the last one ends
 }
 
-// appendCluster appends the members of one cluster.
-func (r *Reader) appendCluster(list []Member, documents []uint32, name func(uint64) string) ([]Member, error) {
-	c, from := r.c, len(list)
-	root := c.forest.Of(c.number[documents[0]])
-	id := ""
-	if len(documents) > 1 {
-		leader, err := r.document(c.at[root], r.other, &r.second) // where it stays
-		if err != nil {
-			return list, err
-		}
-		id = name(leader.fingerprint)
+// members returns the members of one cluster, or the documents without text.
+func (r *reader) members(documents []uint32) ([]Member, error) {
+	c, list, root := r.c, make([]Member, 0, len(documents)), uint32(none)
+	if len(documents) > 0 && c.number[documents[0]] != none {
+		root = c.forest.Of(c.number[documents[0]])
 	}
+	if len(documents) > 1 && root != none {
+		if _, err := r.read(c.at[root], 1); err != nil { // where it stays
+			return nil, err
+		}
+	}
+	s := &r.sketches[0]
 	for _, document := range documents {
-		h, err := r.document(document, r.room, &r.first)
+		names, err := r.read(document, 0)
 		if err != nil {
-			return list, err
+			return nil, err
 		}
-		if id == "" {
-			id = name(h.fingerprint)
-		}
-		m := Member{Cluster: id, Size: len(documents), Agreement: 1, Text: c.number[document]}
-		m.Shingles, m.Fingerprint = r.first.Shingles, h.fingerprint
-		if m.ID, m.Host, m.Stored, err = c.name(h.named); err != nil {
-			return list, err
+		m := Member{
+			ID: cutText(&names), Host: cutText(&names), Stored: cutText(&names), Size: len(documents), Agreement: 1,
+			Shingles: s.Shingles, Text: c.number[document], Fingerprint: s.Fingerprint,
 		}
 		if m.Text != root {
-			_, agreement := c.options.Rule.Profile.NearDuplicates(&r.second, &r.first)
+			_, agreement := c.options.Rule.Profile.NearDuplicates(&r.sketches[1], s)
 			m.Agreement = min(1, max(0, agreement))
 		}
 		list = append(list, m)
 	}
-	members := list[from:]
-	slices.SortFunc(members, func(a, b Member) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Host, b.Host)) })
-	members[slices.IndexFunc(members, func(m Member) bool { return m.Text == root })].First = true
+	slices.SortFunc(list, func(a, b Member) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Host, b.Host)) })
+	first, cluster := slices.IndexFunc(list, func(m Member) bool { return m.Text == root }), ""
+	for i := range list {
+		if root == none {
+			first, cluster, list[i].Size = i, "", 1
+		}
+		if cluster == "" {
+			cluster = c.options.Rule.ClusterID(list[first].Fingerprint)
+		}
+		list[i].Cluster, list[i].First = cluster, i == first
+	}
 	return list, nil
 }
 
-// eachTextless visits the documents without text.
-func (c *Corpus) eachTextless(ctx context.Context, yield func(*Member) error) error {
-	if c.left.Textless == 0 {
-		return nil
-	}
-	r := c.Reader()
-	list := make([]Member, 0, c.left.Textless)
-	for document, number := range c.number {
-		if number != none {
-			continue
-		}
-		h, err := r.document(uint32(document), r.room, &r.first)
-		if err != nil {
-			return err
-		}
-		m := Member{Size: 1, Agreement: 1, First: true, Textless: true, Text: none}
-		if m.ID, m.Host, m.Stored, err = c.name(h.named); err != nil {
-			return err
-		}
-		m.Cluster = c.options.Rule.ClusterID(h.fingerprint)
-		list = append(list, m)
-	}
-	slices.SortFunc(list, func(a, b Member) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Host, b.Host)) })
-	for i := range list {
-		if err := yield(&list[i]); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// name reads what was kept of a document's names.
-func (c *Corpus) name(named int64) (id, host, cluster string, err error) {
-	var room []byte
-	n := int(named & (1<<lengthBits - 1))
-	if !c.names.whole() {
-		room = make([]byte, n)
-	}
-	raw, err := c.names.read(named>>lengthBits, n, room)
-	if err != nil {
-		return "", "", "", err
-	}
-	var texts [3]string
-	for i := range texts {
-		length, width := binary.Uvarint(raw)
-		raw = raw[width:]
-		texts[i], raw = string(raw[:length]), raw[length:]
-	}
-	return texts[0], texts[1], texts[2], nil
+// cutText takes one text from the front of a record's names.
+func cutText(names *[]byte) string {
+	length, width := binary.Uvarint(*names)
+	text := string((*names)[width : width+int(length)])
+	*names = (*names)[width+int(length):]
+	return text
 }

@@ -99,7 +99,7 @@ const (
 	mostExpected, leastMembers = 0.01, 3
 )
 
-// reporter builds a report from members in their order.
+// reporter builds a report from clusters in their order.
 type reporter struct {
 	c       *Corpus
 	report  Report
@@ -108,18 +108,6 @@ type reporter struct {
 	names   []string
 	pages   []int // of each host
 	common  *sorter
-	cluster gathered
-}
-
-// gathered is what is kept of the cluster at hand.
-type gathered struct {
-	size  int
-	first Member
-	// others are some ids beside the first's.
-	others []string
-	texts  map[uint32]bool
-	hosts  []onHost
-	at     map[uint32]int // where each host is among them
 }
 
 // Report visits all documents as [Corpus.Each] does, and returns what there is to say of them. Where it names a file, each document
@@ -154,25 +142,22 @@ func (c *Corpus) Report(ctx context.Context, file string) (report *Report, err e
 
 // report visits all documents for a report.
 func (c *Corpus) report(ctx context.Context, yield func(*Member) error) (*Report, error) {
-	r := &reporter{
-		c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true),
-		cluster: gathered{texts: map[uint32]bool{}, at: map[uint32]int{}},
-	}
+	r := &reporter{c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true)}
 	defer r.common.free()
 	r.report = Report{
 		Documents: c.documents, Texts: len(c.at), Left: c.left, Sizes: []SizeClass{}, Largest: []Sample{}, Mirrors: []Mirror{},
 		Soft404: []Suspect{}, Farms: []Farm{},
 	}
-	err := c.Each(ctx, func(m *Member) error {
-		if m.Size == 1 {
-			r.report.Alone++
-			r.host(m.Host)
-		} else if r.gather(m); r.cluster.size == m.Size {
-			if err := r.take(); err != nil {
+	err := c.Each(ctx, func(members []Member) error {
+		if err := r.take(members); err != nil {
+			return err
+		}
+		for i := range members {
+			if err := yield(&members[i]); err != nil {
 				return err
 			}
 		}
-		return yield(m)
+		return nil
 	})
 	if err == nil {
 		err = r.close(ctx)
@@ -201,51 +186,55 @@ type onHost struct {
 	ids   []string
 }
 
-// gather takes a member of the cluster at hand.
-func (r *reporter) gather(m *Member) {
-	c := &r.cluster
-	c.size++
-	c.texts[m.Text] = true
-	if m.First {
-		c.first = *m
-	} else if len(c.others) < samples-1 {
-		c.others = append(c.others, m.ID)
+// take counts a cluster.
+func (r *reporter) take(members []Member) error {
+	if len(members) == 1 {
+		r.report.Alone++
+		r.host(members[0].Host)
+		return nil
 	}
-	host := r.host(m.Host)
-	if host == none {
-		return
-	}
-	n, known := c.at[host]
-	if !known {
-		n = len(c.hosts)
-		c.at[host], c.hosts = n, append(c.hosts, onHost{host: host})
-	}
-	c.hosts[n].pages++
-	if len(c.hosts[n].ids) < samples {
-		c.hosts[n].ids = append(c.hosts[n].ids, m.ID)
-	}
-}
-
-// take counts the cluster at hand, which is whole, and makes room for the next.
-func (r *reporter) take() error {
-	c := &r.cluster
 	r.report.Clusters++
-	r.report.Clustered += c.size
-	class := &r.classes[bits.Len(uint(c.size-1))]
+	r.report.Clustered += len(members)
+	class := &r.classes[bits.Len(uint(len(members)-1))]
 	class.Clusters++
-	class.Documents += c.size
-	r.largest(c)
-	r.suspects(c)
-	r.farm(c)
-	err := r.mirrors(c.hosts)
-	clear(c.texts)
-	clear(c.at)
-	c.size, c.others, c.hosts = 0, c.others[:0], c.hosts[:0]
-	return err
+	class.Documents += len(members)
+	var hosts []onHost
+	places := map[uint32]int{}
+	for _, m := range members {
+		host := r.host(m.Host)
+		if host == none {
+			continue
+		}
+		at, known := places[host]
+		if !known {
+			at = len(hosts)
+			places[host], hosts = at, append(hosts, onHost{host: host})
+		}
+		hosts[at].pages++
+		if len(hosts[at].ids) < samples {
+			hosts[at].ids = append(hosts[at].ids, m.ID)
+		}
+	}
+	r.largest(members, len(hosts))
+	r.suspects(members, hosts)
+	r.farm(members, len(hosts))
+	return r.mirrors(hosts)
 }
 
 // ids returns some ids, the first's before all.
-func (c *gathered) ids() []string { return append([]string{c.first.ID}, c.others...) }
+func ids(members []Member) []string {
+	list := []string{firstOf(members).ID}
+	for _, m := range members {
+		if !m.First && len(list) < samples {
+			list = append(list, m.ID)
+		}
+	}
+	return list
+}
+
+func firstOf(members []Member) *Member {
+	return &members[slices.IndexFunc(members, func(m Member) bool { return m.First })]
+}
 
 // keep puts an entry into a list of the foremost, by an order that leaves no ties.
 func keep[T any](list []T, entry T, order func(a, b T) int) []T {
@@ -254,22 +243,26 @@ func keep[T any](list []T, entry T, order func(a, b T) int) []T {
 	return list[:min(len(list), MostListed)]
 }
 
-func (r *reporter) largest(c *gathered) {
-	if n := len(r.report.Largest); n == MostListed && r.report.Largest[n-1].Size >= c.size {
+func (r *reporter) largest(members []Member, hosts int) {
+	if n := len(r.report.Largest); n == MostListed && r.report.Largest[n-1].Size >= len(members) {
 		return
 	}
-	entry := Sample{Cluster: c.first.Cluster, Size: c.size, Texts: len(c.texts), Hosts: len(c.hosts), IDs: c.ids()}
+	texts := map[uint32]bool{}
+	for _, m := range members {
+		texts[m.Text] = true
+	}
+	entry := Sample{Cluster: members[0].Cluster, Size: len(members), Texts: len(texts), Hosts: hosts, IDs: ids(members)}
 	r.report.Largest = keep(r.report.Largest, entry, func(a, b Sample) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Cluster, b.Cluster))
 	})
 }
 
-func (r *reporter) suspects(c *gathered) {
-	first := &c.first
+func (r *reporter) suspects(members []Member, hosts []onHost) {
+	first := firstOf(members)
 	if first.Shingles > mostShingles {
 		return
 	}
-	for _, h := range c.hosts {
+	for _, h := range hosts {
 		if h.pages >= leastPages {
 			entry := Suspect{Host: r.names[h.host], Cluster: first.Cluster, Pages: h.pages, Shingles: int(first.Shingles), IDs: h.ids}
 			r.report.Soft404 = keep(r.report.Soft404, entry, func(a, b Suspect) int {
@@ -279,17 +272,17 @@ func (r *reporter) suspects(c *gathered) {
 	}
 }
 
-func (r *reporter) farm(c *gathered) {
-	first := &c.first
-	if r.c.surprise == nil || c.size < leastMembers || len(c.hosts) == 1 {
+func (r *reporter) farm(members []Member, hosts int) {
+	if r.c.surprise == nil || len(members) < leastMembers || hosts == 1 {
 		return
 	}
+	first := firstOf(members)
 	expected := float64(len(r.c.at)) * math.Exp2(-float64(r.c.surprise[first.Text]))
 	if expected > mostExpected {
 		return
 	}
 	entry := Farm{
-		Cluster: first.Cluster, Size: c.size, Hosts: len(c.hosts), Elements: int(first.Shingles), Expected: expected, IDs: c.ids(),
+		Cluster: first.Cluster, Size: len(members), Hosts: hosts, Elements: int(first.Shingles), Expected: expected, IDs: ids(members),
 	}
 	r.report.Farms = keep(r.report.Farms, entry, func(a, b Farm) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Cluster, b.Cluster))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 )
@@ -47,55 +48,40 @@ func (s *sorter) grow() error {
 		s.held = append(make([]pair, 0, min(s.most, max(leastHeld, 2*cap(s.held)))), s.held...)
 		return nil
 	}
-	s.settle()
-	if len(s.held) <= s.most/2 { // adding up made room enough
-		return nil
+	sortPairs(s.held, 56)
+	if s.sum {
+		last := 0
+		for _, p := range s.held[1:] {
+			if p.hi == s.held[last].hi {
+				s.held[last].lo += p.lo
+				continue
+			}
+			last++
+			s.held[last] = p
+		}
+		if s.held = s.held[:last+1]; len(s.held) <= s.most/2 { // that made room enough
+			return nil
+		}
 	}
 	return s.spill()
 }
 
-// settle sorts what is held, and adds it up.
-func (s *sorter) settle() {
-	sortPairs(s.held)
-	if !s.sum || len(s.held) == 0 {
-		return
-	}
-	last := 0
-	for _, p := range s.held[1:] {
-		if p.hi == s.held[last].hi {
-			s.held[last].lo += p.lo
-			continue
-		}
-		last++
-		s.held[last] = p
-	}
-	s.held = s.held[:last+1]
-}
-
-// spill writes what is held, which is settled, as a run.
-func (s *sorter) spill() error {
+// spill writes what is held, which is sorted, as a run.
+func (s *sorter) spill() (err error) {
 	end := int64(0)
-	if s.file == nil {
-		file, err := s.scratch.create()
-		if err != nil {
-			return err
-		}
-		s.file = file
-	} else {
+	if s.file != nil {
 		end = s.ends[len(s.ends)-1]
+	} else if s.file, err = s.scratch.create(); err != nil {
+		return err
 	}
-	room := make([]byte, 0, min(1<<20, pairSize*len(s.held)))
-	for i, p := range s.held {
-		room = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(room, p.hi), p.lo)
-		if len(room) == cap(room) || i == len(s.held)-1 {
-			if _, err := s.file.WriteAt(room, end); err != nil {
-				return s.scratch.failed(err)
-			}
-			end += int64(len(room))
-			room = room[:0]
-		}
+	w := bufio.NewWriterSize(io.NewOffsetWriter(s.file, end), writeSize)
+	for _, p := range s.held {
+		_, err = w.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), p.hi), p.lo))
 	}
-	s.ends = append(s.ends, end)
+	if err = errors.Join(err, w.Flush()); err != nil {
+		return s.scratch.failed(err)
+	}
+	s.ends = append(s.ends, end+pairSize*int64(len(s.held)))
 	s.held = s.held[:0]
 	return nil
 }
@@ -106,106 +92,87 @@ const looksEvery = 1 << 16
 // each visits all pairs in order and frees the sorter.
 func (s *sorter) each(ctx context.Context, yield func(pair) error) error {
 	defer s.free()
-	s.settle()
-	if s.file == nil {
-		for i, p := range s.held {
-			if i%looksEvery == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := yield(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(s.held) > 0 {
-		if err := s.spill(); err != nil {
-			return err
-		}
-	}
-	s.held = nil
-	return s.merge(ctx, yield)
-}
-
-func (s *sorter) free() {
-	s.scratch.release(s.file)
-	s.held, s.file = nil, nil
-}
-
-// run is one sorted run as it is read.
-type run struct {
-	pair
-	src *bufio.Reader
-}
-
-// next reads the run's next pair, and reports false at its end.
-func (r *run) next() (bool, error) {
-	raw, err := r.src.Peek(pairSize)
-	if len(raw) < pairSize {
-		if err == io.EOF {
-			err = nil
-		}
-		return false, err
-	}
-	r.hi, r.lo = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])
-	_, err = r.src.Discard(pairSize)
-	return true, err
-}
-
-// merge visits the pairs of all runs in order.
-func (s *sorter) merge(ctx context.Context, yield func(pair) error) error {
-	size := min(max(pairSize*s.most/len(s.ends), 4<<10), 1<<20)
-	var runs []*run // a heap: the least is the first
+	sortPairs(s.held, 56)
+	runs := []*run{{held: s.held}}
+	size := min(max(pairSize*s.most/(len(s.ends)+1), 4<<10), 64<<10)
 	start := int64(0)
 	for _, end := range s.ends {
-		r := &run{src: bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), size)}
+		runs = append(runs, &run{src: bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), size)})
 		start = end
-		if more, err := r.next(); err != nil {
+	}
+	for at := len(runs) - 1; at >= 0; at-- { // runs becomes a heap: the least is the first
+		var err error
+		if runs, err = advance(runs, at); err != nil {
 			return s.scratch.failed(err)
-		} else if more {
-			runs = append(runs, r)
 		}
 	}
-	for i := len(runs)/2 - 1; i >= 0; i-- {
-		sink(runs, i)
-	}
 	var last pair
-	held := false
+	some := false
 	for steps := 0; len(runs) > 0; steps++ {
 		if steps%looksEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		p := runs[0].pair
-		switch {
-		case s.sum && held && last.hi == p.hi:
+		if s.sum && some && last.hi == p.hi {
 			last.lo += p.lo
-		default:
-			if held {
+		} else {
+			if some {
 				if err := yield(last); err != nil {
 					return err
 				}
 			}
-			last, held = p, true
+			last, some = p, true
 		}
-		more, err := runs[0].next()
-		if err != nil {
+		var err error
+		if runs, err = advance(runs, 0); err != nil {
 			return s.scratch.failed(err)
 		}
-		if !more {
-			runs[0] = runs[len(runs)-1]
-			runs = runs[:len(runs)-1]
-		}
-		sink(runs, 0)
 	}
-	if held {
+	if some {
 		return yield(last)
 	}
-	return nil
+	return ctx.Err()
 }
 
-// sink moves a run down to its place.
-func sink(runs []*run, at int) {
-	for {
+func (s *sorter) free() {
+	_ = s.file.Close()
+	s.held, s.file = nil, nil
+}
+
+// run is one sorted run as it is read: from memory, or from a file.
+type run struct {
+	pair
+	held []pair
+	src  *bufio.Reader
+}
+
+// next reads the run's next pair, and returns [io.EOF] at its end.
+func (r *run) next() error {
+	if r.src == nil {
+		if len(r.held) == 0 {
+			return io.EOF
+		}
+		r.pair, r.held = r.held[0], r.held[1:]
+		return nil
+	}
+	raw, err := r.src.Peek(pairSize)
+	if len(raw) < pairSize {
+		return err
+	}
+	r.hi, r.lo = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])
+	_, err = r.src.Discard(pairSize)
+	return err
+}
+
+// advance goes to the next pair of a run in the heap and moves the run down to its place, or drops it at its end.
+func advance(runs []*run, at int) ([]*run, error) {
+	if err := runs[at].next(); err == io.EOF {
+		runs[at] = runs[len(runs)-1]
+		runs = runs[:len(runs)-1]
+	} else if err != nil {
+		return runs, err
+	}
+	for at < len(runs) {
 		least := at
 		for child := 2*at + 1; child <= 2*at+2 && child < len(runs); child++ {
 			if comparePairs(runs[child].pair, runs[least].pair) < 0 {
@@ -213,9 +180,10 @@ func sink(runs []*run, at int) {
 			}
 		}
 		if least == at {
-			return
+			break
 		}
 		runs[at], runs[least] = runs[least], runs[at]
 		at = least
 	}
+	return runs, nil
 }

@@ -30,9 +30,9 @@ func (w Written) Add(v Written) Written {
 }
 
 const (
-	// inBatch is how many documents are written in one request, atOnce how many such are under way.
-	inBatch = 500
-	atOnce  = 4
+	// inRequest is how many documents are written in one request, atOnce how many such are under way.
+	inRequest = 500
+	atOnce    = 4
 )
 
 // writer stores clusters.
@@ -60,13 +60,13 @@ func (c *Corpus) Write(ctx context.Context, job jobs.Job, report func(Written)) 
 			report(w.add(Written{}))
 		}
 	}
-	err := c.Each(ctx, func(m *Member) error {
-		if m.Stored == m.Cluster {
-			w.add(Written{Right: 1})
-			return nil
-		}
-		if batch = append(batch, *m); len(batch) == inBatch {
-			flush()
+	err := c.Each(ctx, func(members []Member) error {
+		for _, m := range members {
+			if m.Stored == m.Cluster {
+				w.add(Written{Right: 1})
+			} else if batch = append(batch, m); len(batch) == inRequest {
+				flush()
+			}
 		}
 		return nil
 	})
@@ -118,7 +118,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 				s := w.Rule.Decode(want.Sketch)
 				want.Cluster = m.Cluster
 				switch {
-				case m.Textless != (s == nil) || s != nil && s.Fingerprint != m.Fingerprint:
+				case (m.Text == none) != (s == nil) || s != nil && s.Fingerprint != m.Fingerprint:
 					n.Changed++
 				case rule.OursOf(d.Source).Equal(want):
 					n.Right++

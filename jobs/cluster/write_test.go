@@ -122,16 +122,18 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(Written{Written: len(before)}, got); diff != "" || err != nil {
 		t.Fatal(diff, err)
 	}
-	err = c.Each(t.Context(), func(m *Member) error {
-		source := []byte(s.sources[m.ID])
-		if have := rule.OursOf(source).Cluster; have != m.Cluster {
-			t.Errorf("%s has the cluster %s, want %s", m.ID, have, m.Cluster)
-		}
-		if _, right := r.Wanted(source, xxhash.Sum64String(m.ID)); !right {
-			t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
-		}
-		if plain, err := jsonedit.Cut(source, rule.Our); err != nil || string(plain) != before[m.ID] {
-			t.Errorf("%s is changed otherwise: %s, %v", m.ID, source, err)
+	err = c.Each(t.Context(), func(members []Member) error {
+		for _, m := range members {
+			source := []byte(s.sources[m.ID])
+			if have := rule.OursOf(source).Cluster; have != m.Cluster {
+				t.Errorf("%s has the cluster %s, want %s", m.ID, have, m.Cluster)
+			}
+			if _, right := r.Wanted(source, xxhash.Sum64String(m.ID)); !right {
+				t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
+			}
+			if plain, err := jsonedit.Cut(source, rule.Our); err != nil || string(plain) != before[m.ID] {
+				t.Errorf("%s is changed otherwise: %s, %v", m.ID, source, err)
+			}
 		}
 		return nil
 	})
