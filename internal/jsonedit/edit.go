@@ -176,30 +176,17 @@ func (e Edits) Pieces(text []byte) [][]byte {
 // Set returns the object with the value of the first member of that key replaced, or with a new last member if there is none. All
 // other bytes stay.
 func Set(object []byte, key string, value []byte) ([]byte, error) {
-	r := NewReader(object)
-	if !r.Enter('{') {
-		return nil, ErrMalformed
+	members, err := Members(object)
+	if err != nil {
+		return nil, err
 	}
-	var edits Edits
 	last := 0
-	for r.Next() {
-		name, ok := keyText(r.quoted())
-		if !ok {
-			return nil, ErrMalformed
-		}
-		from := r.at
-		r.Skip()
-		if last = r.at; name == key && edits == nil {
-			edits = Edits{{from, r.at, value}}
+	for _, m := range members {
+		if last = m.End; m.Key == key {
+			return Edits{{m.End - len(m.Value), m.End, value}}.Apply(object), nil
 		}
 	}
-	switch {
-	case !r.Done():
-		return nil, ErrMalformed
-	case edits != nil:
-		return edits.Apply(object), nil
-	}
-	member := append(append(append(append(make([]byte, 0, len(key)+len(value)+3), '"'), key...), '"', ':'), value...)
+	member := fmt.Appendf(nil, `"%s":%s`, key, value)
 	return AppendMembers(make([]byte, 0, len(object)+len(member)+1), object, last, member), nil
 }
 
@@ -220,34 +207,5 @@ func AppendMembers(dst, object []byte, last int, members []byte) []byte {
 
 // Cut returns the object less the members that drop names. All other bytes stay. The object itself is returned if there is none.
 func Cut(object []byte, drop func(key string) bool) ([]byte, error) {
-	r := NewReader(object)
-	if !r.Enter('{') {
-		return nil, ErrMalformed
-	}
-	var edits Edits
-	kept, gone := false, false
-	for from := r.at; r.Next(); from = r.at {
-		key, ok := keyText(r.quoted())
-		if !ok {
-			return nil, ErrMalformed
-		}
-		if kept && !gone { // white space before the comma belongs to the member before it, which stays
-			from = r.comma - 1
-		}
-		switch gone = drop(key); {
-		case gone:
-			r.Skip()
-			edits = append(edits, Edit{From: from, To: r.at})
-		case !kept && edits != nil: // the comma after what was dropped
-			edits = append(edits, Edit{From: from, To: r.comma})
-			fallthrough
-		default:
-			r.Skip()
-			kept = true
-		}
-	}
-	if !r.Done() {
-		return nil, ErrMalformed
-	}
-	return edits.Apply(object), nil
+	return CleanedStrictly(object, Cuts{Depth: 1, Drop: func(path []string) bool { return drop(path[0]) }})
 }

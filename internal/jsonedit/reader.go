@@ -136,18 +136,28 @@ func (r *Reader) Next() bool {
 	if open == '[' {
 		return true
 	}
-	if !r.str() {
+	var ok bool
+	if r.colon, ok = r.name(); !ok {
 		return r.fail()
 	}
-	r.colon = r.base + r.at
-	if r.prefix != "" {
-		r.count(r.quoted())
+	return true
+}
+
+// name goes over a key and the colon behind it, and returns where the key ends.
+func (r *Reader) name() (end int, ok bool) {
+	start := r.base + r.at
+	if !r.str() {
+		return 0, false
+	}
+	end = r.base + r.at
+	if r.prefix != "" && begins(r.data[start-r.base:end-r.base], r.prefix) {
+		r.named++
 	}
 	if r.space(); !r.take(':') {
-		return r.fail()
+		return 0, false
 	}
 	r.space()
-	return true
+	return end, true
 }
 
 func (r *Reader) opened() byte {
@@ -193,12 +203,6 @@ func (r *Reader) CountNames(prefix string) { r.prefix = prefix }
 
 // Names returns how many there were.
 func (r *Reader) Names() int { return r.named }
-
-func (r *Reader) count(quoted []byte) {
-	if begins(quoted, r.prefix) {
-		r.named++
-	}
-}
 
 // begins reports whether a key may begin with the prefix once it is decoded.
 func begins(quoted []byte, prefix string) bool {
@@ -301,63 +305,29 @@ func (r *Reader) value(depth int) bool {
 	switch c := r.data[r.at]; {
 	case c == '"':
 		return r.str()
-	case c == '{':
-		return r.object(depth)
-	case c == '[':
-		return r.array(depth)
-	case r.grammar == lenient:
-		return r.word()
-	case c == 't':
-		return r.literal("true")
-	case c == 'f':
-		return r.literal("false")
-	case c == 'n':
-		return r.literal("null")
+	case c == '{' || c == '[':
+		return r.container(c+2, depth)
 	}
-	return r.number()
+	start := r.at
+	return r.word() && (r.grammar == lenient || scalar(r.data[start:r.at]))
 }
 
-// object goes over an object at the depth.
-func (r *Reader) object(depth int) bool {
+// container goes over an object or array at the depth.
+func (r *Reader) container(end byte, depth int) bool {
 	r.at++
-	if r.space(); r.take('}') {
+	if r.space(); r.take(end) {
 		return true
 	}
 	for {
-		start := r.at
-		if !r.str() {
-			return false
+		if end == '}' {
+			if _, ok := r.name(); !ok {
+				return false
+			}
 		}
-		if r.prefix != "" {
-			r.count(r.data[start:r.at])
-		}
-		if r.space(); !r.take(':') {
-			return false
-		}
-		if r.space(); !r.value(depth + 1) {
-			return false
-		}
-		if r.space(); r.take('}') {
-			return true
-		}
-		if !r.take(',') {
-			return false
-		}
-		r.space()
-	}
-}
-
-// array goes over an array at the depth.
-func (r *Reader) array(depth int) bool {
-	r.at++
-	if r.space(); r.take(']') {
-		return true
-	}
-	for {
 		if !r.value(depth + 1) {
 			return false
 		}
-		if r.space(); r.take(']') {
+		if r.space(); r.take(end) {
 			return true
 		}
 		if !r.take(',') {
@@ -365,14 +335,6 @@ func (r *Reader) array(depth int) bool {
 		}
 		r.space()
 	}
-}
-
-func (r *Reader) literal(word string) bool {
-	if len(r.data)-r.at < len(word) || string(r.data[r.at:r.at+len(word)]) != word {
-		return false
-	}
-	r.at += len(word)
-	return true
 }
 
 // word goes over what is no string, object or array.
@@ -486,27 +448,35 @@ func (r *Reader) escape() bool {
 	return true
 }
 
-func (r *Reader) number() bool {
-	r.take('-')
-	if !r.take('0') && r.digits() == 0 {
-		return false
+// scalar reports whether a word is a number, true, false or null.
+func scalar(word []byte) bool {
+	switch string(word) {
+	case "true", "false", "null":
+		return true
 	}
-	if r.take('.') && r.digits() == 0 {
-		return false
+	whole := bytes.TrimPrefix(word, []byte{'-'})
+	rest := digits(whole)
+	good := len(rest) < len(whole) && (whole[0] != '0' || len(whole)-len(rest) == 1)
+	if fraction, ok := bytes.CutPrefix(rest, []byte{'.'}); ok {
+		rest = digits(fraction)
+		good = good && len(rest) < len(fraction)
 	}
-	if r.take('e') || r.take('E') {
-		if !r.take('+') {
-			r.take('-')
+	if len(rest) > 0 && rest[0]|0x20 == 'e' {
+		power := rest[1:]
+		if len(power) > 0 && (power[0] == '+' || power[0] == '-') {
+			power = power[1:]
 		}
-		return r.digits() > 0
+		rest = digits(power)
+		good = good && len(rest) < len(power)
 	}
-	return true
+	return good && len(rest) == 0
 }
 
-func (r *Reader) digits() int {
-	start := r.at
-	for r.at < len(r.data) && r.data[r.at]-'0' <= 9 {
-		r.at++
+// digits returns what follows the digits that a text begins with.
+func digits(text []byte) []byte {
+	n := 0
+	for n < len(text) && text[n]-'0' <= 9 {
+		n++
 	}
-	return r.at - start
+	return text[n:]
 }
