@@ -179,7 +179,7 @@ func fakeHits(reply []byte) [][]string {
 	replies := fakeReplies(reply)
 	all := make([][]string, len(replies))
 	for i, reply := range replies {
-		hits, _, _ := hitsOf(reply)
+		hits, _ := hitsOf(reply)
 		for _, hit := range hits {
 			all[i] = append(all[i], string(hit))
 		}

@@ -422,10 +422,10 @@ func rawOf(hits []hit) [][]byte {
 	return list
 }
 
-// hitsOf returns the bytes of a reply's hits, and the engine's count or -1.
-func hitsOf(reply []byte) (list [][]byte, total int, err error) {
+// hitsOf returns the bytes of a reply's hits.
+func hitsOf(reply []byte) ([][]byte, error) {
 	l, err := readListing(reply, nil)
-	return rawOf(l.hits), l.total, err
+	return rawOf(l.hits), err
 }
 
 // ourFailures are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted

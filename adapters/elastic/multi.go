@@ -3,10 +3,12 @@ package elastic
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // multi takes a multi-search apart.
@@ -121,20 +123,72 @@ func (d Dialect) entry(
 // targetOf returns the index or indices that the header line of a search names.
 func targetOf(members []jsonedit.Member) string {
 	for _, key := range []string{"index", "indices"} {
-		value := jsonedit.Get(members, key)
-		if text, ok := jsonedit.Text(value); ok {
-			return text
-		}
-		var names []string
-		elements, _ := jsonedit.Elements(value)
-		for _, element := range elements {
-			if name, ok := jsonedit.Text(element); ok {
-				names = append(names, name)
-			}
-		}
+		names, _ := fieldNames(jsonedit.Get(members, key))
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 		if len(names) > 0 {
 			return strings.Join(names, ",")
 		}
 	}
 	return ""
 }
+
+// multi carries queries as the searches of one multi-search.
+type multi struct {
+	d        Dialect
+	request  *adapters.Request // but for its body
+	params   []adapters.Param
+	deadline rerank.Deadline
+}
+
+var _ adapters.Wire = &multi{}
+
+// Join implements adapters.Wire.
+func (w *multi) Join(queries []adapters.Query) ([]adapters.Joined, error) {
+	r := *w.request
+	r.Body = nil
+	for i := range queries {
+		r.Body = append(r.Body, queries[i].Body...)
+	}
+	r.RawQuery = adapters.RawQuery(w.params, func(name string) bool { return name != "filter_path" })
+	return []adapters.Joined{{Request: &r, Queries: len(queries)}}, nil
+}
+
+// Split implements adapters.Wire.
+func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+	if err := refused(reply.Status); err != nil {
+		return nil, err
+	}
+	root, err := jsonedit.Members(reply.Body)
+	if err != nil {
+		return nil, err
+	}
+	elements, err := jsonedit.Elements(jsonedit.Get(root, "responses"))
+	if err != nil {
+		return nil, err
+	}
+	results := make([]adapters.QueryResult, len(elements))
+	for i, element := range elements {
+		results[i] = result(element)
+	}
+	return results, nil
+}
+
+// Body implements adapters.Wire.
+func (w *multi) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
+	root, err := jsonedit.Members(reply.Body)
+	if err != nil {
+		return nil, err
+	}
+	list := make([][]byte, len(results))
+	for i, r := range results {
+		list[i] = r.Bytes()
+	}
+	body, err := jsonedit.Set(reply.Body, "responses", joinLike(jsonedit.Get(root, "responses"), list))
+	if err != nil {
+		return nil, err
+	}
+	return w.d.filtered(w.params, adapters.Pieces{body}, w.deadline)
+}
+
+// Declined implements adapters.Wire.
+func (w *multi) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }

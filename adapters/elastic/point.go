@@ -112,7 +112,7 @@ func (q *query) byScore() bool {
 
 // outside returns a reply as the engine gives it without a point in time.
 func (q *query) outside(reply []byte) ([]byte, error) {
-	list, _, err := hitsOf(reply)
+	list, err := hitsOf(reply)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 		}
 		piece.to = piece.from + max(1, maxResultWindow-r.from) // without a hit there is no best score
 	case 1:
-		list, _, err := hitsOf(pieces[0].Raw())
+		list, err := hitsOf(pieces[0].Raw())
 		if err != nil || !r.beyond() && len(list) < maxResultWindow-r.from { // the list ends before
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 
 // border returns a cursor among the last ranks up to the limit, and the first rank behind it.
 func border(reply []byte) (cursor []byte, rank int, err error) {
-	list, _, err := hitsOf(reply)
+	list, err := hitsOf(reply)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -101,7 +101,7 @@ func border(reply []byte) (cursor []byte, rank int, err error) {
 // deepReply returns the pieces of a reading as one reply.
 func (r *reader) deepReply(pieces []adapters.QueryResult) ([]byte, error) {
 	first := pieces[0].Raw()
-	list, _, err := hitsOf(first)
+	list, err := hitsOf(first)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (r *reader) deepReply(pieces []adapters.QueryResult) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		rest, _, err := hitsOf(pieces[2].Raw())
+		rest, err := hitsOf(pieces[2].Raw())
 		if err != nil {
 			return nil, err
 		}

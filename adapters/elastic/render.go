@@ -315,3 +315,20 @@ func totalOf(total []byte, n int) []byte {
 	}
 	return value
 }
+
+// joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
+// stays one.
+func joinLike(array []byte, elements [][]byte) []byte {
+	f := listing{reply: array, array: span(0, len(array))}
+	old, _ := jsonedit.Elements(array)
+	for i, e := range old {
+		from := cap(array) - cap(e) // elements share the array's memory
+		switch f.last = span(from, from+len(e)); i {
+		case 0:
+			f.first = f.last
+		case 1:
+			f.second = f.last
+		}
+	}
+	return f.with(elements, nil)
+}

@@ -14,116 +14,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/rerank"
 )
-
-// Targets implements adapters.Dialect.
-func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if c.Form != formMulti {
-			yield(c.Target)
-			return
-		}
-		for lines := r.Body; len(lines) > 0; {
-			var header []byte
-			header, lines, _ = bytes.Cut(lines, []byte("\n"))
-			_, lines, _ = bytes.Cut(lines, []byte("\n"))
-			members, _ := jsonedit.Members(header) // without a name where there are none
-			if !yield(cmp.Or(targetOf(members), c.Target)) {
-				return
-			}
-		}
-	}
-}
-
-// Search implements adapters.Dialect.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
-	controls, plain, err := adapters.TakeControls(r)
-	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
-	}
-	switch c.Form {
-	case formMulti:
-		return d.multi(c, plain, controls, p)
-	case formTemplate:
-		return d.template(c, plain, controls, p)
-	}
-	asked := unpacked(plain)
-	if reason := format(asked); reason != "" {
-		return adapters.ParsedSearch{Plain: plain, Reason: reason}
-	}
-	q, reason, err := parse(c.Target, adapters.Params(asked.RawQuery), asked.Body, controls)
-	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
-	}
-	switch {
-	case asked != plain && q.stripped:
-		plain.RawQuery = withSource(plain.RawQuery, q.body)
-	case len(plain.Body) > 0:
-		plain.Body = q.body
-	}
-	if reason == "" && !d.filters(q.params) {
-		reason = "filter_path"
-	}
-	s := adapters.ParsedSearch{Plain: plain, Reason: reason, Shown: q.shown}
-	if reason != "" {
-		return s
-	}
-	if s.Reason = q.under(d, p); s.Reason != "" {
-		return s
-	}
-	q.request, q.plan = asked, p
-	if q.points(segments(asked.Path)) {
-		q.asked.Point = q
-	}
-	ranked := q.asked.From == 0 && !q.asked.Scope.Chooses && !q.asked.Scope.Transitive && q.raised == nil
-	q.walks = q.after != nil || ranked && q.sorted()
-	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: &single{q: q, request: asked}, Plan: p}
-	return s
-}
-
-// unpacked returns a search whose body stands in its URL, for clients that can't send one otherwise, with the body where it
-// belongs; any other as it is.
-func unpacked(r *adapters.Request) *adapters.Request {
-	params := adapters.Params(r.RawQuery)
-	source, ok1 := adapters.Last(params, "source")
-	kind, ok2 := adapters.Last(params, "source_content_type")
-	if !ok1 || !ok2 || len(r.Body) > 0 {
-		return r
-	}
-	out := *r
-	out.Body = []byte(source)
-	out.RawQuery = adapters.RawQuery(params, func(name string) bool { return name != "source" && name != "source_content_type" })
-	out.Header = maps.Clone(r.Header)
-	out.Header["Content-Type"] = []string{kind}
-	return &out
-}
-
-// withSource returns the query of such a search with another body.
-func withSource(query string, body []byte) string {
-	rest := adapters.RawQuery(adapters.Params(query), func(name string) bool { return name != "source" })
-	return strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(body)), "&")
-}
-
-// format returns "format" for a search whose body or reply is not JSON. The engines answer in another format if it is all that is
-// accepted, and with JSON for any type that they can't write and for a list of several (measured, `TestAcceptOfSearches`).
-func format(r *adapters.Request) adapters.Reason {
-	for _, value := range r.Header["Content-Type"] {
-		if lower := strings.ToLower(value); value != "" && !strings.Contains(lower, "json") && !strings.Contains(lower, "*/*") {
-			return "format"
-		}
-	}
-	for _, value := range r.Header["Accept"] {
-		lower := strings.ToLower(value)
-		other := slices.ContainsFunc([]string{"yaml", "cbor", "smile"}, func(name string) bool { return strings.Contains(lower, name) })
-		if other && (len(r.Header["Accept"]) > 1 || !strings.Contains(value, ",")) {
-			return "format"
-		}
-	}
-	if adapters.Signed(r.Header, r.RawQuery) {
-		return "signed"
-	}
-	return ""
-}
 
 // maxResultWindow is the engine's default limit on from + size (index.max_result_window).
 const maxResultWindow = 10000
@@ -172,49 +64,51 @@ type means struct {
 	walks    bool            // clients go on from its last hit by a cursor, and what was shown is remembered for that
 }
 
-// Asked implements adapters.Search.
-func (q *query) Asked() *adapters.Asked { return &q.asked }
-
-// under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
-func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
-	a := &q.asked
-	a.Scope = p.ScopeUnder(a.Target, a.Controls)
-	if !a.Scope.Configured {
-		return adapters.ReasonUnconfigured
+// Search implements adapters.Dialect.
+func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+	controls, plain, err := adapters.TakeControls(r)
+	if err != nil {
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	if reason := q.left(a.Scope); reason != "" {
-		return reason
+	switch c.Form {
+	case formMulti:
+		return d.multi(c, plain, controls, p)
+	case formTemplate:
+		return d.template(c, plain, controls, p)
 	}
-	if err := q.readNeighbours(a.Scope.VectorWindow); err != nil {
-		return adapters.ReasonNotUnderstood
+	asked := unpacked(plain)
+	if reason := format(asked); reason != "" {
+		return adapters.ParsedSearch{Plain: plain, Reason: reason}
 	}
-	if q.after != nil && q.raised != nil {
-		return "cursor"
+	q, reason, err := parse(c.Target, adapters.Params(asked.RawQuery), asked.Body, controls)
+	if err != nil {
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	q.d = d
-	q.deciding = decidingOf(a.Scope.Deciding)
-	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
-	q.texts = q.textsOf(q.fields)
-	q.picks = q.raised == nil && q.pickable()
-	q.narrows = q.picks && q.narrowable()
-	q.numbers = q.picks && !d.Named && q.asked.Scope.Expand == rule.ExpandOff && q.after == nil &&
-		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
-	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.asked.Scope.CollapsedTotals
-	a.Ways = adapters.Ways{
-		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Anew: true, Scattered: true, Weighed: q.whole && q.narrows,
+	switch {
+	case asked != plain && q.stripped:
+		plain.RawQuery = withSource(plain.RawQuery, q.body)
+	case len(plain.Body) > 0:
+		plain.Body = q.body
 	}
-	if a.Limit < maxResultWindow {
-		a.Short = "rescore"
+	if reason == "" && !d.filters(q.params) {
+		reason = "filter_path"
 	}
-	if a.Scope.Native != nil && d.collapsesOver(q) {
-		a.Native = q
+	s := adapters.ParsedSearch{Plain: plain, Reason: reason, Shown: q.shown}
+	if reason != "" {
+		return s
 	}
-	a.Cursor = q
-	return ""
+	if s.Reason = q.under(d, p); s.Reason != "" {
+		return s
+	}
+	q.request, q.plan = asked, p
+	if q.points(segments(asked.Path)) {
+		q.asked.Point = q
+	}
+	ranked := q.asked.From == 0 && !q.asked.Scope.Chooses && !q.asked.Scope.Transitive && q.raised == nil
+	q.walks = q.after != nil || ranked && q.sorted()
+	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: &single{q: q, request: asked}, Plan: p}
+	return s
 }
-
-// maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
-const maxDepth = 1000
 
 // parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
 // error is a bad control.
@@ -242,91 +136,20 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 	return q, q.readPage(), nil
 }
 
-// takeControls takes our controls out of the body and puts them over those of the request.
-func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
-	narrow, found, err := adapters.MemberControls(members)
-	if err != nil {
-		return nil, fmt.Errorf("body: %w", err)
-	}
-	if !found {
-		return members, nil
-	}
-	q.asked.Controls, q.stripped = q.asked.Controls.Merge(narrow), true
-	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
-		return nil, err
-	}
-	return jsonedit.Members(q.body)
-}
-
-// bodyKeys are the keys of a search body that may stand in a collapsed search; the value is the reason to leave the search alone
-// if it holds the key, or empty.
-var bodyKeys = map[string]adapters.Reason{
-	"query": "", "post_filter": "", "sort": "", "from": "", "size": "", "_source": "", "fields": "", "docvalue_fields": "",
-	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
-	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
-	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "pit": "",
-	"rescore": "", "collapse": "client_collapse", "search_after": "", "slice": "", "knn": "", "rank": "vector",
-	"retriever": "", "sub_searches": "vector", "derived": "",
-}
-
-// urlParams are the same for the parameters of the URL.
-var urlParams = map[string]adapters.Reason{
-	"q": "", "df": "", "analyzer": "", "analyze_wildcard": "", "default_operator": "", "lenient": "", "from": "", "size": "",
-	"sort": "", "_source": "", "_source_includes": "", "_source_excludes": "", "stored_fields": "", "docvalue_fields": "",
-	"routing": "", "preference": "", "timeout": "", "track_total_hits": "", "track_scores": "", "rest_total_hits_as_int": "",
-	"typed_keys": "", "ignore_unavailable": "", "allow_no_indices": "", "expand_wildcards": "", "ignore_throttled": "",
-	"request_cache": "", "batched_reduce_size": "", "max_concurrent_shard_requests": "", "pre_filter_shard_size": "",
-	"ccs_minimize_roundtrips": "", "allow_partial_search_results": "", "terminate_after": "", "explain": "", "version": "",
-	"seq_no_primary_term": "", "stats": "", "search_type": "", "pretty": "", "human": "", "error_trace": "", "suggest_field": "",
-	"suggest_mode": "", "suggest_size": "", "suggest_text": "", "max_concurrent_searches": "", "index": "",
-	"force_synthetic_source": "", "include_named_queries_score": "", "min_compatible_shard_node": "",
-	"cancel_after_time_interval": "",
-	"phase_took":                 "",
-	"scroll":                     "export", "format": "format", "filter_path": "", "source": "not_understood",
-	"source_content_type": "not_understood", "search_pipeline": "not_understood", "verbose_pipeline": "not_understood",
-}
-
+// check returns why a search that the client wrote so is left alone, or nothing.
 func (q *query) check() adapters.Reason {
 	if q.asked.Controls.Off {
 		return "off"
 	}
 	for _, m := range q.members {
-		reason, known := bodyKeys[m.Key]
-		if !known {
-			return "not_understood"
-		}
-		if reason == "" && m.Key == "retriever" && !simpleRetriever(m.Value) {
-			reason = "vector"
-		}
-		if reason != "" {
-			return reason
+		switch {
+		case !slices.Contains(bodyKeys, m.Key):
+			return cmp.Or(leftFor[m.Key], "not_understood")
+		case m.Key == "retriever" && !simpleRetriever(m.Value):
+			return "vector"
 		}
 	}
 	return paramsReason(q.params)
-}
-
-// filters reports whether we can filter a reply by the filter_path of the request as the engine does.
-func (d Dialect) filters(params []adapters.Param) bool {
-	path, _ := adapters.Last(params, "filter_path")
-	_, ok := parseFilter(path, d.OpenSearch)
-	return ok
-}
-
-// paramsReason returns why URL parameters leave a search alone, or nothing.
-func paramsReason(params []adapters.Param) adapters.Reason {
-	for _, p := range params {
-		if p.Raw == "" { // between two &, or behind the last
-			continue
-		}
-		reason, known := urlParams[p.Name]
-		if !known {
-			return "not_understood"
-		}
-		if reason != "" && !(p.Name == "format" && p.Value == "json") {
-			return reason
-		}
-	}
-	return ""
 }
 
 // readPage reads from, size, sort and what the hits come with.
@@ -371,6 +194,271 @@ func (q *query) readPage() adapters.Reason {
 	}
 	for _, list := range []string{q.value("fields"), q.value("docvalue_fields"), stored} {
 		q.extracted = q.extracted || strings.Contains(list, rule.SketchField)
+	}
+	return ""
+}
+
+// under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
+func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
+	a := &q.asked
+	a.Scope = p.ScopeUnder(a.Target, a.Controls)
+	if !a.Scope.Configured {
+		return adapters.ReasonUnconfigured
+	}
+	if reason := q.left(a.Scope); reason != "" {
+		return reason
+	}
+	if err := q.readNeighbours(a.Scope.VectorWindow); err != nil {
+		return adapters.ReasonNotUnderstood
+	}
+	if q.after != nil && q.raised != nil {
+		return "cursor"
+	}
+	q.d = d
+	q.deciding = decidingOf(a.Scope.Deciding)
+	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
+	q.texts = q.textsOf(q.fields)
+	q.picks = q.raised == nil && q.pickable()
+	q.narrows = q.picks && q.narrowable()
+	q.numbers = q.picks && !d.Named && q.asked.Scope.Expand == rule.ExpandOff && q.after == nil &&
+		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
+	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.asked.Scope.CollapsedTotals
+	a.Ways = adapters.Ways{
+		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Anew: true, Scattered: true, Weighed: q.whole && q.narrows,
+	}
+	if a.Limit < maxResultWindow {
+		a.Short = "rescore"
+	}
+	if a.Scope.Native != nil && d.collapsesOver(q) {
+		a.Native = q
+	}
+	a.Cursor = q
+	return ""
+}
+
+// Asked implements adapters.Search.
+func (q *query) Asked() *adapters.Asked { return &q.asked }
+
+// single carries the queries of one search, each in a request of its own.
+type single struct {
+	q       *query
+	request *adapters.Request // but for its body
+	// template says that it is a search by template, in whose reply the engine tells the status.
+	template bool
+}
+
+var _ adapters.Wire = &single{}
+
+// Join implements adapters.Wire.
+func (w *single) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
+	for i := range queries[:min(len(queries), adapters.MaxAtOnce)] {
+		list = append(list, adapters.Joined{Request: w.requestFor(&queries[i]), Queries: 1, Bare: queries[i].Bare})
+	}
+	return list, nil
+}
+
+// requestFor returns the client's request with another body and less the URL parameters that it makes void.
+func (w *single) requestFor(asked *adapters.Query) *adapters.Request {
+	r := *w.request
+	r.Body = asked.Body
+	r.RawQuery = adapters.RawQuery(w.q.params, func(name string) bool { return !slices.Contains(asked.Void, name) })
+	if asked.Bare { // to compress sketches takes the engine as long as to read them, and only halves them
+		r.Header = maps.Clone(r.Header)
+		delete(r.Header, "Accept-Encoding")
+	}
+	if len(w.request.Body) == 0 { // whatever the client says of a body that it does not send
+		r.Header = w.q.d.withType(r.Header)
+	}
+	return &r
+}
+
+// result is the engine's result of one query.
+type result []byte
+
+// Raw implements adapters.QueryResult.
+func (r result) Raw() []byte { return r }
+
+// Split implements adapters.Wire.
+func (w *single) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+	any := func(is func(q adapters.Query) bool) bool { return slices.ContainsFunc(queries, is) }
+	err := refused(reply.Status)
+	switch {
+	case err == nil:
+		return []adapters.QueryResult{result(reply.Body)}, nil
+	case !any(func(q adapters.Query) bool { return !q.Own }): // it is the client's own search that the engine refuses
+		return nil, adapters.ErrRefused
+	case reply.Status >= 500 && blames(reply.Body, w.q.deciding), any(func(q adapters.Query) bool { return q.Raw }) && blamesCollapse(reply):
+		return nil, adapters.ErrWidened
+	}
+	return nil, err
+}
+
+// refused sorts the engine's refusals by whose fault they can be.
+func refused(status int) error {
+	switch {
+	case status < 300:
+		return nil
+	case status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500:
+		return adapters.ErrRefused
+	}
+	return adapters.ErrWidened
+}
+
+// Body implements adapters.Wire.
+func (w *single) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
+	body := results[0]
+	if w.template {
+		whole, err := withStatus(body.Bytes(), reply.Status)
+		if err != nil {
+			return nil, err
+		}
+		body = adapters.Pieces{whole}
+	}
+	return w.q.d.filtered(w.q.params, body, w.q.plan.Deadline)
+}
+
+// Declined implements adapters.Wire. Such a search is declined by the status of its reply alone.
+func (w *single) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }
+
+// filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
+// when the deadline comes.
+func (d Dialect) filtered(params []adapters.Param, body adapters.Pieces, deadline rerank.Deadline) (adapters.Pieces, error) {
+	path, _ := adapters.Last(params, "filter_path")
+	if path == "" {
+		return body, nil
+	}
+	f, ok := parseFilter(path, d.OpenSearch)
+	if !ok {
+		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
+	}
+	filtered, err := f.filter(body.Bytes(), deadline)
+	return adapters.Pieces{filtered}, err
+}
+
+// withStatus returns a reply with its status as a member, in the reply's own style.
+func withStatus(body []byte, status int) ([]byte, error) {
+	if pretty, ok := bytes.CutSuffix(body, []byte("\n}\n")); ok {
+		return fmt.Appendf(nil, "%s,\n  \"status\" : %d\n}\n", pretty, status), nil
+	}
+	return jsonedit.Set(body, "status", strconv.AppendInt(nil, int64(status), 10))
+}
+
+// Targets implements adapters.Dialect.
+func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if c.Form != formMulti {
+			yield(c.Target)
+			return
+		}
+		for lines := r.Body; len(lines) > 0; {
+			var header []byte
+			header, lines, _ = bytes.Cut(lines, []byte("\n"))
+			_, lines, _ = bytes.Cut(lines, []byte("\n"))
+			members, _ := jsonedit.Members(header) // without a name where there are none
+			if !yield(cmp.Or(targetOf(members), c.Target)) {
+				return
+			}
+		}
+	}
+}
+
+// unpacked returns a search whose body stands in its URL, for clients that can't send one otherwise, with the body where it
+// belongs; any other as it is.
+func unpacked(r *adapters.Request) *adapters.Request {
+	params := adapters.Params(r.RawQuery)
+	source, ok1 := adapters.Last(params, "source")
+	kind, ok2 := adapters.Last(params, "source_content_type")
+	if !ok1 || !ok2 || len(r.Body) > 0 {
+		return r
+	}
+	out := *r
+	out.Body = []byte(source)
+	out.RawQuery = adapters.RawQuery(params, func(name string) bool { return name != "source" && name != "source_content_type" })
+	out.Header = maps.Clone(r.Header)
+	out.Header["Content-Type"] = []string{kind}
+	return &out
+}
+
+// withSource returns the query of such a search with another body.
+func withSource(query string, body []byte) string {
+	rest := adapters.RawQuery(adapters.Params(query), func(name string) bool { return name != "source" })
+	return strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(body)), "&")
+}
+
+// format returns "format" for a search whose body or reply is not JSON. The engines answer in another format if it is all that is
+// accepted, and with JSON for any type that they can't write and for a list of several (measured, `TestAcceptOfSearches`).
+func format(r *adapters.Request) adapters.Reason {
+	for _, value := range r.Header["Content-Type"] {
+		if lower := strings.ToLower(value); value != "" && !strings.Contains(lower, "json") && !strings.Contains(lower, "*/*") {
+			return "format"
+		}
+	}
+	for _, value := range r.Header["Accept"] {
+		lower := strings.ToLower(value)
+		other := slices.ContainsFunc([]string{"yaml", "cbor", "smile"}, func(name string) bool { return strings.Contains(lower, name) })
+		if other && (len(r.Header["Accept"]) > 1 || !strings.Contains(value, ",")) {
+			return "format"
+		}
+	}
+	if adapters.Signed(r.Header, r.RawQuery) {
+		return "signed"
+	}
+	return ""
+}
+
+// maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
+const maxDepth = 1000
+
+// takeControls takes our controls out of the body and puts them over those of the request.
+func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
+	narrow, found, err := adapters.MemberControls(members)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if !found {
+		return members, nil
+	}
+	q.asked.Controls, q.stripped = q.asked.Controls.Merge(narrow), true
+	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
+		return nil, err
+	}
+	return jsonedit.Members(q.body)
+}
+
+// bodyKeys are the keys of a search body that may stand in a collapsed search, and urlParams the parameters of its URL.
+var (
+	bodyKeys = strings.Fields(`
+		query post_filter sort from size _source fields docvalue_fields stored_fields script_fields highlight aggs aggregations suggest
+		track_total_hits track_scores min_score timeout terminate_after explain version seq_no_primary_term indices_boost runtime_mappings
+		stats profile pit rescore search_after slice knn retriever derived`)
+	urlParams = strings.Fields(`
+		q df analyzer analyze_wildcard default_operator lenient from size sort _source _source_includes _source_excludes stored_fields
+		docvalue_fields routing preference timeout track_total_hits track_scores rest_total_hits_as_int typed_keys ignore_unavailable
+		allow_no_indices expand_wildcards ignore_throttled request_cache batched_reduce_size max_concurrent_shard_requests
+		pre_filter_shard_size ccs_minimize_roundtrips allow_partial_search_results terminate_after explain version seq_no_primary_term stats
+		search_type pretty human error_trace suggest_field suggest_mode suggest_size suggest_text max_concurrent_searches index
+		force_synthetic_source include_named_queries_score min_compatible_shard_node cancel_after_time_interval phase_took filter_path`)
+)
+
+// leftFor are keys and parameters for which a search is left alone, with the reason where that is known.
+var leftFor = map[string]adapters.Reason{
+	"collapse": "client_collapse", "rank": "vector", "sub_searches": "vector", "scroll": "export", "format": "format",
+}
+
+// filters reports whether we can filter a reply by the filter_path of the request as the engine does.
+func (d Dialect) filters(params []adapters.Param) bool {
+	path, _ := adapters.Last(params, "filter_path")
+	_, ok := parseFilter(path, d.OpenSearch)
+	return ok
+}
+
+// paramsReason returns why URL parameters leave a search alone, or nothing.
+func paramsReason(params []adapters.Param) adapters.Reason {
+	for _, p := range params {
+		known := p.Raw == "" || slices.Contains(urlParams, p.Name) || p.Name == "format" && p.Value == "json" // "" is between two &
+		if !known {
+			return cmp.Or(leftFor[p.Name], "not_understood")
+		}
 	}
 	return ""
 }

@@ -78,18 +78,8 @@ func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 
 // filterNames returns a string, or a list of strings.
 func filterNames(value []byte) (names []string, ok bool) {
-	elements, err := jsonedit.Elements(value)
-	if err != nil {
-		elements = [][]byte{value}
-	}
-	for _, element := range elements {
-		name, ok := jsonedit.Text(element)
-		if !ok || name == "" {
-			return nil, false
-		}
-		names = append(names, name)
-	}
-	return names, true
+	names, ok = fieldNames(value)
+	return names, ok && !slices.Contains(names, "")
 }
 
 // texts is how the sketched texts of hits come in the client's own reading.

@@ -89,7 +89,7 @@ func tableOf(reply []byte) []byte {
 			return without(value, func(_ int, element []byte) bool {
 				var c column
 				return json.Unmarshal(element, &c) == nil && rule.Our(c.Name)
-			}, nil)
+			}, slices.Clip)
 		})
 	}
 	edit("values", func(value []byte) []byte {
@@ -125,34 +125,17 @@ func bare(cell []byte) []byte {
 	return cell
 }
 
-// without returns a JSON array less the elements that drop says, the others edited. All other bytes stay.
+// without returns a JSON array less the elements that drop says, the others edited.
 func without(array []byte, drop func(i int, element []byte) bool, edit func(element []byte) []byte) []byte {
-	out := make([]byte, 0, len(array))
-	d := json.NewDecoder(bytes.NewReader(array))
-	if open, err := d.Token(); open != json.Delim('[') || err != nil {
+	elements, err := jsonedit.Elements(array)
+	if err != nil {
 		return array
 	}
-	from, kept := int(d.InputOffset()), 0
-	out = append(out, array[:from]...)
-	for i := 0; d.More(); i++ {
-		var element json.RawMessage
-		if d.Decode(&element) != nil {
-			return array
+	kept := make([][]byte, 0, len(elements))
+	for i, element := range elements {
+		if !drop(i, element) {
+			kept = append(kept, edit(element))
 		}
-		end := int(d.InputOffset())
-		before := array[from : end-len(element)] // a comma, but for the first, and white space
-		from = end
-		if drop(i, element) {
-			continue
-		}
-		if kept++; kept == 1 && i > 0 {
-			before = before[bytes.IndexByte(before, ',')+1:]
-		}
-		out = append(out, before...)
-		if edit != nil {
-			element = edit(element)
-		}
-		out = append(out, element...)
 	}
-	return append(out, array[from:]...)
+	return joinLike(array, kept)
 }
