@@ -160,9 +160,10 @@ type Journal interface {
 
 // Entry is one entry of a job.
 type Entry struct {
-	Job          string
-	Part, Number int
-	Data         []byte
+	Job    string `json:"job"`
+	Part   int    `json:"part"`
+	Number int    `json:"number"`
+	Data   []byte `json:"data"`
 }
 
 // Compare puts entries in the order of their jobs, parts and numbers.

@@ -63,14 +63,6 @@ func (j *journal) make(ctx context.Context) error {
 	return err
 }
 
-// journalEntry is an entry with the names under which it is stored.
-type journalEntry struct {
-	Job    string `json:"job"`
-	Part   int    `json:"part"`
-	Number int    `json:"number"`
-	Data   []byte `json:"data"`
-}
-
 // Append implements adapters.Journal.
 func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
 	failed := func(err error) (bool, error) {
@@ -80,7 +72,7 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 		return failed(err)
 	}
 	e.Job = job
-	body, err := json.Marshal(journalEntry(e))
+	body, err := json.Marshal(e)
 	if err != nil {
 		return failed(err)
 	}
@@ -102,7 +94,7 @@ func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entr
 		var reply struct {
 			Hits struct {
 				Hits []struct {
-					Source journalEntry `json:"_source"`
+					Source adapters.Entry `json:"_source"`
 					Sort   json.RawMessage
 				}
 			}
@@ -113,7 +105,7 @@ func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entr
 			break
 		}
 		for _, h := range reply.Hits.Hits {
-			list = append(list, adapters.Entry(h.Source))
+			list = append(list, h.Source)
 			after = `,"search_after":` + string(h.Sort)
 		}
 		if len(reply.Hits.Hits) < journalPage {
@@ -131,7 +123,7 @@ func ofJob(job string, more ...string) string {
 	if job != "" {
 		more = append(more, `{"term":{"job":`+string(jsonedit.AppendString(nil, job))+`}}`)
 	}
-	return `{"bool":{"filter":[` + strings.Join(more, ",") + `]}}`
+	return allOf(more...)
 }
 
 // Drop implements adapters.Journal.

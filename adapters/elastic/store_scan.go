@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -33,8 +32,6 @@ const (
 	pointHeld = "10m"
 	// pointTries is how many points in time are lost, without a page from them, before the scan fails.
 	pointTries = 3
-	// pointsAhead is how many points in time are open at once at most.
-	pointsAhead = 20
 	// bySeqNo puts hits in the order of their numbers. An index that never had a document nor a mapping knows not even these.
 	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
 )
@@ -48,7 +45,7 @@ type scan struct {
 	index  string
 	sel    adapters.Selection
 	yield  func(adapters.Page) error
-	query  string // the filter of what is selected, empty for all
+	query  string // for what is selected, beside the part
 	source string // which part of the documents is read, as a member of a body, or empty for all of it
 	made   made
 	// settled has for each shard the number below which every change is stored in all copies.
@@ -127,9 +124,7 @@ func (r *scan) filter(ctx context.Context) error {
 			filters = append(filters, `{"bool":{"should":[`+existing(ourFields)+`]}}`)
 		}
 	}
-	if len(filters) > 0 {
-		r.query = `{"bool":{"filter":[` + strings.Join(filters, ",") + `]}}`
-	}
+	r.query = allOf(filters...)
 	return nil
 }
 
@@ -146,8 +141,12 @@ func (r *scan) walk(ctx context.Context) error {
 	if err := r.refresh(ctx); err != nil {
 		return err
 	}
-	if r.total, err = r.count(ctx, p); err != nil {
-		return err
+	if r.sel.Part == "" && r.sel.After == "" {
+		all, err := r.search(ctx, post(r.index+"/_search", "", `{"size":0,"track_total_hits":true,"query":`+r.query+`}`), 0)
+		if err != nil {
+			return err
+		}
+		r.total = all.total
 	}
 	points := make([]string, len(p))
 	defer func() {
@@ -155,7 +154,7 @@ func (r *scan) walk(ctx context.Context) error {
 			r.close(ctx, point)
 		}
 	}()
-	for i, s := range p[:min(len(p), pointsAhead)] {
+	for i, s := range p {
 		if s.to < 0 && r.sel.Part != "" && len(p) > 1 {
 			points[i], _ = r.open(ctx, s) // else it is opened when its turn comes
 		}
@@ -189,38 +188,10 @@ func (r *scan) refresh(ctx context.Context) error {
 	return r.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(r.index)}}, nil)
 }
 
-// count returns how many documents are selected.
-func (r *scan) count(ctx context.Context, p part) (total int, err error) {
-	if r.sel.Part == "" && r.sel.After == "" {
-		p = part{{shard: -1, to: -1}}
-	}
-	for _, s := range p {
-		query := ""
-		if s.shard >= 0 {
-			query = s.preference()
-		}
-		body := `{"size":0,"track_total_hits":true,"query":` + r.within(s) + `}`
-		found, err := r.search(ctx, post(r.index+"/_search", query, body), 0)
-		if err != nil {
-			return 0, err
-		}
-		total += found.total
-	}
-	return total, nil
-}
-
-// within returns the query for what is selected in a share.
-func (r *scan) within(s share) string {
-	switch numbers := s.numbers(); {
-	case numbers == "" && r.query == "":
-		return `{"match_all":{}}`
-	case numbers == "":
-		return r.query
-	case r.query == "":
-		return numbers
-	default:
-		return `{"bool":{"filter":[` + r.query + `,` + numbers + `]}}`
-	}
+// allOf returns the query for documents that all of some queries find; an empty one does not count.
+func allOf(queries ...string) string {
+	queries = slices.DeleteFunc(queries, func(q string) bool { return q == "" })
+	return `{"bool":{"filter":[` + strings.Join(queries, ",") + `]}}`
 }
 
 // settled returns for each shard the number below which every change is stored in all copies; none where the engine won't tell.
@@ -344,7 +315,7 @@ func (r *scan) page(ctx context.Context, s share, point string, n int) (scanPage
 		body += `,"search_after":[` + strconv.FormatInt(s.from-1, 10) + `]`
 	}
 	s.from = 0 // the cursor says it: alike on all pages, the query can be cached
-	body += `,"query":` + r.within(s) + `}`
+	body += `,"query":` + allOf(r.query, s.numbers()) + `}`
 	if point == "" {
 		return r.search(ctx, post(r.index+"/_search", s.preference(), `{`+body), scanLimit)
 	}
@@ -521,17 +492,13 @@ func (s share) preference() string { return "preference=_shards:" + strconv.Itoa
 
 // numbers returns the query for the share's documents among those of the shard, empty for all of them.
 func (s share) numbers() string {
-	var bounds []string
-	if s.from > 0 {
-		bounds = append(bounds, `"gte":`+strconv.FormatInt(s.from, 10))
+	switch {
+	case s.to >= 0:
+		return fmt.Sprintf(`{"range":{"_seq_no":{"gte":%d,"lt":%d}}}`, s.from, s.to)
+	case s.from > 0:
+		return fmt.Sprintf(`{"range":{"_seq_no":{"gte":%d}}}`, s.from)
 	}
-	if s.to >= 0 {
-		bounds = append(bounds, `"lt":`+strconv.FormatInt(s.to, 10))
-	}
-	if len(bounds) == 0 {
-		return ""
-	}
-	return `{"range":{"_seq_no":{` + strings.Join(bounds, ",") + `}}}`
+	return ""
 }
 
 // part is one share of an index, of one shard or several. As text it is a list such as 0:0-49999,1:50000- of shards and the first
@@ -638,16 +605,6 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 type held struct {
 	documents  int
 	begin, end int64
-	// at are the numbers at which each hundredth part of the documents begins, nil where they are evenly spread.
-	at []int64
-}
-
-// number returns the number below which that portion of the documents lies.
-func (h held) number(portion float64) int64 {
-	if h.at != nil {
-		return min(h.at[int(portion*float64(len(h.at)))], h.end)
-	}
-	return min(h.begin+int64(portion*float64(h.end-h.begin)), h.end)
 }
 
 // held asks what a shard holds.
@@ -658,73 +615,42 @@ func (r *scan) held(ctx context.Context, shard int) (held, error) {
 		}
 		Aggregations struct {
 			Least, Most struct{ Value float64 }
-			At          struct{ Values map[string]float64 }
 		}
 	}
-	query := ""
-	if r.query != "" {
-		query = `,"query":` + r.query
-	}
-	on := post(r.index+"/_search", share{shard: shard}.preference(), `{"size":0`+query+`,"track_total_hits":true,"aggs":{`+
-		`"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`)
-	if err := r.s.do(ctx, on, &reply); err != nil || reply.Hits.Total.Value == 0 {
+	err := r.s.do(ctx, post(r.index+"/_search", share{shard: shard}.preference(), `{"size":0,"query":`+r.query+`,"track_total_hits":true,`+
+		`"aggs":{"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`), &reply)
+	if err != nil || reply.Hits.Total.Value == 0 {
 		return held{}, err
 	}
-	h := held{documents: reply.Hits.Total.Value, begin: int64(reply.Aggregations.Least.Value), end: int64(reply.Aggregations.Most.Value) + 1}
-	if int64(h.documents)*5 > (h.end-h.begin)*4 {
-		return h, nil
-	}
-	percents := make([]string, 100)
-	for i := range percents {
-		percents[i] = strconv.Itoa(i)
-	}
-	on.body = `{"size":0` + query + `,"aggs":{"at":{"percentiles":{"field":"_seq_no","percents":[` + strings.Join(percents, ",") + `]}}}}`
-	if err := r.s.do(ctx, on, &reply); err != nil {
-		return held{}, err
-	}
-	for _, value := range slices.Sorted(maps.Values(reply.Aggregations.At.Values)) {
-		h.at = append(h.at, int64(value))
-	}
-	return h, nil
+	return held{reply.Hits.Total.Value, int64(reply.Aggregations.Least.Value), int64(reply.Aggregations.Most.Value) + 1}, nil
 }
 
 // partDocuments is how many documents a part has at least where there are fewer parts than wanted for speed, and morePieces how many
-// times as many parts there are where there are documents enough: the smaller, the sooner one is done that has to be done again.
+// times as many parts there are where there are documents enough: the smaller, the sooner one is done that has to be done again. No more
+// than mostPieces are asked for; each shard rounds up.
 const (
 	partDocuments = 10000
 	morePieces    = 8
 	mostPieces    = 64
 )
 
-// parted names the parts.
+// parted names the parts: stretches of each shard, in proportion to its documents, and what comes behind them in any.
 func parted(all []held, n int) (names []string) {
 	total := 0
 	for _, h := range all {
 		total += h.documents
 	}
 	closed := max(min(total/partDocuments, morePieces*n, mostPieces), min(n-1, total))
-	var current part
 	tail := make(part, len(all))
-	done, next := 0, 1 // documents before the shard; the part under way
 	for i, h := range all {
-		from := int64(0)
-		for next < closed && h.documents > 0 && next*total/closed < done+h.documents {
-			portion := float64(next*total/closed-done) / float64(h.documents)
-			if to := h.number(portion); to > from {
-				current, from = append(current, share{i, from, to}), to
-			}
-			if next++; len(current) > 0 {
-				names, current = append(names, current.String()), nil
+		tail[i] = share{i, 0, -1}
+		pieces := int64((closed*h.documents + total - 1) / max(1, total))
+		for k := range pieces {
+			if to := h.begin + (h.end-h.begin)*(k+1)/pieces; to > tail[i].from {
+				names = append(names, part{{i, tail[i].from, to}}.String())
+				tail[i].from = to
 			}
 		}
-		if closed > 0 && h.end > from {
-			current, from = append(current, share{i, from, h.end}), h.end
-		}
-		tail[i] = share{i, from, -1}
-		done += h.documents
-	}
-	if len(current) > 0 {
-		names = append(names, current.String())
 	}
 	return append(names, tail.String())
 }

@@ -26,18 +26,11 @@ func TestParts(t *testing.T) {
 				h.begin = random.Int64N(100)
 				h.end = h.begin + int64(h.documents) + random.Int64N(50)
 			}
-			if h.documents > 0 && random.IntN(2) == 0 {
-				at := h.begin
-				for range 100 {
-					h.at = append(h.at, at)
-					at = min(at+random.Int64N(2+int64(h.documents)/50), h.end)
-				}
-			}
 			all[i], total = h, total+h.documents
 		}
 		n := 1 + random.IntN(6)
 		names := parted(all, n)
-		if want := min(n, total/2); len(names) < want/2 || len(names) > 1+max(mostPieces, n) {
+		if want := min(n, total/2); len(names) < want/2 || len(names) > 1+max(mostPieces, n)+len(all) {
 			t.Errorf("%d parts of %+v, not some %d", len(names), all, want)
 		}
 		ends := make([]int64, len(all)) // up to where each shard is in a part

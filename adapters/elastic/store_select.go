@@ -59,7 +59,7 @@ func (r *scan) sample(ctx context.Context) error {
 		}
 	}
 	query := fmt.Sprintf(`"query":{"function_score":{"query":%s,"boost_mode":"replace","random_score":{"seed":%d,"field":"_seq_no"}}}}`,
-		r.within(share{to: -1}), rand.Uint32())
+		r.query, rand.Uint32())
 	most, after := cmp.Or(r.sel.Limit, math.MaxInt), ""
 	for read := 0; read < most; {
 		n := min(most-read, maxResultWindow)

@@ -34,20 +34,18 @@ func (s *Store) JournalIndex() string { return JournalIndex }
 
 // journalled is an entry as it is stored.
 type journalled struct {
-	ID     string `json:"id"`
-	Key    string `json:"key"`
-	Job    string `json:"job"`
-	Part   int    `json:"part"`
-	Number int    `json:"number"`
-	Data   []byte `json:"data"`
+	ID  string `json:"id"`
+	Key string `json:"key"`
+	adapters.Entry
 }
 
 func jobKey(job string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(job)) }
 
 // Append implements adapters.Journal.
 func (j journal) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
+	e.Job = job
 	key := jobKey(job)
-	document, err := json.Marshal(journalled{fmt.Sprintf("%s-%d-%d", key, e.Part, e.Number), key, job, e.Part, e.Number, e.Data})
+	document, err := json.Marshal(journalled{fmt.Sprintf("%s-%d-%d", key, e.Part, e.Number), key, e})
 	if err != nil {
 		return false, err
 	}
@@ -94,7 +92,7 @@ func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, err
 			return err
 		}
 		if job == "" || e.Job == job {
-			list = append(list, adapters.Entry{Job: e.Job, Part: e.Part, Number: e.Number, Data: e.Data})
+			list = append(list, e.Entry)
 		}
 		return nil
 	})
