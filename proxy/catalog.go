@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jellydator/ttlcache/v3"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/neardup/sidecar/adapters"
@@ -30,8 +31,8 @@ const (
 	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by the clusters that are stored.
 	// It weighs a request in vain against the time until one sees that they are all there again. Other failures count for doubted.
 	unfitFor = 30 * time.Second
-	// maxNames bounds how many names are remembered over all credentials, an index behind a name being as good as one.
-	maxNames = 4096
+	// maxNames bounds how many names are remembered over all credentials, and maxKnown about how many bytes that takes.
+	maxNames, maxKnown = 4096, 4 << 20
 	// lookingUp bounds how long a request waits for what is behind a name.
 	lookingUp = 5 * time.Second
 )
@@ -61,24 +62,30 @@ type catalog struct {
 	// changers are clients of which the engine has accepted a change of indices.
 	changers set
 	mu       sync.Mutex
-	views    map[string]*view // by the client's key
-	held     int              // names and the indices behind them
-	turn     int              // counts what happens, to tell what was asked before a change from what was asked after
-	change   int              // the turn of the last change of indices
-	share    float64          // of a second sending, which each search earns for its target
-	saved    float64          // what is in the common store of second sendings
-}
-
-// view is what is known to one client.
-type view struct {
-	names  map[string]*entry
-	change int // the turn of the last change of indices that may have happened, as far as this client is concerned
+	names    *ttlcache.Cache[string, *entry] // by the client and the name
+	changes  *ttlcache.Cache[string, int]    // by the client's key: the turn of a change of indices that concerns this client alone
+	turn     int                             // counts what happens, to tell what was asked before a change from what was asked after
+	change   int                             // the turn of the last change of indices that concerns all
+	share    float64                         // of a second sending, which each search earns for its target
+	saved    float64                         // what is in the common store of second sendings
 }
 
 func newCatalog(e Engine) *catalog {
+	cost := func(c ttlcache.CostItem[string, *entry]) uint64 {
+		bytes := maxKnown / maxNames
+		for _, i := range c.Value.indices {
+			bytes += maxKnown/maxNames + len(i.Name) + len(i.As) + len(i.Why)
+		}
+		if err := c.Value.err; err != nil {
+			bytes += 4 * len(err.Error()) // it wraps others, which say the same
+		}
+		return uint64(min(bytes, maxKnown/8))
+	}
 	return &catalog{
-		Engine: e, views: map[string]*view{}, changers: newSet(0),
-		share: e.Limits.FallbackShare, saved: maxSaved,
+		Engine: e, changers: newSet(0), share: e.Limits.FallbackShare, saved: maxSaved,
+		names: ttlcache.New(ttlcache.WithMaxCost(maxKnown, cost)),
+		// What was asked before a change is not known any more when the change is forgotten.
+		changes: ttlcache.New(ttlcache.WithTTL[string, int](known+2*lookingUp), ttlcache.WithCapacity[string, int](maxNames)),
 	}
 }
 
@@ -94,10 +101,8 @@ func (c *catalog) forget() {
 func (c *catalog) forgetFor(who client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v := c.views[who.key]; v != nil {
-		c.turn++
-		v.change = c.turn
-	}
+	c.turn++
+	c.changes.Set(who.key, c.turn, ttlcache.DefaultTTL)
 }
 
 // altered takes what the engine answered to a request that may make, change or drop an index; 0 if the answer is not known.
@@ -123,15 +128,15 @@ func (c *catalog) altered(who client, status int) {
 func (c *catalog) changed(who client) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lastChange(c.views[who.key])
+	return c.lastChange(who)
 }
 
-// lastChange returns the turn of the last change that concerns a client, whose view may be nil.
-func (c *catalog) lastChange(v *view) int {
-	if v == nil {
-		return c.change
+// lastChange is changed; the lock is held.
+func (c *catalog) lastChange(who client) int {
+	if own := c.changes.Get(who.key, ttlcache.WithDisableTouchOnHit[string, int]()); own != nil {
+		return max(c.change, own.Value())
 	}
-	return max(c.change, v.change)
+	return c.change
 }
 
 // placing is how the documents that are written to a name are to be enriched.
@@ -170,9 +175,9 @@ func (c *catalog) placing(ctx context.Context, who client, name string, whole bo
 func (c *catalog) awaited(who client, name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.remembered(who, name)
-	if e == nil || time.Since(e.awaited) < doubted {
-		return e == nil
+	e := c.entry(who, name)
+	if time.Since(e.awaited) < doubted {
+		return false
 	}
 	e.awaited = time.Now()
 	return true
@@ -289,10 +294,7 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.remembered(who, o.Target)
-	if e == nil {
-		return
-	}
+	e := c.entry(who, o.Target)
 	if o.Tried {
 		e.fell, e.native = o.Fell, time.Now().Add(doubted)
 		if o.Unfit {
@@ -404,16 +406,13 @@ func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
 func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	v := c.view(who)
-	if held := v.names[entryKey(who, name)]; held != nil {
-		e = *held
-		ok = e.asked > c.lastChange(v) && time.Now().Before(e.until)
-		switch how {
-		case preparing, creating:
-			ok = time.Since(e.tried) < triedFor
-		case again:
-			ok = ok && e.err == nil
-		}
+	e = *c.entry(who, name)
+	ok = e.asked > c.lastChange(who) && time.Now().Before(e.until)
+	switch how {
+	case preparing, creating:
+		ok = time.Since(e.tried) < triedFor
+	case again:
+		ok = ok && e.err == nil
 	}
 	c.turn++
 	return e, c.turn, ok
@@ -434,13 +433,12 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		indices = e.indices
 	}
 	made := !there(e.indices) && there(indices)
-	c.held += len(indices) - len(e.indices)
 	e.indices, e.err, e.asked, e.until = indices, err, turn, time.Now().Add(known)
 	if err != nil || !there(indices) {
 		e.until = time.Now().Add(doubted)
 	}
 	if how == preparing || how == creating {
-		if made && turn > c.lastChange(c.view(who)) { // other names may lead to the new index as well; what was found of this one stands
+		if made && turn > c.lastChange(who) { // other names may lead to the new index as well; what was found of this one stands
 			c.turn++
 			c.change = c.turn
 			e.asked = c.turn + 1
@@ -448,38 +446,18 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		c.turn++
 		e.tried, e.prepared = time.Now(), c.turn
 	}
+	c.names.Set(entryKey(who, name), e, ttlcache.NoTTL) // with what it costs now
 	return *e
-}
-
-// remembered returns what is known of a name, nil for nothing.
-func (c *catalog) remembered(who client, name string) *entry {
-	v := c.views[who.key]
-	if v == nil {
-		return nil
-	}
-	return v.names[entryKey(who, name)]
-}
-
-// view returns what is known to a client. A new one holds for nothing what was asked before it was there: it may have been there before,
-// with a change since.
-func (c *catalog) view(who client) *view {
-	v := c.views[who.key]
-	if v == nil {
-		v = &view{names: map[string]*entry{}, change: c.turn}
-		c.views[who.key] = v
-	}
-	return v
 }
 
 // entry returns what is remembered of a name, which is made where there is nothing.
 func (c *catalog) entry(who client, name string) *entry {
-	e := c.remembered(who, name)
-	if e == nil {
-		c.makeRoom()
-		e = &entry{}
-		c.view(who).names[entryKey(who, name)] = e
-		c.held++
+	key := entryKey(who, name)
+	if held := c.names.Get(key); held != nil {
+		return held.Value()
 	}
+	e := &entry{}
+	c.names.Set(key, e, ttlcache.NoTTL)
 	return e
 }
 
@@ -489,32 +467,6 @@ func alike(a, b []adapters.Index) bool {
 		a.Why, b.Why = "", ""
 		return a == b
 	})
-}
-
-// makeRoom forgets names when there are too many: the outdated, those that could not be looked up, and others until an eighth is free, so
-// that it is seldom called for. A client that the engine does not know leaves failures behind, and nothing else.
-func (c *catalog) makeRoom() {
-	if c.held < maxNames {
-		return
-	}
-	now := time.Now()
-	c.drop(func(e *entry) bool { return now.After(e.until) || e.err != nil })
-	c.drop(func(*entry) bool { return c.held > maxNames-maxNames/8 })
-}
-
-// drop forgets the names of which gone says so, and the clients of whom no name is left.
-func (c *catalog) drop(gone func(*entry) bool) {
-	for who, v := range c.views {
-		for key, e := range v.names {
-			if gone(e) {
-				c.held -= 1 + len(e.indices)
-				delete(v.names, key)
-			}
-		}
-		if len(v.names) == 0 {
-			delete(c.views, who)
-		}
-	}
 }
 
 // report tells the operator why documents written to a name go on without sketches, once for each time that preparing was tried.
