@@ -29,20 +29,47 @@ var _ adapters.Dialect = Dialect{}
 // Classify implements adapters.Dialect.
 func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	params := queryOf(r.RawQuery)
-	path := segments(r.Path)
-	c := classify(r.Method, path, params)
-	c.Verbatim, c.Hasty, c.Alters = true, true, alters(r.Method, path)
+	// The engine knows no empty parts of a path: doubled slashes and one at the end count for nothing. It compares its own words without
+	// decoding them, and reads escapes in names and ids alone.
+	path := strings.FieldsFunc(r.Path, func(c rune) bool { return c == '/' })
+	pattern := slices.Clone(path)
+	if len(path) > 1 {
+		pattern[1] = "*"
+	}
+	c, known := endpoints[r.Method+" /"+strings.Join(pattern, "/")]
+	if !known && len(path) == 4 {
+		pattern[3] = "*"
+		c = endpoints[r.Method+" /"+strings.Join(pattern, "/")]
+	}
+	action, given := adapters.Last(params, "action")
+	if !given {
+		action = "create"
+	}
+	if c.Kind == adapters.KindWrite && r.Method == "POST" && len(path) > 2 && !slices.Contains(actions, action) { // the engine will refuse it
+		c = adapters.Class{}
+	}
+	c.Verbatim, c.Hasty = true, true
+	c.Alters = !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method) && len(path) > 0 &&
+		(path[0] == "aliases" || path[0] == "collections" && len(path) <= 2)
 	if c.Kind == adapters.KindPass {
 		return c
 	}
+	gone := c.Form == formSchema && r.Method != "GET" // what it named may be gone when the reply comes
+	if len(path) > 1 && path[0] == "collections" && !gone {
+		if c.Target, given = adapters.Last(params, "collection"); !given { // which comes before the path
+			c.Target = decode(path[1])
+		}
+	}
 	if c.Kind == adapters.KindWrite {
-		name, _ := action(params)
+		if len(path) == 4 && c.Form == formDocument {
+			c.ID = decode(path[3])
+		}
 		dirty, _ := adapters.Last(params, "dirty_values")
 		dirty = strings.ToLower(dirty)
 		returned, _ := adapters.Last(params, "return_id")
 		c.Params = writing{
-			partial: r.Method == "PATCH" || name == "update" || name == "emplace",
-			creates: r.Method != "PATCH" && name == "emplace",
+			partial: r.Method == "PATCH" || action == "update" || action == "emplace",
+			creates: r.Method != "PATCH" && action == "emplace",
 			drops:   strings.Contains(dirty, "drop"),
 			keeps:   dirty == "reject",
 			named:   returned == "true",
@@ -54,22 +81,8 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	return c
 }
 
-// segments cuts an escaped path into its parts. The engine knows no empty ones: doubled slashes and one at the end count for
-// nothing. It compares its own words without decoding them, and reads escapes in names and ids alone.
-func segments(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-}
-
-// alters reports whether a request may change a collection or an alias.
-func alters(method string, path []string) bool {
-	switch {
-	case method == "GET", method == "HEAD", method == "OPTIONS", len(path) == 0:
-		return false
-	case path[0] == "aliases":
-		return true
-	}
-	return path[0] == "collections" && len(path) <= 2
-}
+// actions are what a write can do with its documents.
+var actions = []string{"create", "upsert", "update", "emplace"}
 
 // endpoints are the requests that can hold documents or schemas, on their way in or out. A "*" is a name or an id; all else passes.
 var endpoints = map[string]adapters.Class{
@@ -92,50 +105,4 @@ var endpoints = map[string]adapters.Class{
 	"GET /collections/*/documents/*":       {Kind: adapters.KindRead, Form: formDocument},
 	"DELETE /collections/*/documents/*":    {Kind: adapters.KindRead, Form: formDocument},
 	"PATCH /collections/*/documents/*":     {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
-}
-
-func classify(method string, path []string, params []adapters.Param) adapters.Class {
-	pattern := slices.Clone(path)
-	if len(path) > 1 {
-		pattern[1] = "*"
-	}
-	c, known := endpoints[method+" /"+strings.Join(pattern, "/")]
-	if !known && len(path) == 4 {
-		pattern[3] = "*"
-		c = endpoints[method+" /"+strings.Join(pattern, "/")]
-	}
-	if len(path) == 4 && c.Kind == adapters.KindWrite && c.Form == formDocument {
-		c.ID = decode(path[3])
-	}
-	_, valid := action(params)
-	if c.Kind == adapters.KindWrite && method == "POST" && len(path) > 2 && !valid { // the engine will refuse it
-		return adapters.Class{}
-	}
-	gone := c.Form == formSchema && method != "GET" // what it named may be gone when the reply comes
-	if c.Kind != adapters.KindPass && len(path) > 1 && path[0] == "collections" && !gone {
-		c.Target = collectionOf(path[1], params)
-	}
-	return c
-}
-
-// collectionOf returns the collection, or its alias, that the engine takes for the one meant: a parameter of the query comes before
-// the path.
-func collectionOf(part string, params []adapters.Param) string {
-	if name, ok := adapters.Last(params, "collection"); ok {
-		return name
-	}
-	return decode(part)
-}
-
-// action returns what a write does with its documents, and false for what the engine will refuse.
-func action(params []adapters.Param) (name string, known bool) {
-	name, given := adapters.Last(params, "action")
-	if !given {
-		name = "create"
-	}
-	switch name {
-	case "create", "upsert", "update", "emplace":
-		return name, true
-	}
-	return name, false
 }

@@ -2,7 +2,6 @@ package typesense
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -106,16 +105,13 @@ func cutSpliced(escaped []byte) []byte {
 	if first == 0 { // there is nothing before ours
 		spliced = spliced[1:]
 	}
-	inner, err := json.Marshal(string(spliced)) // base64, short ids, numbers or null: nothing in them is escaped but the quotes
-	if err != nil {
-		return escaped
-	}
+	inner := jsonedit.AppendString(nil, string(spliced)) // base64, short ids, numbers or null: nothing in them is escaped but the quotes
 	inner = inner[1 : len(inner)-1]
 	at := bytes.LastIndex(escaped[:zero(escaped)], inner)
 	if at < 0 {
 		return escaped
 	}
-	return append(append([]byte{}, escaped[:at]...), escaped[at+len(inner):]...)
+	return slices.Concat(escaped[:at], escaped[at+len(inner):])
 }
 
 // zero returns where the text's first zero byte is in a JSON string, or its length.

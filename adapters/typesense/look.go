@@ -44,7 +44,7 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 	if err != nil {
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
-	q := &query{apiKey: apiKey{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}}
+	q := &query{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}
 	q.asked.Scope.Deciding = l.Deciding
 	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
 	for i, h := range result.hits {

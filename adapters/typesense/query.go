@@ -49,7 +49,11 @@ type query struct {
 	// values are the parameters that count.
 	values map[string]string
 	wanted
-	apiKey
+	// key is what the search is made with, ownKey says that it brings that itself. fixed is what the key imposes: it counts in place of
+	// whatever is asked.
+	key    string
+	ownKey bool
+	fixed  map[string]string
 	vector *vectorQuery  // nil for most searches
 	native *nativeSearch // nil for most searches
 	rules  rule.Rules
@@ -70,19 +74,12 @@ type wanted struct {
 	shown            bool     // a field of ours is among those included
 }
 
-// apiKey is the key that a search is made with.
-type apiKey struct {
-	key    string
-	ownKey bool              // the search brings it
-	fixed  map[string]string // what it imposes: it counts in place of whatever is asked
-}
-
 // Asked implements adapters.Search.
 func (q *query) Asked() *adapters.Asked { return &q.asked }
 
 // newQuery returns a search of which no more than our controls are read, to be put over the outer ones. The error is a bad control.
 func newQuery(body []byte, key string, outer adapters.Controls) (*query, error) {
-	q := &query{body: body, apiKey: apiKey{key: key}, most: maxPerPage, atOnce: maxSearches}
+	q := &query{body: body, key: key, most: maxPerPage, atOnce: maxSearches}
 	a := &q.asked
 	a.Controls, a.Reason, a.Doubting = outer, adapters.ReasonNotUnderstood, true // a backfill's sketch can be of a former text
 	members, _ := jsonedit.Members(body)                                         // of which there are none where it is malformed

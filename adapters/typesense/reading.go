@@ -54,7 +54,36 @@ type reader struct {
 
 // Read implements adapters.Search.
 func (q *query) Read(r adapters.Reading) (adapters.Reader, error) {
-	asks := q.asks(&r)
+	contents, beside := []content{full}, sketches
+	if r.Texts {
+		beside = texts
+	}
+	own := ask{page: q.page, perPage: q.perPage, facets: true}
+	switch {
+	case r.AsSent:
+		return &reader{q, r, []ask{{content: asSent, perPage: q.perPage}}}, nil
+	case r.Own:
+		return &reader{q, r, []ask{own}}, nil
+	case r.From == r.To: // no hit of the client's page is wanted
+		own.content, own.neighbours = frame, r.Neighbours
+		return &reader{q, r, []ask{own}}, nil
+	case q.hidesID(): // nothing shows that another content is of the same hits
+	case !r.Sources:
+		contents[0] = beside
+	// Whether the client's own hits show our field can't be told under a preset, so that it is read beside them; and so is whatever else
+	// is looked at and may not be shown in them.
+	case q.preset || r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
+		contents = append(contents, beside)
+	}
+	var asks []ask
+	pages := q.pages(&r)
+	for _, content := range contents { // of the same pages
+		for i, page := range pages {
+			page.content, page.neighbours = content, r.Neighbours
+			page.facets = content == full && i == 0 && r.Frame && r.Sources
+			asks = append(asks, page)
+		}
+	}
 	if len(asks) > mostAsks {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(asks))
 	}
@@ -76,40 +105,6 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 		queries[i] = adapters.Query{Body: body, Hits: a.perPage, Bare: bare, Own: a.content == asSent}
 	}
 	return queries, nil
-}
-
-// asks returns the pages of the engine's list that make up a reading: the same pages of each content.
-func (q *query) asks(r *adapters.Reading) (list []ask) {
-	contents, beside := []content{full}, sketches
-	if r.Texts {
-		beside = texts
-	}
-	own := ask{page: q.page, perPage: q.perPage, facets: true}
-	switch {
-	case r.AsSent:
-		return []ask{{content: asSent, perPage: q.perPage}}
-	case r.Own:
-		return []ask{own}
-	case r.From == r.To: // no hit of the client's page is wanted
-		own.content, own.neighbours = frame, r.Neighbours
-		return []ask{own}
-	case q.hidesID(): // nothing shows that another content is of the same hits
-	case !r.Sources:
-		contents[0] = beside
-	// Whether the client's own hits show our field can't be told under a preset, so that it is read beside them; and so is whatever else
-	// is looked at and may not be shown in them.
-	case q.preset || r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
-		contents = append(contents, beside)
-	}
-	pages := q.pages(r)
-	for _, content := range contents {
-		for i, page := range pages {
-			page.content, page.neighbours = content, r.Neighbours
-			page.facets = content == full && i == 0 && r.Frame && r.Sources
-			list = append(list, page)
-		}
-	}
-	return list
 }
 
 // pages returns pages that hold what is wanted of a reading. No page of neighbours ends after the number that is looked for, if the reading

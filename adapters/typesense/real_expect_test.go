@@ -66,7 +66,7 @@ func (c trial) query() *query {
 		fixed[name] = fmt.Sprint(value)
 	}
 	return &query{
-		apiKey: apiKey{fixed: fixed}, wanted: wanted{
+		fixed: fixed, wanted: wanted{
 			preset: c.preset != nil, include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields")),
 		},
 	}

@@ -11,7 +11,7 @@ import (
 // Render implements adapters.Search.
 func (q *query) Render(frame adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
 	in, err := frame.(*hits).in, error(nil)
-	list := append(make([]byte, 0, in.places.hits.to-in.places.hits.from), '[')
+	list := append(make([]byte, 0, in.atHits.to-in.atHits.from), '[')
 	for i := range page {
 		if i > 0 {
 			list = append(list, ',')
@@ -120,14 +120,14 @@ func (q *query) present(r *result, found int, hits []byte) adapters.Pieces {
 		}
 	}
 	number := func(at extent, n int) { put(at, strconv.AppendInt(nil, int64(n), 10)) }
-	put(r.places.hits, hits)
+	put(r.atHits, hits)
 	if !q.unseen() { // else it is the client's own already
-		number(r.places.page, q.page)
-		number(r.places.perPage, q.perPage)
-		number(r.places.copied, q.page)
+		number(r.atPage, q.page)
+		number(r.atPerPage, q.perPage)
+		number(r.atCopy, q.page)
 	}
 	if found >= 0 {
-		number(r.places.found, found)
+		number(r.atFound, found)
 	}
 	return edits.Pieces(r.raw)
 }

@@ -27,16 +27,14 @@ type result struct {
 	// groups in place of hits.
 	page, first, perPage int
 	grouped              bool
-	places               places
-	members              []jsonedit.Member // room for those of the hits
-	err                  error             // why it can't be taken for an answer, or a *refusal
+	// Where members of it are, atPerPage and atCopy, of page, within the parameters; {} says that there is none.
+	atHits, atFound, atPage, atPerPage, atCopy extent
+	members                                    []jsonedit.Member // room for those of the hits
+	err                                        error             // why it can't be taken for an answer, or a *refusal
 }
 
 // extent is where something begins and ends in a result or in a hit.
 type extent struct{ from, to int }
-
-// places are where members of a result are, perPage and page's copy within the parameters; {} says that there is none.
-type places struct{ hits, found, page, perPage, copied extent }
 
 // hit is one hit as it stands.
 type hit struct {
@@ -57,38 +55,6 @@ type hit struct {
 // errShape: a result holds something in another form than the engine's, or a member twice.
 var errShape = errors.New("a result of another form")
 
-// readResults reads a reply to a multi-search of these queries, and keeps of each hit the members that may lead to one of the texts. Of raw
-// queries, and of results beyond the queries, it takes the bytes alone.
-func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapters.QueryResult, error) {
-	r := jsonedit.NewReader(body)
-	if !r.Enter('{') {
-		return nil, jsonedit.ErrMalformed
-	}
-	var list []adapters.QueryResult
-	for r.Next() {
-		if string(r.Key()) != "results" {
-			continue
-		}
-		if list = make([]adapters.QueryResult, 0, len(queries)); !r.Enter('[') {
-			return nil, errShape
-		}
-		for r.Next() {
-			switch at := len(list); {
-			case at >= len(queries) || queries[at].Raw:
-				list = append(list, &result{raw: r.Value()})
-			case queries[at].Bare:
-				list = append(list, readResult(&r, body, queries[at].Hits, nil))
-			default:
-				list = append(list, readResult(&r, body, queries[at].Hits, texts))
-			}
-		}
-	}
-	if !r.Done() {
-		return nil, jsonedit.ErrMalformed
-	}
-	return list, nil
-}
-
 // parseResult reads the answer to an ask that stands alone. A *refusal is the engine's own error.
 func parseResult(raw []byte, a ask) (*result, error) {
 	reader := jsonedit.NewReader(raw)
@@ -99,7 +65,8 @@ func parseResult(raw []byte, a ask) (*result, error) {
 	return r, r.check(a)
 }
 
-// readResult reads the result that comes next in a body: that of a search for at most that many hits.
+// readResult reads the result that comes next in a body: that of a search for at most that many hits, of each of which it keeps the members
+// that may lead to one of the texts.
 func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *result {
 	start := r.At()
 	list := &result{page: -1, first: -1, perPage: -1, found: -1}
@@ -113,14 +80,14 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 		from := r.At() - start
 		switch string(r.Key()) {
 		case "hits":
-			place = &list.places.hits
+			place = &list.atHits
 			list.readHits(r, body, most, texts)
 		case "request_params":
 			list.readParams(r, start)
 		case "page":
-			place, list.page = &list.places.page, whole(r.Value())
+			place, list.page = &list.atPage, whole(r.Value())
 		case "found":
-			place, list.found = &list.places.found, whole(r.Value())
+			place, list.found = &list.atFound, whole(r.Value())
 		case "offset":
 			list.first = whole(r.Value())
 		case "grouped_hits":
@@ -165,9 +132,9 @@ func (r *result) readParams(reader *jsonedit.Reader, start int) {
 		value := reader.Value()
 		switch string(key) {
 		case "per_page":
-			place, r.perPage = &r.places.perPage, whole(value)
+			place, r.perPage = &r.atPerPage, whole(value)
 		case "page":
-			place = &r.places.copied
+			place = &r.atCopy
 		case "collection_name":
 			r.collection, _ = jsonedit.Text(value)
 		}
