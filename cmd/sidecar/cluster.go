@@ -31,6 +31,7 @@ type clusterJob struct {
 	threshold            float64
 	report               string
 	file                 string // that output names; empty for none
+	memory               config.Size
 	write                bool
 	flink                flinkFlags
 
@@ -43,7 +44,7 @@ type clusterJob struct {
 const onFlink = "flink"
 
 func clusterCommand() *cobra.Command {
-	c := clusterJob{Options: cluster.Options{Memory: cluster.DefaultMemory}, began: time.Now()}
+	c := clusterJob{began: time.Now()}
 	cmd := &cobra.Command{
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
@@ -89,7 +90,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar((*string)(&c.Algorithm), "algorithm", "", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
 	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
 	boundShare(flags, "threshold")
-	flags.Var((*memorySize)(&c.Memory), "memory", "`bytes` to work in, such as 512m or 4g")
+	flags.TextVar(&c.memory, "memory", config.Size(cluster.DefaultMemory), "`bytes` to work in, such as 512m or 4g")
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
@@ -114,6 +115,8 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 		return errors.New("--write stores clusters in an index: it does not go with --input")
 	case c.input == "" && (len(c.fields) > 0 || cmd.Flags().Changed("id")):
 		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
+	case c.memory < 1:
+		return errors.New("--memory: 0 is no size: use one such as 512m or 4g")
 	case c.Algorithm != "" && !slices.Contains(cluster.Algorithms, c.Algorithm):
 		return fmt.Errorf("--algorithm: %q is unknown: use bands, broder or exact", c.Algorithm)
 	case c.write && c.Algorithm == cluster.Exact:
@@ -162,6 +165,7 @@ func (c *clusterJob) run(cmd *cobra.Command) error {
 	if err := errors.Join(c.check(cmd), c.flink.check(c.engine)); err != nil {
 		return err
 	}
+	c.Memory = int64(c.memory)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(c.Memory, leastMemory)))
 	c.out, c.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if err := c.metrics.Start(cmd.Name(), c.err); err != nil {
@@ -274,24 +278,3 @@ func (c *clusterJob) print(r *cluster.Report, w *cluster.Written) error {
 	}
 	return result.Print(c.out)
 }
-
-// memorySize is a number of bytes, written as 512m, 1g or as elsewhere.
-type memorySize config.Size
-
-// Set reads a size; with String and Type it implements [pflag.Value].
-func (m *memorySize) Set(text string) error {
-	if n := len(text); n > 0 && strings.ContainsRune("kKmMgG", rune(text[n-1])) {
-		text += "B"
-	}
-	var size config.Size
-	if err := size.UnmarshalText([]byte(text)); err != nil || size < 1 {
-		return errors.New("is no size: use one such as 512m or 4g")
-	}
-	*m = memorySize(size)
-	return nil
-}
-
-func (m *memorySize) String() string { return config.Size(*m).String() }
-
-// Type is what the help calls it.
-func (m *memorySize) Type() string { return "bytes" }

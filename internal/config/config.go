@@ -189,7 +189,7 @@ type Size int64
 var sizeUnits = []struct {
 	name  string
 	bytes Size
-}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}}
+}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
 // UnmarshalText reads a size; it implements [encoding.TextUnmarshaler].
 func (s *Size) UnmarshalText(text []byte) error {
@@ -202,7 +202,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || Size(n) > math.MaxInt64/unit {
-		return errors.New("is no size")
+		return errors.New("is no size: use one such as 512m or 4g")
 	}
 	*s = Size(n) * unit
 	return nil

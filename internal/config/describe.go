@@ -82,51 +82,51 @@ func (c *Config) Describe(w io.Writer) error {
 	return err
 }
 
+// summary is what there is to say of something, in parts.
+type summary []string
+
+// add adds a part if it counts.
+func (s *summary) add(counts bool, format string, args ...any) {
+	if counts {
+		*s = append(*s, fmt.Sprintf(format, args...))
+	}
+}
+
 // Describe returns the scheme in short: what counts under its family and features.
 func (s Sketch) Describe() string {
-	parts := []string{s.Family, "features " + s.Features}
-	add := func(counts bool, format string, args ...any) {
-		if counts {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
+	parts := summary{s.Family, "features " + s.Features}
 	family, features := sketch.Family(s.Family), sketch.Features(s.Features)
 	packed := family == sketch.FastSimilarity || family == sketch.Permutations
-	add(features == sketch.Auto || features == sketch.WordShingles, "%d words", s.Words)
-	add(features == sketch.Auto || features == sketch.CharacterShingles, "%d characters", s.Characters)
-	add(packed, "%d positions of %d bits", s.Positions, s.Bits)
-	add(!packed && family != sketch.Hamming, "%d positions", s.Positions)
-	add(family == sketch.ZeroModM, "modulus %d, %d repeats", s.Modulus, s.Repeats)
-	add(features != sketch.Tags && features != sketch.Value64, "content %s", s.Content)
-	add(len(s.Keep) > 0 && features != sketch.Value64, "%s kept", strings.Join(s.Keep, " and "))
-	add(s.Seed.IsSet(), "with a seed")
-	add(!s.Seed.IsSet(), "without a seed: anyone can craft texts that collide")
+	parts.add(features == sketch.Auto || features == sketch.WordShingles, "%d words", s.Words)
+	parts.add(features == sketch.Auto || features == sketch.CharacterShingles, "%d characters", s.Characters)
+	parts.add(packed, "%d positions of %d bits", s.Positions, s.Bits)
+	parts.add(!packed && family != sketch.Hamming, "%d positions", s.Positions)
+	parts.add(family == sketch.ZeroModM, "modulus %d, %d repeats", s.Modulus, s.Repeats)
+	parts.add(features != sketch.Tags && features != sketch.Value64, "content %s", s.Content)
+	parts.add(len(s.Keep) > 0 && features != sketch.Value64, "%s kept", strings.Join(s.Keep, " and "))
+	parts.add(s.Seed.IsSet(), "with a seed")
+	parts.add(!s.Seed.IsSet(), "without a seed: anyone can craft texts that collide")
 	return strings.Join(parts, ", ")
 }
 
 // describe returns the entry in short: what every entry has, and what differs from the defaults.
 func (i Index) describe(section Sketch) []string {
-	parts := []string{
+	parts := summary{
 		"fields " + strings.Join(i.Fields, ", "), i.Profile(), fmt.Sprintf("window %d", i.Window), "missing: " + i.Missing,
 	}
-	add := func(counts bool, format string, args ...any) {
-		if counts {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
 	rule := i.Rule(nil)
-	add(i.Sketch.Scheme().ID() != section.Scheme().ID(), "sketch of its own: %s", i.Sketch.Describe())
-	add(i.Keep > 1, "%d of a group are shown", i.Keep)
-	add(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())
+	parts.add(i.Sketch.Scheme().ID() != section.Scheme().ID(), "sketch of its own: %s", i.Sketch.Describe())
+	parts.add(i.Keep > 1, "%d of a group are shown", i.Keep)
+	parts.add(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())
 	parts = append(parts, i.Conditions()...)
-	add(i.Transitive, "transitive")
-	add(rule.CollapsedTotals, "totals: %s", i.Totals)
-	add(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
-	add(i.DryRun, "dry run: nothing is folded")
-	add(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
-	add(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)
-	add(i.Native, "native: collapsed by the engine")
-	add(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
+	parts.add(i.Transitive, "transitive")
+	parts.add(rule.CollapsedTotals, "totals: %s", i.Totals)
+	parts.add(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
+	parts.add(i.DryRun, "dry run: nothing is folded")
+	parts.add(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
+	parts.add(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)
+	parts.add(i.Native, "native: collapsed by the engine")
+	parts.add(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
 	return parts
 }
 
@@ -140,38 +140,31 @@ func (i Index) Chosen() string {
 }
 
 // Conditions returns what must hold for near-duplicates to fold.
-func (i Index) Conditions() (list []string) {
-	if i.Within.Span > 0 {
-		list = append(list, fmt.Sprintf("only within %v by %s", i.Within.Span, cmp.Or(i.Within.Field, i.DateField)))
-	}
-	if len(i.Same) > 0 {
-		list = append(list, "only with the same "+strings.Join(i.Same, " and "))
-	}
-	if len(i.Different) > 0 {
-		list = append(list, "only with a different "+strings.Join(i.Different, " and "))
-	}
+func (i Index) Conditions() []string {
+	var list summary
+	list.add(i.Within.Span > 0, "only within %v by %s", i.Within.Span, cmp.Or(i.Within.Field, i.DateField))
+	list.add(len(i.Same) > 0, "only with the same %s", strings.Join(i.Same, " and "))
+	list.add(len(i.Different) > 0, "only with a different %s", strings.Join(i.Different, " and "))
 	return list
 }
 
 // Profile returns the preset in short, and what was given in place of its own values.
 func (i Index) Profile() string {
 	own := PresetOf(i.Preset).Start(i.Sketch)
-	text := fmt.Sprintf("preset %s: ", i.Preset)
-	switch {
-	case i.Measure != own.Measure:
-		text += fmt.Sprintf("%s in place of %s, ", i.Measure, own.Measure)
-	case i.Measure != string(rerank.Resemblance):
-		text += i.Measure + ", "
+	measure := inPlace(i.Measure, own.Measure) + ", "
+	if own.Measure == i.Measure && i.Measure == string(rerank.Resemblance) {
+		measure = ""
 	}
-	text += fmt.Sprintf("threshold %v", i.Threshold)
-	if i.Threshold != own.Threshold {
-		text += fmt.Sprintf(" in place of %v", own.Threshold)
+	return fmt.Sprintf("preset %s: %sthreshold %s, min_shingles %s",
+		i.Preset, measure, inPlace(i.Threshold, own.Threshold), inPlace(i.MinShingles, own.MinShingles))
+}
+
+// inPlace returns a value, and the usual one where it is another.
+func inPlace[T comparable](value, usual T) string {
+	if value == usual {
+		return fmt.Sprint(value)
 	}
-	text += fmt.Sprintf(", min_shingles %d", i.MinShingles)
-	if i.MinShingles != own.MinShingles {
-		text += fmt.Sprintf(" in place of %d", own.MinShingles)
-	}
-	return text
+	return fmt.Sprintf("%v in place of %v", value, usual)
 }
 
 // describe says in short how clients connect.

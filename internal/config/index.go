@@ -215,31 +215,18 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 	}
 }
 
-// sketchers makes each scheme's sketcher once.
-type sketchers map[uint32]*sketch.Sketcher
-
-func (s sketchers) of(scheme sketch.Scheme) (*sketch.Sketcher, error) {
-	id := scheme.ID()
-	if made, ok := s[id]; ok {
-		return made, nil
-	}
-	made, err := sketch.New(scheme)
-	if err == nil {
-		s[id] = made
-	}
-	return made, err
-}
-
-// Rules returns the rules of the engine, each under its own scheme.
-func (e *Engine) Rules() (rule.Rules, error) {
-	var rules rule.Rules
-	made := sketchers{}
+// Rules returns the rules of the engine, each under its own scheme. Those of one scheme share a sketcher.
+func (e *Engine) Rules() (rules rule.Rules, err error) {
+	made := map[uint32]*sketch.Sketcher{}
 	for _, index := range e.Indices {
-		sketcher, err := made.of(index.Sketch.Scheme())
-		if err != nil {
-			return nil, err
+		scheme := index.Sketch.Scheme()
+		id := scheme.ID()
+		if made[id] == nil {
+			if made[id], err = sketch.New(scheme); err != nil {
+				return nil, err
+			}
 		}
-		rules = append(rules, index.Rule(sketcher))
+		rules = append(rules, index.Rule(made[id]))
 	}
 	return rules, nil
 }

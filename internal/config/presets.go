@@ -80,7 +80,6 @@ func PresetNames() (names []string) {
 
 // Start returns what an entry of indices with the preset begins with, over the section sketch.
 func (p Preset) Start(section Sketch) Index {
-	section.Keep = slices.Clone(section.Keep)
 	i := Index{
 		Preset: p.Name, Window: DefaultWindow, Missing: "compute", VectorWindow: defaultVectorWindow,
 		Measure: string(rerank.Resemblance), Keep: 1, Representative: Representative{By: "rank"},

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/internal/certs"
@@ -53,23 +53,17 @@ func (s Secret) String() string {
 	return Hidden
 }
 
-// GoString does the same for %#v.
-func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
-
-// Format does the same for every verb.
+// Format does the same for every verb of fmt.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'q' || verb == 'v' && f.Flag('#') {
-		text = s.GoString()
+		text = strconv.Quote(text)
 	}
 	_, _ = io.WriteString(f, text) // fmt has nowhere to tell an error
 }
 
-// MarshalText does the same for JSON, YAML and the like.
+// MarshalText does the same for JSON, YAML and slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue does the same for slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // hostPort is a URL whose beginning was forgotten.
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+([/?#]|$)`)

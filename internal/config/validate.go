@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/rule"
-	"github.com/neardup/sidecar/proxy"
 )
 
 // faults collects what is wrong, each with its key.
@@ -21,6 +19,13 @@ type faults []*KeyError
 
 func (f *faults) add(key, format string, args ...any) {
 	*f = append(*f, &KeyError{Key: key, Err: fmt.Errorf(format, args...)})
+}
+
+// when adds a fault if there is one.
+func (f *faults) when(wrong bool, key, format string, args ...any) {
+	if wrong {
+		f.add(key, format, args...)
+	}
 }
 
 // addAll takes over joined errors that each begin with a key below the section.
@@ -31,10 +36,18 @@ func (f *faults) addAll(section string, err error) {
 	}
 }
 
+// check takes over what is wrong with a key, if anything is.
+func (f *faults) check(key string, err error) { f.when(err != nil, key, "%w", err) }
+
 // oneOf checks that a value is one of the choices.
 func (f *faults) oneOf(key, value string, choices ...string) {
-	if !slices.Contains(choices, value) {
-		f.add(key, "%q is unknown: use %s", value, Either(choices))
+	f.when(!slices.Contains(choices, value), key, "%q is unknown: use %s", value, Either(choices))
+}
+
+// distinct checks that no value of a list stands twice.
+func (f *faults) distinct(key string, list []string) {
+	for i, value := range list {
+		f.when(value != "" && slices.Contains(list[:i], value), fmt.Sprintf("%s[%d]", key, i), "%q stands twice: drop one", value)
 	}
 }
 
@@ -50,18 +63,14 @@ func Either(choices []string) string {
 // Validate returns everything that makes the configuration unusable.
 func (c *Config) Validate() []*KeyError {
 	var f faults
-	if _, err := c.Log.MinLevel(); err != nil {
-		f.add("log.level", "%q is unknown: use debug, info, warn or error", c.Log.Level)
-	}
+	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	f.oneOf("log.format", c.Log.Format, "text", "json")
 	if c.Admin != "" {
-		f.address("admin", c.Admin)
+		f.check("admin", CheckAddress(c.Admin))
 	}
 	c.Traces.validate(&f, "traces")
 	c.Sketch.validate(&f, "sketch")
-	if len(c.Engines) == 0 {
-		f.add("engines", "must have at least one engine with listen, kind, urls and indices")
-	}
+	f.when(len(c.Engines) == 0, "engines", "must have at least one engine with listen, kind, urls and indices")
 	names, addresses := map[string]string{}, map[string]string{c.Admin: "admin"}
 	for i := range c.Engines {
 		e, key := &c.Engines[i], fmt.Sprintf("engines[%d]", i)
@@ -69,39 +78,31 @@ func (c *Config) Validate() []*KeyError {
 		for j, index := range e.Indices {
 			index.validateSketch(&f, fmt.Sprintf("%s.indices[%d]", key, j), &c.Sketch)
 		}
-		if other, taken := names[e.Name]; taken && e.Name != "" {
-			f.add(key+".name", "%q is the name of %s too: give each engine its own", e.Name, other)
-		}
-		if other, taken := addresses[e.Listen]; taken && e.Listen != "" && !strings.HasSuffix(e.Listen, ":0") {
-			f.add(key+".listen", "%s is taken by %s: choose another port", e.Listen, other)
-		}
+		other, taken := names[e.Name]
+		f.when(taken && e.Name != "", key+".name", "%q is the name of %s too: give each engine its own", e.Name, other)
+		other, taken = addresses[e.Listen]
+		f.when(taken && e.Listen != "" && !strings.HasSuffix(e.Listen, ":0"), key+".listen", "%s is taken by %s: choose another port", e.Listen, other)
 		names[e.Name], addresses[e.Listen] = key, key+".listen"
+		c.validateLoops(&f, key+".urls", e.URLs)
 	}
-	c.validateLoops(&f)
 	return f
 }
 
 func (s Sketch) validate(f *faults, section string) {
 	f.addAll(section, s.Scheme().Validate())
 	for i, kept := range s.Keep {
-		key := fmt.Sprintf("%s.keep[%d]", section, i)
-		f.oneOf(key, kept, keepCase, keepAccents, keepPunctuation)
-		if slices.Contains(s.Keep[:i], kept) {
-			f.add(key, "%q stands twice: drop one", kept)
-		}
+		f.oneOf(fmt.Sprintf("%s.keep[%d]", section, i), kept, keepCase, keepAccents, keepPunctuation)
 	}
+	f.distinct(section+".keep", s.Keep)
 }
 
 // validateLoops checks that no engine is looked for where the sidecar itself listens.
-func (c *Config) validateLoops(f *faults) {
-	for i, e := range c.Engines {
-		for j, text := range e.URLs {
-			for k, other := range c.Engines {
-				if u, err := url.Parse(text); err == nil && ListensAt(other.Listen, u) {
-					f.add(fmt.Sprintf("engines[%d].urls[%d]", i, j), "%s is where engines[%d] listens, and requests would go round in a loop: name the engine's own address", u.Host, k)
-					break
-				}
-			}
+func (c *Config) validateLoops(f *faults, key string, urls []string) {
+	for i, text := range urls {
+		u, err := url.Parse(text)
+		at := slices.IndexFunc(c.Engines, func(e Engine) bool { return err == nil && ListensAt(e.Listen, u) })
+		if at >= 0 {
+			f.add(fmt.Sprintf("%s[%d]", key, i), "%s is where engines[%d] listens, and requests would go round in a loop: name the engine's own address", u.Host, at)
 		}
 	}
 }
@@ -133,59 +134,43 @@ func (c *Config) asksForCertificates() bool {
 
 // IsThisHost reports whether a host is this one, whatever its name: loopback or no host in particular.
 func IsThisHost(host string) bool {
-	if host == "" || strings.EqualFold(host, "localhost") {
-		return true
-	}
 	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
-}
-
-// MinLevel returns the level that is logged from.
-func (l Log) MinLevel() (slog.Level, error) {
-	var level slog.Level
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, l.Level) {
-		return level, errors.New("unknown level")
-	}
-	err := level.UnmarshalText([]byte(l.Level))
-	return level, err
+	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 // CheckAddress returns what is wrong with a host and port to listen on; nil if nothing is.
-func CheckAddress(key, value string) error {
-	var f faults
-	if f.address(key, value); len(f) > 0 {
-		return f[0]
-	}
-	return nil
-}
-
-// CheckURL returns what is wrong with the URL of an engine; nil if nothing is.
-func CheckURL(text string) error {
-	var f faults
-	e := Engine{URLs: []string{text}}
-	if e.validateURLs(&f, "URL"); len(f) > 0 {
-		return f[0].Err
-	}
-	return nil
-}
-
-// address checks a host and port to listen on.
-func (f *faults) address(key, value string) {
+func CheckAddress(value string) error {
 	if value == "" {
-		f.add(key, "is empty: give the address to listen on, such as 127.0.0.1:9201")
-		return
+		return errors.New("is empty: give the address to listen on, such as 127.0.0.1:9201")
 	}
 	_, port, err := net.SplitHostPort(value)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		f.add(key, "%q is no address: write host:port, such as 127.0.0.1:9201", value)
+		return fmt.Errorf("%q is no address: write host:port, such as 127.0.0.1:9201", value)
 	}
+	return nil
+}
+
+// CheckURL returns what is wrong with the URL of an engine; nil if nothing is.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil && strings.Contains(text, "@"):
+		return errors.New("is no URL: write http://host:port, and put user and password under credentials")
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q is no URL of an engine: write http://host:port or https://host:port", shownURL(text))
+	case u.User != nil:
+		return fmt.Errorf("holds a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%q has a query: write http://host:port, with a path if the engine stands below one", shownURL(text))
+	}
+	return nil
 }
 
 func (e *Engine) validate(f *faults, key string) {
-	f.address(key+".listen", e.Listen)
+	f.check(key+".listen", CheckAddress(e.Listen))
 	if e.Kind == "" {
 		f.add(key+".kind", "is empty: use %s", Either(kind.Names()))
 	} else {
@@ -195,10 +180,21 @@ func (e *Engine) validate(f *faults, key string) {
 	e.validateSniffing(f, key)
 	e.validateURLs(f, key+".urls")
 	e.Credentials.validate(f, key+".credentials", e.Kind)
-	e.validateTLS(f, key)
+	f.addAll(key+".listen_tls", e.ListenTLS.Files().Check())
+	f.addAll(key+".tls", e.TLS.Files().Check())
+	f.when(e.TLS.CertFile != "" && slices.ContainsFunc(e.URLs, isPlain), key+".tls.cert_file",
+		"%s is shown to an engine behind https alone: write https:// in urls, or drop it", e.TLS.CertFile)
 	e.Limits.validate(f, key+".limits")
 	e.validateIndices(f, key)
 }
+
+func isPlain(url string) bool { return strings.HasPrefix(url, "http://") }
+
+func (t ListenTLS) Files() certs.Files {
+	return certs.ListenerFiles(t.CertFile, t.KeyFile, t.ClientCAFile)
+}
+
+func (t TLS) Files() certs.Files { return certs.EngineFiles(t.CertFile, t.KeyFile, t.CAFile) }
 
 func (e *Engine) validateSniffing(f *faults, key string) {
 	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !kind.Of(e.Kind).Sniffed() {
@@ -223,65 +219,35 @@ func (e *Engine) validateSniffing(f *faults, key string) {
 
 func (e *Engine) validateURLs(f *faults, key string) {
 	if e.Kind == kind.Embedded {
-		if len(e.URLs) > 0 {
-			f.add(key, "must be empty: the embedded engine runs inside the sidecar")
-		}
+		f.when(len(e.URLs) > 0, key, "must be empty: the embedded engine runs inside the sidecar")
 		return
 	}
-	if len(e.URLs) == 0 {
-		f.add(key, "must name at least one address of the engine, such as http://127.0.0.1:9200")
-	}
-	schemes := map[string]bool{}
+	f.when(len(e.URLs) == 0, key, "must name at least one address of the engine, such as http://127.0.0.1:9200")
 	for i, text := range e.URLs {
-		at := fmt.Sprintf("%s[%d]", key, i)
-		u, err := url.Parse(text)
-		switch {
-		case err != nil && strings.Contains(text, "@"):
-			f.add(at, "is no URL: write http://host:port, and put user and password under credentials")
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			f.add(at, "%q is no URL of an engine: write http://host:port or https://host:port", shownURL(text))
-		case u.User != nil:
-			f.add(at, "holds a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
-		case u.RawQuery != "" || u.Fragment != "":
-			f.add(at, "%q has a query: write http://host:port, with a path if the engine stands below one", shownURL(text))
-		default:
-			schemes[u.Scheme] = true
-		}
+		f.check(fmt.Sprintf("%s[%d]", key, i), CheckURL(text))
 	}
-	if len(schemes) > 1 {
-		f.add(key, "mixes http and https: the nodes of one engine speak the same")
-	}
+	encrypted := func(url string) bool { return strings.HasPrefix(url, "https://") }
+	f.when(slices.ContainsFunc(e.URLs, isPlain) && slices.ContainsFunc(e.URLs, encrypted), key, "mixes http and https: the nodes of one engine speak the same")
 }
 
 // validate checks that there is one way to log in at most, and one that the kind of engine knows.
 func (c Credentials) validate(f *faults, key, name string) {
-	if c.Username.IsSet() != c.Password.IsSet() {
-		f.add(key, "username and password go together: set both or none")
-	}
-	ways := 0
-	for _, set := range []bool{c.APIKey.IsSet(), c.Username.IsSet() || c.Password.IsSet(), c.Bearer.IsSet()} {
-		if set {
-			ways++
-		}
-	}
-	if ways > 1 {
-		f.add(key, "has more than one of api_key, username with password, and bearer: keep one")
-	}
-	if kind.Of(name).KeysOnly && !c.APIKey.IsSet() && ways > 0 {
-		f.add(key, "%s knows no users and no bearer tokens: set api_key", name)
-	}
+	f.when(c.Username.IsSet() != c.Password.IsSet(), key, "username and password go together: set both or none")
+	users := c.Username.IsSet() || c.Password.IsSet()
+	f.when(c.APIKey.IsSet() && users || c.APIKey.IsSet() && c.Bearer.IsSet() || users && c.Bearer.IsSet(), key,
+		"has more than one of api_key, username with password, and bearer: keep one")
+	f.when(kind.Of(name).KeysOnly && !c.APIKey.IsSet() && (users || c.Bearer.IsSet()), key,
+		"%s knows no users and no bearer tokens: set api_key", name)
 }
 
 func (e *Engine) validateIndices(f *faults, engine string) {
-	if len(e.Indices) == 0 {
-		f.add(engine+".indices", "must have at least one entry with match and fields")
-	}
+	f.when(len(e.Indices) == 0, engine+".indices", "must have at least one entry with match and fields")
 	for i, index := range e.Indices {
 		key := fmt.Sprintf("%s.indices[%d]", engine, i)
 		index.validate(f, key)
-		if index.Window > e.Limits.MaxWindow && e.Limits.MaxWindow > 0 {
-			f.add(key+".window", "%d is above limits.max_window (%d): raise limits.max_window to %d, at the price of processor time for each search, or lower this", index.Window, e.Limits.MaxWindow, index.Window)
-		}
+		f.when(index.Window > e.Limits.MaxWindow && e.Limits.MaxWindow > 0, key+".window",
+			"%d is above limits.max_window (%d): raise limits.max_window to %d, at the price of processor time for each search, or lower this",
+			index.Window, e.Limits.MaxWindow, index.Window)
 		e.validateOrder(f, key+".match", i)
 	}
 }
@@ -290,16 +256,13 @@ func (e *Engine) validateIndices(f *faults, engine string) {
 // which * is a letter like any other, matches all that the other does.
 func (e *Engine) validateOrder(f *faults, key string, i int) {
 	match := e.Indices[i].Match
-	for first, earlier := range e.Indices[:i] {
-		switch {
-		case match == "" || !rule.Matches(earlier.Match, match):
-			continue
-		case earlier.Match == match:
-			f.add(key, "%q stands in indices[%d] too, and the first match wins: drop one", match, first)
-		default:
-			f.add(key, "%q never matches: %q in indices[%d] takes its indices, and the first match wins: move this one up", match, earlier.Match, first)
-		}
-		return
+	first := slices.IndexFunc(e.Indices[:i], func(earlier Index) bool { return match != "" && rule.Matches(earlier.Match, match) })
+	switch {
+	case first < 0:
+	case e.Indices[first].Match == match:
+		f.add(key, "%q stands in indices[%d] too, and the first match wins: drop one", match, first)
+	default:
+		f.add(key, "%q never matches: %q in indices[%d] takes its indices, and the first match wins: move this one up", match, e.Indices[first].Match, first)
 	}
 }
 
@@ -307,59 +270,27 @@ func (e *Engine) validateOrder(f *faults, key string, i int) {
 const leastHeld = 2 << 20
 
 func (l Limits) validate(f *faults, key string) {
-	for _, size := range []struct {
-		name  string
-		value Size
-	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}, {"cursor_memory", l.CursorMemory}} {
-		if size.value < 1 {
-			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
-		}
-	}
-	for _, span := range []struct {
-		name         string
-		value, usual Span
-	}{
-		{"cursor_ttl", l.CursorTTL, Span(proxy.DefaultCursorTTL)}, {"deadline", l.Deadline, Span(proxy.DefaultDeadline)},
-		{"header_timeout", l.HeaderTimeout, Span(ReadHeaderTimeout)}, {"idle_timeout", l.IdleTimeout, Span(IdleTimeout)},
+	for name, size := range map[string]Size{
+		"max_reply": l.MaxReply, "max_search_body": l.MaxSearchBody, "engine_max_body": l.EngineMaxBody, "cursor_memory": l.CursorMemory,
 	} {
-		if span.value <= 0 {
-			f.add(key+"."+span.name, "%v is out of range: use a span above 0, such as %v", span.value, span.usual)
-		}
+		f.when(size < 1, key+"."+name, "must be more than 0, such as 64MB")
 	}
-	if l.MaxWindow < 1 || l.MaxWindow > 1_000_000 {
-		f.add(key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
+	usual := DefaultEngine().Limits
+	for name, span := range map[string][2]Span{
+		"cursor_ttl": {l.CursorTTL, usual.CursorTTL}, "deadline": {l.Deadline, usual.Deadline},
+		"header_timeout": {l.HeaderTimeout, usual.HeaderTimeout}, "idle_timeout": {l.IdleTimeout, usual.IdleTimeout},
+	} {
+		f.when(span[0] <= 0, key+"."+name, "%v is out of range: use a span above 0, such as %v", span[0], span[1])
 	}
-	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
-		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
-	}
-	if l.MaxSearches < 1 {
-		f.add(key+".max_searches", "%d is out of range: use 1 or more (%d is usual)", l.MaxSearches, proxy.DefaultMaxSearches)
-	}
-	if l.MaxHeld < leastHeld {
-		f.add(key+".max_held", "must be 2MB or more, such as %dMB", proxy.DefaultMaxHeld>>20)
-	}
-}
-
-func (t ListenTLS) Files() certs.Files {
-	return certs.ListenerFiles(t.CertFile, t.KeyFile, t.ClientCAFile)
-}
-
-func (t TLS) Files() certs.Files { return certs.EngineFiles(t.CertFile, t.KeyFile, t.CAFile) }
-
-// validateTLS checks both sections about TLS.
-func (e *Engine) validateTLS(f *faults, key string) {
-	f.addAll(key+".listen_tls", e.ListenTLS.Files().Check())
-	f.addAll(key+".tls", e.TLS.Files().Check())
-	plain := slices.ContainsFunc(e.URLs, func(u string) bool { return strings.HasPrefix(u, "http://") })
-	if plain && e.TLS.CertFile != "" {
-		f.add(key+".tls.cert_file", "%s is shown to an engine behind https alone: write https:// in urls, or drop it", e.TLS.CertFile)
-	}
+	f.when(l.MaxWindow < 1 || l.MaxWindow > 1_000_000, key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, usual.MaxWindow)
+	f.when(!(l.FallbackShare > 0 && l.FallbackShare <= 1), key+".fallback_share",
+		"%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, usual.FallbackShare)
+	f.when(l.MaxSearches < 1, key+".max_searches", "%d is out of range: use 1 or more (%d is usual)", l.MaxSearches, usual.MaxSearches)
+	f.when(l.MaxHeld < leastHeld, key+".max_held", "must be 2MB or more, such as %v", usual.MaxHeld)
 }
 
 func (c Traces) validate(f *faults, key string) {
-	if c.Sample < 0 || c.Sample > 1 {
-		f.add(key+".sample", "%v is out of range: use 0 to 1", c.Sample)
-	}
+	f.when(c.Sample < 0 || c.Sample > 1, key+".sample", "%v is out of range: use 0 to 1", c.Sample)
 	if c.Endpoint == "" {
 		return
 	}

@@ -25,12 +25,8 @@ func (i Index) validate(f *faults, key string) {
 	f.oneOf(key+".totals", i.Totals, totalsEngine, totalsCollapsed)
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
 	i.validateStored(f, key)
-	if i.MinShingles < 0 {
-		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)
-	}
-	if i.Keep == 0 { // which the rule takes for 1
-		f.add(key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep)
-	}
+	f.when(i.MinShingles < 0, key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)
+	f.when(i.Keep == 0, key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep) // which the rule takes for 1
 	i.Representative.validate(f, key+".representative")
 	i.validateWithin(f, key+".within")
 	i.validateDeciding(f, key)
@@ -47,9 +43,8 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 			f.add(key+"."+e.Key, "%w", e.Err)
 		}
 	}
-	if i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64) {
-		f.add(key+".measure", "containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
-	}
+	f.when(i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64), key+".measure",
+		"containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
 }
 
 // validateStored checks what is stored beside the sketch.
@@ -60,14 +55,17 @@ func (i Index) validateStored(f *faults, key string) {
 		f.add(key+".bands", "%w", err)
 		return
 	}
-	if family := sketch.Family(i.Sketch.Family); bands > 0 &&
-		family != sketch.FastSimilarity && family != sketch.Permutations && family != sketch.SimHash {
-		f.add(key+".bands", "sketches of family %s have no bands: use off, or another family", family)
-	}
-	if bands == 0 && (i.OnDuplicate == onDuplicateTag || i.OnDuplicate == onDuplicateSkip) {
-		f.add(key+".bands", "is off, and on_duplicate: %s looks documents up by their bands: use auto", i.OnDuplicate)
-	}
+	banded := []sketch.Family{sketch.FastSimilarity, sketch.Permutations, sketch.SimHash}
+	f.when(bands > 0 && !slices.Contains(banded, sketch.Family(i.Sketch.Family)), key+".bands",
+		"sketches of family %s have no bands: use off, or another family", i.Sketch.Family)
+	f.when(bands == 0 && i.looksUp(), key+".bands",
+		"is off, and on_duplicate: %s looks documents up by their bands: use auto", i.OnDuplicate)
 	i.validateClusters(f, key)
+}
+
+// looksUp reports whether writing a document looks for its near-duplicates.
+func (i Index) looksUp() bool {
+	return i.OnDuplicate == onDuplicateTag || i.OnDuplicate == onDuplicateSkip
 }
 
 // validateClusters checks that a rule which goes by clusters decides by agreement alone, as clusters do.
@@ -76,7 +74,7 @@ func (i Index) validateClusters(f *faults, key string) {
 	switch {
 	case i.Native:
 		at, what = "native", "true"
-	case i.OnDuplicate != onDuplicateTag && i.OnDuplicate != onDuplicateSkip:
+	case !i.looksUp():
 		return
 	}
 	switch {
@@ -103,33 +101,22 @@ func (i Index) validateWithin(f *faults, key string) {
 
 // validateDeciding checks the names of the fields that decide what folds.
 func (i Index) validateDeciding(f *faults, key string) {
-	check := func(at, field string) {
-		switch {
-		case strings.HasPrefix(field, rule.FieldPrefix) || strings.ContainsAny(field, "*,"):
-			f.add(key+"."+at, "%q can't decide what folds: name a single field of your documents", field)
-		}
+	fields := map[string]string{
+		dateField: i.DateField, hostField: i.HostField, "within.field": i.Within.Field,
+		"representative.field": i.Representative.Field, "representative.prefer": i.Representative.Prefer,
 	}
-	check(dateField, i.DateField)
-	check(hostField, i.HostField)
-	check("within.field", i.Within.Field)
-	check("representative.field", i.Representative.Field)
-	check("representative.prefer", i.Representative.Prefer)
-	for _, list := range []struct {
-		key    string
-		fields []string
-	}{{"same", i.Same}, {"different", i.Different}} {
-		for n, field := range list.fields {
-			at := fmt.Sprintf("%s[%d]", list.key, n)
-			check(at, field)
-			switch {
-			case field == "":
-				f.add(key+"."+at, "is empty: name a field of your documents")
-			case slices.Contains(list.fields[:n], field):
-				f.add(key+"."+at, "%q stands twice: drop one", field)
-			case list.key == "different" && slices.Contains(i.Same, field):
-				f.add(key+"."+at, "%q stands in same too, and nothing would fold: drop one", field)
-			}
+	for name, list := range map[string][]string{"same": i.Same, "different": i.Different} {
+		for n, field := range list {
+			at := fmt.Sprintf("%s[%d]", name, n)
+			fields[at] = field
+			f.when(field == "", key+"."+at, "is empty: name a field of your documents")
+			f.when(field != "" && name == "different" && slices.Contains(i.Same, field), key+"."+at, "%q stands in same too, and nothing would fold: drop one", field)
 		}
+		f.distinct(key+"."+name, list)
+	}
+	for at, field := range fields {
+		f.when(strings.HasPrefix(field, rule.FieldPrefix) || strings.ContainsAny(field, "*,"), key+"."+at,
+			"%q can't decide what folds: name a single field of your documents", field)
 	}
 }
 
@@ -141,10 +128,8 @@ func (i Index) validateNeeds(f *faults, key string) {
 		}
 		return otherwise
 	}
-	if i.HostField == "" && slices.Contains(slices.Concat(i.Same, i.Different), hostField) {
-		f.add(key+"."+hostField, "is empty, and %s goes by it: name the field that holds a document's host",
-			who(hostField, "same or different"))
-	}
+	f.when(i.HostField == "" && slices.Contains(slices.Concat(i.Same, i.Different), hostField), key+"."+hostField,
+		"is empty, and %s goes by it: name the field that holds a document's host", who(hostField, "same or different"))
 	if i.DateField != "" {
 		return
 	}
@@ -179,11 +164,7 @@ func (r Representative) validate(f *faults, key string) {
 	if r.Order != "" {
 		f.oneOf(key+".order", r.Order, orderDesc, orderAsc)
 	}
-	for i, value := range r.Values {
-		if slices.Contains(r.Values[:i], value) {
-			f.add(fmt.Sprintf("%s.values[%d]", key, i), "%q stands twice: drop one", value)
-		}
-	}
+	f.distinct(key+".values", r.Values)
 }
 
 // representatives are what representative can be: words, and examples of sections.

@@ -149,8 +149,8 @@ func isManual(file string) bool {
 func (n *survey) chooseAddresses() error {
 	n.engine.Listen = n.options.Listen
 	if n.engine.Listen != "" {
-		if err := config.CheckAddress("--listen", n.engine.Listen); err != nil {
-			return err
+		if err := config.CheckAddress(n.engine.Listen); err != nil {
+			return fmt.Errorf("--listen: %w", err)
 		}
 	} else {
 		beside := strconv.Itoa(kind.Of(n.engine.Kind).Port + 1)

@@ -34,7 +34,8 @@ func newReloadableLog(out io.Writer, l config.Log) *reloadableLog {
 }
 
 func (b *reloadableLog) set(l config.Log) {
-	level, _ := l.MinLevel() // validated
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(l.Level)) // validated
 	spoken, silent := b.text, b.json
 	if l.Format == "json" {
 		spoken, silent = silent, spoken
