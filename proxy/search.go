@@ -164,7 +164,7 @@ func (s *search) concerned(parsed adapters.ParsedSearch) bool {
 	return false
 }
 
-// collapse answers with the collapsed page. Where there is none, the engine's own answer is the one, or is still to be asked for.
+// collapse answers with the collapsed page.
 func (s *search) collapse(searches *adapters.Searches) {
 	h, ctx := s.h, s.r.Context()
 	var answer *adapters.Answer
@@ -172,30 +172,63 @@ func (s *search) collapse(searches *adapters.Searches) {
 		answer, err = collapse.Answer(ctx, searches, s.limit.ask)
 		return err
 	})
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	h.giveBack(ctx, answer.After)
+	if h.FailClosed && answer.WasLate() {
+		s.giveUp(adapters.ReasonDeadline)
+		return
+	}
+	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
+		h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
+	}
+	for _, o := range answer.Outcomes {
+		h.catalog.learn(s.who, o)
+		h.Metrics.outcome(o)
+	}
+	reply, body := answer.Reply, answer.Pieces
+	answer.Pieces = nil // once it is compressed it is no longer held
+	reply.Header = maps.Clone(reply.Header)
+	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(s.began)))
+	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
+		body = adapters.Pieces{coded(coding[0], body.Bytes())}
+	}
+	held := holdOf(ctx)
+	rest := held.size()
+	if len(body) == 1 || rest > mostBehindPieces*int64(body.Len()) {
+		body = adapters.Pieces{body.Bytes()}
+		rest = int64(body.Len())
+	}
+	held.keep(rest)
+	writeBody(s.w, &reply, body)
+}
+
+// mostBehindPieces is how many times as long as a page all that was read for it may be for the page to be written in pieces: these keep the
+// replies that they are parts of in memory. A page that is a smaller part of them is copied.
+const mostBehindPieces = 4
+
+// failed answers a search for which there is no collapsed page: with the engine's own refusal, or with what it answers to the client's search.
+func (s *search) failed(err error) {
 	refused, isRefused := errors.AsType[*collapse.Refused](err)
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	switch {
-	case err == nil && h.FailClosed && answer.WasLate():
-		h.giveBack(ctx, answer.After)
-		s.giveUp(adapters.ReasonDeadline)
-	case err == nil:
-		h.giveBack(ctx, answer.After)
-		s.answer(answer)
-	case isRefused: // by the engine, whose reply is the answer
-		h.Metrics.search("refused", "engine")
-		holdOf(ctx).keep(int64(len(refused.Reply.Body)))
+	case isRefused:
+		s.h.Metrics.search("refused", "engine")
+		holdOf(s.r.Context()).keep(int64(len(refused.Reply.Body)))
 		writeReply(s.w, refused.Reply)
 	case errors.Is(err, errUnreachable):
-		h.unreachable(s.w, s.r, err)
+		s.h.unreachable(s.w, s.r, err)
 	case isAlone: // for what it is, not for a failure
 		if alone.Searched {
-			h.catalog.spend(s.who, s.class.Target)
+			s.h.catalog.spend(s.who, s.class.Target)
 		}
 		s.sendAsWritten(alone.Reason)
 	default:
 		reason := reasonOf(err)
 		if reason == adapters.ReasonNotUnderstood {
-			h.Log.Warn("search could not be collapsed", "error", unquoted(err))
+			s.h.Log.Warn("search could not be collapsed", "error", unquoted(err))
 		}
 		s.giveUp(reason)
 	}
@@ -216,36 +249,6 @@ func reasonOf(err error) adapters.Reason {
 	}
 	return adapters.ReasonOf(err)
 }
-
-// answer writes the answer to a search that was collapsed.
-func (s *search) answer(answer *adapters.Answer) {
-	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
-		s.h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
-	}
-	for _, o := range answer.Outcomes {
-		s.h.catalog.learn(s.who, o)
-		s.h.Metrics.outcome(o)
-	}
-	reply, body := answer.Reply, answer.Pieces
-	answer.Pieces = nil // once it is compressed it is no longer held
-	reply.Header = maps.Clone(reply.Header)
-	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(s.began)))
-	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
-		body = adapters.Pieces{coded(coding[0], body.Bytes())}
-	}
-	held := holdOf(s.r.Context())
-	rest := held.size()
-	if len(body) == 1 || rest > mostBehindPieces*int64(body.Len()) {
-		body = adapters.Pieces{body.Bytes()}
-		rest = int64(body.Len())
-	}
-	held.keep(rest)
-	writeBody(s.w, &reply, body)
-}
-
-// mostBehindPieces is how many times as long as a page all that was read for it may be for the page to be written in pieces: these keep the
-// replies that they are parts of in memory. A page that is a smaller part of them is copied.
-const mostBehindPieces = 4
 
 // giveUp sends a search that we could not collapse as the client wrote it, or answers an error where the operator wants that.
 func (s *search) giveUp(reason adapters.Reason) {
@@ -325,45 +328,47 @@ func say(header http.Header, outcome string) {
 
 // outcomeLine sums up what was done with the searches of a request, in ASCII as header fields are (RFC 9110, section 5.5).
 func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
-	some := len(outcomes) > 0
-	sum, left := adapters.Outcome{Exact: true, DryRun: some}, 0
-	sum.Native = some
-	reasons := []string{}
+	sum, left := adapters.Outcome{Exact: true}, 0
+	sum.DryRun, sum.Native = len(outcomes) > 0, len(outcomes) > 0
+	var reasons []adapters.Reason
 	for _, o := range outcomes {
 		if o.Reason != "" {
-			reasons, left = append(reasons, string(o.Reason)), left+1
+			reasons, left = append(reasons, o.Reason), left+1
 			continue
 		}
 		sum.Raw, sum.Folded = sum.Raw+o.Raw, sum.Folded+o.Folded
 		sum.Rounds, sum.Window = max(sum.Rounds, o.Rounds), max(sum.Window, o.Window)
-		sum.Exact, sum.DryRun, sum.CursorLost = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.CursorLost || o.CursorLost
-		sum.Native = sum.Native && o.Native
+		sum.Exact, sum.DryRun, sum.Native = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.Native && o.Native
+		sum.CursorLost = sum.CursorLost || o.CursorLost
 		if o.Limited {
-			reasons = append(reasons, string(adapters.ReasonEngineLimit))
+			reasons = append(reasons, adapters.ReasonEngineLimit)
 		}
 		if o.Fell != "" {
-			reasons = append(reasons, string(o.Fell))
+			reasons = append(reasons, o.Fell)
 		}
 	}
-	reason := ""
-	if len(reasons) > 0 {
-		reason = "; reason=" + strings.Join(slices.Compact(slices.Sorted(slices.Values(reasons))), ",")
+	line := "collapsed"
+	switch {
+	case left > 0 && left == len(outcomes):
+		line = "bypassed"
+	case sum.DryRun:
+		line = "dry-run"
+	}
+	slices.Sort(reasons)
+	for i, reason := range slices.Compact(reasons) {
+		line += []string{"; reason=", ","}[min(i, 1)] + string(reason)
 	}
 	if left > 0 && left == len(outcomes) {
-		return "bypassed" + reason
+		return line
 	}
-	verb, cursor, native := "collapsed", "", ""
-	if sum.DryRun {
-		verb = "dry-run"
-	}
+	line += fmt.Sprintf("; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d", sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window)
 	if sum.CursorLost {
-		cursor = "; cursor=lost"
+		line += "; cursor=lost"
 	}
 	if sum.Native {
-		native = "; native"
+		line += "; native"
 	}
-	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s%s; took=%.1fms",
-		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, native, float64(took)/float64(time.Millisecond))
+	return line + fmt.Sprintf("; took=%.1fms", float64(took)/float64(time.Millisecond))
 }
 
 // givingBack bounds how long it may take to give back what a search held in the engine.
