@@ -383,10 +383,7 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
 	go func() {
 		defer cancel()
-		if resp, err := h.roundTrip(ctx, last); err == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, heldBody)) // so that the connection is used again
-			_ = resp.Body.Close()
-		}
+		_, _ = h.exchange(ctx, nil, last)
 	}()
 }
 
@@ -497,16 +494,6 @@ var errUnreachable = errors.New("no answer")
 
 // exchange sends one request of ours to the engine and returns the reply, read whole and decoded. What is read counts as held, unless held is nil.
 func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
-	resp, err := h.roundTrip(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	return held.readReply(resp, h.Limits.MaxReply)
-}
-
-// roundTrip sends one request of ours to the engine.
-func (h *Handler) roundTrip(ctx context.Context, request *adapters.Request) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
@@ -517,7 +504,8 @@ func (h *Handler) roundTrip(ctx context.Context, request *adapters.Request) (*ht
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
-	return resp, nil
+	defer resp.Body.Close()
+	return held.readReply(resp, h.Limits.MaxReply)
 }
 
 // askHeader returns the client's headers for a request of ours: its own less those of its body and its connection.

@@ -22,11 +22,15 @@ const (
 // Render implements adapters.Search.
 func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
 	list := make([][]byte, len(page))
-	for i := range page {
-		var err error
-		if list[i], err = q.hit(&page[i]); err != nil {
+	for i, h := range page {
+		hit, err := plain(h.Place)
+		if err == nil && h.Group != nil {
+			hit, err = q.withGroup(hit, h.Group)
+		}
+		if err != nil {
 			return nil, err
 		}
+		list[i] = hit
 	}
 	frame := &in.(*hits).listing
 	var count []byte
@@ -47,18 +51,14 @@ func (q *query) Clean(raw []byte) []byte {
 	return jsonedit.Cleaned(raw, inDocument)
 }
 
-// hit returns a hit of the page with its folded hits and, where that is asked for, why it is shown.
-func (q *query) hit(h *adapters.PageHit) ([]byte, error) {
-	hit, err := plain(h.Place)
-	if err != nil || h.Group == nil {
-		return hit, err
-	}
-	for _, why := range [][]byte{h.Group.Why, h.Group.Beside} {
+// withGroup returns a hit of the page with its folded hits and, where that is asked for, why it is shown.
+func (q *query) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
+	for _, why := range [][]byte{g.Why, g.Beside} {
 		if hit, err = withField(hit, explainField, why); err != nil {
 			return nil, err
 		}
 	}
-	folded, err := q.folded(h.Group)
+	folded, err := q.folded(g)
 	if err != nil {
 		return nil, err
 	}

@@ -16,11 +16,8 @@ func (s *search) leads() bool {
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
 func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
-// askWithOwn asks queries, with the client's own search beside them if that leads and is still to be asked.
+// askWithOwn asks queries, with the client's own search beside them.
 func (s *search) askWithOwn(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	if !s.leads() || s.read.frame != nil {
-		return s.ask(ctx, queries)
-	}
 	own, first, err := s.ownReader(s.ownAsSent())
 	if err != nil {
 		return nil, portError(err)

@@ -266,7 +266,11 @@ func (s *search) listing(ctx context.Context, r *adapters.Reading) (*adapters.Li
 	for results := []adapters.QueryResult(nil); err == nil; {
 		var queries []adapters.Query
 		if queries, err = reader.Queries(results); err == nil && len(queries) > 0 {
-			more, err := s.askWithOwn(ctx, queries)
+			ask := s.ask
+			if s.leads() && s.read.frame == nil {
+				ask = s.askWithOwn
+			}
+			more, err := ask(ctx, queries)
 			if err != nil {
 				return nil, err
 			}
