@@ -3,7 +3,6 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -17,23 +16,6 @@ const (
 	// firstLook is how long the first of these looks waits; each further one waits twice as long.
 	firstLook = 100 * time.Millisecond
 )
-
-// scanOn is a scan that waits while the engine has no room, and goes on behind the last page, where the engine can.
-func scanOn(ctx context.Context, job Job, s adapters.Selection, pace *Pace, yield func(adapters.Page) error) error {
-	for begun := false; ; {
-		err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(p adapters.Page) error {
-			begun, s.After = true, p.After
-			pace.served()
-			return yield(p)
-		})
-		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
-			return err
-		}
-		if err := pace.refused(ctx, err); err != nil {
-			return err
-		}
-	}
-}
 
 // A mender says what is wrong with documents, and is told what became of them.
 type mender interface {
@@ -71,7 +53,7 @@ func mend(
 		report(p.Total)
 		return cmp.Or(err, ctx.Err())
 	}
-	err = scanOn(ctx, job, s, pace, func(p adapters.Page) error { return page(p, false) })
+	err = pace.scan(ctx, job, s, func(p adapters.Page) error { return page(p, false) })
 	for look := 0; err == nil && len(changed) > 0 && look < looksAgain; look++ {
 		if err = sleep(ctx, firstLook<<look); err != nil {
 			break

@@ -170,6 +170,23 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
+// scan reads what is selected, waits while the engine has no room, and goes on behind the last page, where the engine can.
+func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield func(adapters.Page) error) error {
+	for begun := false; ; {
+		err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(page adapters.Page) error {
+			begun, s.After = true, page.After
+			p.served()
+			return yield(page)
+		})
+		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
+			return err
+		}
+		if err := p.refused(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
 // Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
 // request how many of n documents may be sent. done is told the results of each request, one for each document of it.
 func (p *Pace) Patch(

@@ -96,19 +96,27 @@ type run struct {
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
+	if o.DryRun {
+		job.Store, o.Pace = dry{job.Store}, nil
+	}
 	if o.Pace == nil {
 		o.Pace = NewPace(0)
-	}
-	journal := job.Store.Journal()
-	if o.DryRun {
-		journal = &ledger{}
 	}
 	host, _ := os.Hostname()
 	return &run{
 		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices},
-		board: newBoard(journal, jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
+		board: newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
+
+// dry is a store that nothing is written to.
+type dry struct{ adapters.JobStore }
+
+func (dry) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	return make([]adapters.Result, len(patches)), nil
+}
+
+func (dry) Journal() adapters.Journal { return &ledger{} }
 
 // end completes the report.
 func (r *run) end(err error) (Report, error) {
@@ -233,7 +241,7 @@ func (r *run) claim(ctx context.Context, watch bool) (h *holding, err error) {
 		if h != nil || !wait || err != nil {
 			return h, err
 		}
-		r.add(Progress{}) // what the others did
+		r.add(Progress{}, 0) // what the others did
 		if err := sleep(ctx, leaseFor/beats); err != nil {
 			return nil, err
 		}
@@ -252,7 +260,7 @@ func (r *run) startOthers() {
 }
 
 // workOn works through what is left of a part while this worker holds it, and gives it back. With a pause it does so again and again, and
-// never comes to the end. What was written when the engine broke off is not read again, where it can go on.
+// never comes to the end. Where an engine without room can't go on behind a page, it begins the part once more.
 func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error {
 	defer h.end()
 	held, lose := context.WithCancelCause(ctx)
@@ -305,19 +313,13 @@ func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 	steps, ctx := errgroup.WithContext(ctx)
 	pages, batches := make(chan adapters.Page), make(chan batch)
 	part, after := h.position()
-	var busy error // what was read before is written all the same
 	steps.Go(func() error {
 		defer close(pages)
 		s := adapters.Selection{Part: part, After: after, Query: r.options.Query}
-		err := r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
-			r.options.Pace.served()
+		return r.options.Pace.scan(ctx, r.Job, s, func(p adapters.Page) error {
 			r.startOthers()
 			return send(ctx, pages, p)
 		})
-		if errors.Is(err, adapters.ErrBusy) {
-			busy, err = err, nil
-		}
-		return err
 	})
 	steps.Go(func() error {
 		defer close(batches)
@@ -336,10 +338,7 @@ func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 		}
 		return nil
 	})
-	if err := steps.Wait(); err != nil {
-		return err
-	}
-	return busy
+	return steps.Wait()
 }
 
 // send hands something to the next step.
@@ -372,40 +371,28 @@ func (r *run) sketch(p adapters.Page) batch {
 }
 
 // write writes a batch, as fast as the pace allows, and remembers that it is done.
-func (r *run) write(ctx context.Context, h *holding, b batch) (err error) {
+func (r *run) write(ctx context.Context, h *holding, b batch) error {
 	scanned := b.right.Scanned
-	r.add(b.right)
-	count := func(counts Progress) {
+	r.add(b.right, 0)
+	allow := func(n int) (int, error) {
+		if err := h.certain(ctx); err != nil {
+			return 0, err
+		}
+		return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
+	}
+	err := r.options.Pace.Patch(ctx, r.Job, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
+		var counts Progress
+		for _, result := range results {
+			counts.count(result)
+		}
 		scanned += counts.Scanned
-		r.add(counts)
-	}
-	if r.options.DryRun {
-		for n, left := 0, len(b.patches); left > 0 && err == nil; left -= n {
-			n, err = r.spend(ctx, left)
-			count(Progress{Scanned: n, Written: n})
-		}
-	} else {
-		allow := func(n int) (int, error) {
-			if err := h.certain(ctx); err != nil {
-				return 0, err
-			}
-			return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
-		}
-		err = r.options.Pace.Patch(ctx, r.Job, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
-			var counts Progress
-			for _, result := range results {
-				counts.count(result)
-			}
-			r.refund(len(patches) - counts.Scanned)
-			count(counts)
-		})
-	}
+		r.add(counts, len(patches)-counts.Scanned)
+	})
 	if err != nil {
-		h.advance("", scanned)
-		return err
+		b.after = ""
 	}
 	h.advance(b.after, scanned)
-	return context.Cause(ctx)
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // errEnough ends a run when MaxDocs is reached.
@@ -427,17 +414,11 @@ func (r *run) spend(ctx context.Context, n int) (int, error) {
 	return n, nil
 }
 
-// refund gives back what was taken and had no room in the engine.
-func (r *run) refund(n int) {
+// add adds counts, and documents that the engine had no room for to those that may be sent, and reports the progress.
+func (r *run) add(p Progress, unsent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left += n
-}
-
-// add adds counts, and reports the progress.
-func (r *run) add(p Progress) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.left += unsent
 	r.report.Progress = r.report.Add(p)
 	if r.progress != nil {
 		r.progress(r.estimate())
