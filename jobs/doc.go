@@ -9,6 +9,7 @@
 //	board.claim        the lease of a part (the head of lease.go says how leases work)
 //	run.workOn         holds one part, renews its lease, and gives it back
 //	run.readSketchWrite  a page is read while one is sketched and one is written
+//	Pace.scan          reads the pages
 //	run.sketch         what is to be written of a page
 //	run.write          writes it
 //	Pace.Patch         as fast as the pace allows; what the engine had no room for is sent again
@@ -20,7 +21,8 @@
 // is read and left alone, so a second run writes nothing. A document that changed between being read and being written is never
 // overwritten. [Watch] goes on where a run ended.
 //
-// [Verify] compares in the same way and writes nothing unless it repairs; [Remove] takes our fields out. Both go through mend.
+// [Verify] compares in the same way and writes nothing unless it repairs; [Remove] takes our fields out. Both go through mend, which reads
+// and writes by the same two methods of [Pace].
 //
 // The package knows no engine and does no I/O but through the store.
 package jobs

@@ -87,6 +87,7 @@ type run struct {
 	start   time.Time
 	// reading is closed once the first page was read, or none comes: then the other slices begin.
 	reading  chan struct{}
+	begun    sync.Once
 	progress func(Progress)
 
 	mu     sync.Mutex
@@ -104,7 +105,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	}
 	host, _ := os.Hostname()
 	return &run{
-		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices},
+		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices}, reading: make(chan struct{}),
 		board: newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
@@ -205,7 +206,6 @@ func (r *run) sameIndex(ctx context.Context) error {
 // with the open part if that is free: what the others write comes to lie there, and is not read once more when it was looked at before.
 func (r *run) workInSlices(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
-	r.reading = make(chan struct{})
 	for i := range r.options.Slices {
 		slices.Go(func() error {
 			if i > 0 {
@@ -249,15 +249,7 @@ func (r *run) claim(ctx context.Context, watch bool) (h *holding, err error) {
 }
 
 // startOthers lets the other slices begin.
-func (r *run) startOthers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.reading:
-	default:
-		close(r.reading)
-	}
-}
+func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
 
 // workOn works through what is left of a part while this worker holds it, and gives it back. With a pause it does so again and again, and
 // never comes to the end. Where an engine without room can't go on behind a page, it begins the part once more.
