@@ -54,26 +54,19 @@ func cleanImported(line []byte) []byte {
 	if !rule.NamesOurs(line) {
 		return line
 	}
-	members, err := jsonedit.Members(line)
-	if err != nil || jsonedit.Repeated(members) { // not of the engine
-		return line
-	}
+	members, _ := jsonedit.Members(line)
 	shown := jsonedit.Get(members, "document")
-	if len(shown) == 0 {
+	if shown == nil || jsonedit.Repeated(members) { // not of the engine
 		return line
 	}
-	document := cutSpliced(shown)
+	document, err := cutSpliced(shown), error(nil)
 	if shown[0] != '"' {
 		document, err = jsonedit.Cut(shown, rule.Our)
 	}
-	if err != nil || len(document) == len(shown) { // nothing of ours is in it
-		return line
+	if err == nil && len(document) < len(shown) {
+		line, _ = jsonedit.Set(line, "document", document) // it is well-formed
 	}
-	clean, err := jsonedit.Set(line, "document", document)
-	if err != nil {
-		return line
-	}
-	return clean
+	return line
 }
 
 // cutSpliced cuts what enriching added out of a raw line within a JSON string. Only what has the form of our splice is cut: the
@@ -86,26 +79,24 @@ func cutSpliced(escaped []byte) []byte {
 	}
 	raw, _ := legible([]byte(text))
 	members, err := jsonedit.Members(raw)
-	if err != nil || len(members) == 0 || !jsonedit.Strict(raw) {
+	if err != nil || !jsonedit.Strict(raw) {
 		return escaped
 	}
-	var spliced []byte
-	first, seen := len(members), map[string]bool{}
-	for ; first > 0; first-- {
-		m := members[first-1]
+	spliced, seen := "", map[string]bool{}
+	for _, m := range slices.Backward(members) {
 		if !rule.Our(m.Key) || seen[m.Key] {
 			break
 		}
 		seen[m.Key] = true
-		spliced = append([]byte(`,"`+m.Key+`":`+string(m.Value)), spliced...)
+		spliced = `,"` + m.Key + `":` + string(m.Value) + spliced
 	}
-	if len(spliced) == 0 {
+	if len(seen) == len(members) { // there is nothing before ours
+		spliced = strings.TrimPrefix(spliced, ",")
+	}
+	if spliced == "" {
 		return escaped
 	}
-	if first == 0 { // there is nothing before ours
-		spliced = spliced[1:]
-	}
-	inner := jsonedit.AppendString(nil, string(spliced)) // base64, short ids, numbers or null: nothing in them is escaped but the quotes
+	inner := jsonedit.AppendString(nil, spliced) // base64, short ids, numbers or null: nothing in them is escaped but the quotes
 	inner = inner[1 : len(inner)-1]
 	at := bytes.LastIndex(escaped[:zero(escaped)], inner)
 	if at < 0 {
@@ -152,17 +143,18 @@ func cleanCollection(collection []byte) []byte {
 		name, _ := jsonedit.Text(member(field, "name"))
 		return rule.Our(name)
 	})
-	list := jsonedit.Array(kept)
-	switch len(kept) {
-	case len(fields):
+	if len(kept) == len(fields) {
 		return collection
-	case 0:
+	}
+	list := jsonedit.Array(kept)
+	if len(kept) == 0 {
 		list = []byte("null") // as the engine writes a schema without fields
 	}
-	if clean, err := jsonedit.Set(collection, "fields", list); err == nil {
-		return clean
+	clean, err := jsonedit.Set(collection, "fields", list)
+	if err != nil {
+		return collection
 	}
-	return collection
+	return clean
 }
 
 // ErrorReply returns an error of our own to a request in the engine's shape.

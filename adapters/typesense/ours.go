@@ -46,15 +46,9 @@ func (f ourField) declaration() string {
 // name. A schema that the engine may refuse, and one that names a field of ours itself, stays as it is.
 func declared(schema []byte, e *rule.Enricher) []byte {
 	name := nameIn(schema, "name")
-	if name == "" || rule.NamesOurs(schema) {
-		return schema
-	}
-	members, err := jsonedit.Members(schema)
-	if err != nil || jsonedit.Repeated(members) {
-		return schema
-	}
-	fields, err := jsonedit.Elements(jsonedit.Get(members, "fields"))
-	if err != nil || len(fields) == 0 {
+	members, _ := jsonedit.Members(schema)
+	fields, _ := jsonedit.Elements(jsonedit.Get(members, "fields"))
+	if name == "" || len(fields) == 0 || rule.NamesOurs(schema) || jsonedit.Repeated(members) {
 		return schema
 	}
 	rule, _ := e.Rule(name, false)

@@ -143,46 +143,13 @@ func steers(values map[string]string) bool {
 	})
 }
 
-// check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
-func (q *query) check() adapters.Reason {
-	values := q.values
-	if q.asked.Controls.Off {
-		return adapters.ReasonOff
-	}
-	for _, l := range leaves {
-		if value := values[l.name]; value != "" && value != "false" {
-			return l.reason
-		}
-	}
-	// Newer engines take patterns and other collections' fields here; what they then show can't be told from here.
-	if strings.ContainsAny(values["include_fields"]+values["exclude_fields"], "*$") {
-		return adapters.ReasonNotUnderstood
-	}
-	if reason := q.checkPaging(); reason != "" {
-		return reason
-	}
-	if q.fixed["preset"] != "" {
-		return "preset"
-	}
-	if q.preset && q.hidesID() {
-		return "scoped_key" // what is read beside the client's hits could not be told to be of them
-	}
-	if text := values["vector_query"]; text != "" {
-		if q.vector = parseVectorQuery(text); q.vector == nil || values["q"] != "*" || q.unseen() || q.fixed["vector_query"] != "" {
-			return adapters.ReasonVector
-		}
-	}
-	return ""
-}
-
-// checkPaging reads page and size. Where limit or offset is given it takes these for what they mean to engines that obey them: the page and
-// its size count before them, and the reply tells whether the guess was right.
-func (q *query) checkPaging() adapters.Reason {
-	values, otherwise := q.values, defaultPerPage
+// readPage reads page and size, and is false for what only the engine can judge. Where limit or offset is given it takes these for what they
+// mean to engines that obey them: the page and its size count before them, and the reply tells whether the guess was right.
+func (q *query) readPage() bool {
+	values, a, otherwise := q.values, &q.asked, defaultPerPage
 	if values["facet_query"] != "" {
 		otherwise = 0 // as the engine has it
 	}
-	a := &q.asked
 	q.page, q.perPage = number(values, "page", 1), number(values, "per_page", otherwise)
 	a.Limit = number(values, "limit_hits", maxRanks)
 	limit, offset := number(values, "limit", q.perPage), number(values, "offset", 0)
@@ -192,8 +159,25 @@ func (q *query) checkPaging() adapters.Reason {
 	if a.From = min(q.page-1, maxRanks/max(q.perPage, 1)) * q.perPage; q.shifted && values["page"] == "" {
 		a.From = offset
 	}
-	switch {
-	case a.Target == "" || q.page < 1 || q.perPage < 0 || a.Limit < 0 || q.shifted && (limit < 0 || offset < 0):
+	return q.page > 0 && q.perPage >= 0 && a.Limit >= 0 && (!q.shifted || limit >= 0 && offset >= 0)
+}
+
+// check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
+func (q *query) check() adapters.Reason {
+	values, a := q.values, &q.asked
+	if a.Controls.Off {
+		return adapters.ReasonOff
+	}
+	for _, l := range leaves {
+		if value := values[l.name]; value != "" && value != "false" {
+			return l.reason
+		}
+	}
+	switch paged := q.readPage(); {
+	// Newer engines take patterns and other collections' fields here; what they then show can't be told from here.
+	case strings.ContainsAny(values["include_fields"]+values["exclude_fields"], "*$"):
+		return adapters.ReasonNotUnderstood
+	case a.Target == "" || !paged:
 		return adapters.ReasonNotUnderstood // the engine says what is wrong
 	case q.perPage > maxPerPage:
 		return "per_page" // servers can be told to take more; ours then can't be told from here
@@ -203,6 +187,15 @@ func (q *query) checkPaging() adapters.Reason {
 		return adapters.ReasonSizeZero
 	case q.fixed["page"]+q.fixed["limit"]+q.fixed["offset"] != "":
 		return "scoped_key" // the rest of the list is not to be had
+	case q.fixed["preset"] != "":
+		return "preset"
+	case q.preset && q.hidesID():
+		return "scoped_key" // what is read beside the client's hits could not be told to be of them
+	}
+	if text := values["vector_query"]; text != "" {
+		if q.vector = parseVectorQuery(text); q.vector == nil || values["q"] != "*" || q.unseen() || q.fixed["vector_query"] != "" {
+			return adapters.ReasonVector
+		}
 	}
 	return ""
 }
