@@ -20,7 +20,7 @@ type reader struct {
 	env    Lookup
 	config Config
 	wrong  faults
-	// texts are the file's, with variables and files in their place. Those of files name one.
+	// texts are the values that are text, with variables replaced. files are those of them whose key says that they name a file.
 	texts, files []string
 }
 
@@ -197,27 +197,21 @@ func unknownKey(at, key string, known []string) *KeyError {
 	return &KeyError{Key: at, Err: fmt.Errorf("unknown key: the keys here are %s", strings.Join(known, ", "))}
 }
 
-// distance returns how many letters must be changed, added, left out or swapped with their neighbour to turn a into b.
+// distance returns how many letters must be changed, added or left out to turn a into b.
 func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
+	row := make([]int, len(b)+1) // from what was seen of a to each beginning of b
+	for j := range row {
+		row[j] = j
 	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			differ := 1
-			if a[i-1] == b[j-1] {
-				differ = 0
+	for i := range len(a) {
+		corner := row[0]
+		row[0]++
+		for j := range len(b) {
+			if a[i] != b[j] {
+				corner = min(corner, row[j], row[j+1]) + 1
 			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+differ)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
+			corner, row[j+1] = row[j+1], corner
 		}
 	}
-	return rows[len(a)][len(b)]
+	return row[len(b)]
 }
