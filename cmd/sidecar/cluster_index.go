@@ -37,27 +37,13 @@ func (c *clusterJob) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readAll(cmd.Context()); err != nil {
+	if err = c.begin(s.rule); err == nil {
+		err = s.read(cmd.Context())
+	}
+	if err != nil {
 		return nil, s.Explain(err)
 	}
 	return s, nil
-}
-
-// readAll adds all documents to a corpus: by their sketches, or by their texts where these are needed or most sketches are not
-// there.
-func (s *indexSource) readAll(ctx context.Context) error {
-	if err := s.job.begin(s.rule); err != nil {
-		return err
-	}
-	err := s.read(ctx, !s.job.corpus.NeedsShingles())
-	if !errors.Is(err, errTexts) {
-		return err
-	}
-	s.job.corpus.Close()
-	if err := s.job.begin(s.rule); err != nil {
-		return err
-	}
-	return s.read(ctx, false)
 }
 
 // find returns the index that --index names.
@@ -109,7 +95,7 @@ func (s *indexSource) writable(ctx context.Context) error {
 	}
 	for _, index := range prepared {
 		if !index.Ready {
-			return fmt.Errorf("engine %s: index %s is not ready: %s", s.Config.Name, index.Name, index.Why)
+			return notReady(s.Engine, index)
 		}
 	}
 	return nil
@@ -126,26 +112,19 @@ func (s *indexSource) hostFields() []string {
 	return []string{s.hostField}
 }
 
-// errTexts ends a scan of sketches that are mostly not there.
-var errTexts = errors.New("most documents lack a sketch")
+// lackingBatch is how many documents without a sketch are read again together for their texts.
+const lackingBatch = 500
 
-const (
-	// mostLacking is how many of the first documents may lack a sketch for those of all to be read alone.
-	mostLacking = 1000
-	// lackingBatch is how many documents are read again together for their texts.
-	lackingBatch = 500
-)
-
-// read adds all documents: brief by the sketches that are stored, and by the texts of those that have none.
-func (s *indexSource) read(ctx context.Context, brief bool) error {
+// read adds all documents: by the sketches that are stored, or by their texts where these are needed or a sketch is not there.
+func (s *indexSource) read(ctx context.Context) error {
 	meter, corpus := s.job.meter(s.target), s.job.corpus
 	defer meter.end()
-	var lacking []string
-	lacked := 0
-	return s.Store.Scan(ctx, s.index.Name, s.rule, adapters.Selection{Brief: brief, Fields: s.hostFields()}, func(p adapters.Page) error {
+	selection := adapters.Selection{Brief: !corpus.NeedsShingles(), Fields: s.hostFields()}
+	return s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
+		var lacking []string
 		for _, d := range p.Documents {
 			var err error
-			if !brief {
+			if !selection.Brief {
 				err = s.add(d)
 			} else if stored := s.rule.Decode(rule.OursOf(d.Source).Sketch); stored != nil {
 				err = corpus.Add(s.document(d, stored))
@@ -158,12 +137,7 @@ func (s *indexSource) read(ctx context.Context, brief bool) error {
 		}
 		meter.at(corpus.Documents(), p.Total, "read")
 		meter.Count(map[string]int{"scanned": corpus.Documents()})
-		if lacked += len(lacking); lacked > mostLacking && 2*lacked > corpus.Documents() {
-			return errTexts
-		}
-		err := s.again(ctx, lacking)
-		lacking = lacking[:0]
-		return err
+		return s.again(ctx, lacking)
 	})
 }
 

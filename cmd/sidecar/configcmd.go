@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,13 +41,14 @@ Exit code 0: it can be served. 1: it can't.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configOf(cmd)
-			if output == formJSON {
-				return printChecked(cmd, c, err)
-			}
-			if err != nil {
+			_, unreadable := errors.AsType[*fs.PathError](err) // which is no finding
+			switch {
+			case err == nil:
+				return show(cmd.OutOrStdout(), output, c.Checked(), c.Describe())
+			case unreadable || output == formText:
 				return err
 			}
-			return c.Describe(cmd.OutOrStdout())
+			return cmp.Or(terminal.WriteJSON(cmd.OutOrStdout(), config.Refused(configFile(cmd), err)), errPrinted)
 		},
 	}
 	addOutput(cmd.Flags(), &output)
@@ -72,37 +73,9 @@ Exit code 0: done. 1: something is wrong with the configuration.`,
 			if err != nil {
 				return err
 			}
-			if output == formJSON {
-				return terminal.WriteJSON(cmd.OutOrStdout(), c.Tree())
-			}
-			return c.Print(cmd.OutOrStdout())
+			return show(cmd.OutOrStdout(), output, c.Tree(), c.YAML())
 		},
 	}
 	addOutput(cmd.Flags(), &output)
 	return cmd
-}
-
-// printChecked prints what check found. A file that can't be read is no finding.
-func printChecked(cmd *cobra.Command, c *config.Config, err error) error {
-	found := config.CheckedConfig{File: configFile(cmd), OK: err == nil, Errors: []config.WrongKey{}}
-	if _, unreadable := errors.AsType[*fs.PathError](err); unreadable {
-		return err
-	}
-	for _, e := range config.Flatten(err) {
-		wrong := config.WrongKey{Error: strings.TrimPrefix(e.Error(), found.File+": ")}
-		if at, ok := errors.AsType[*config.KeyError](e); ok {
-			wrong = config.WrongKey{Key: at.Key, Error: at.Err.Error()}
-		}
-		found.Errors = append(found.Errors, wrong)
-	}
-	if c != nil && err == nil {
-		found.Sketch = c.Sketch.Describe()
-		for _, e := range c.Engines {
-			found.Engines = append(found.Engines, e.Checked(c.Sketch))
-		}
-	}
-	if failed := terminal.WriteJSON(cmd.OutOrStdout(), found); failed != nil || err == nil {
-		return failed
-	}
-	return errPrinted
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"io"
 	"math"
 	"strconv"
 
 	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // The forms of what is printed.
@@ -34,6 +37,15 @@ func (f *form) Set(text string) error {
 func (f *form) String() string { return string(*f) }
 
 func (f *form) Type() string { return "string" }
+
+// show prints a result in the form that was asked for.
+func show(w io.Writer, form string, result any, text string) error {
+	if form == formJSON {
+		return terminal.WriteJSON(w, result)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
 
 // bounded is the value of a flag that takes a number within bounds; it implements [pflag.Value].
 type bounded struct {

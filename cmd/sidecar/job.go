@@ -121,7 +121,7 @@ func (j *job) each(ctx context.Context, writing bool, work func(context.Context,
 			case t.rule == nil:
 				errs = append(errs, fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why))
 			case writing && !index.Ready:
-				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why))
+				errs = append(errs, notReady(e, index))
 			default:
 				if err := work(ctx, t); err != nil && ctx.Err() == nil {
 					errs = append(errs, e.Explain(err))
@@ -177,6 +177,10 @@ func (j *job) end(ctx context.Context, matched bool, err error, found any) error
 		err = errors.Join(err, terminal.WriteJSON(j.out, found))
 	}
 	return err
+}
+
+func notReady(e *upstream.Engine, index adapters.Index) error {
+	return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
 }
 
 func noIndex(name string) error {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/server"
-	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // maxReady bounds what is read of the admin listener's answer, in bytes.
@@ -30,9 +29,7 @@ no news of a sidecar that goes on with the one before.
 Exit code 0: ready. 1: not ready, or not running.`,
 		Example: `  sidecar ready
   sidecar ready --config /etc/neardup/config.yaml --output json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return askReady(cmd, output)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return askReady(cmd, output) },
 	}
 	addOutput(cmd.Flags(), &output)
 	return cmd
@@ -61,8 +58,7 @@ func askReady(cmd *cobra.Command, output string) error {
 	client := &http.Client{Timeout: 2 * server.ProbeTimeout, Transport: &http.Transport{}}
 	response, err := client.Do(request)
 	if err != nil {
-		const hint = "see that sidecar serve runs, and with this configuration"
-		return fmt.Errorf("ask the admin listener: %w: %s", err, hint)
+		return fmt.Errorf("ask the admin listener: %w: see that sidecar serve runs, and with this configuration", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxReady))
@@ -70,16 +66,10 @@ func askReady(cmd *cobra.Command, output string) error {
 		return fmt.Errorf("ask the admin listener: %w", err)
 	}
 	ready := response.StatusCode == http.StatusOK
-	if output == formJSON {
-		lines := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
-		if err := terminal.WriteJSON(cmd.OutOrStdout(), readiness{ready, response.StatusCode, append([]string{}, lines...)}); err != nil {
-			return err
-		}
-	} else if _, err := cmd.OutOrStdout().Write(text); err != nil {
-		return err
+	lines := append([]string{}, strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })...)
+	err = show(cmd.OutOrStdout(), output, readiness{ready, response.StatusCode, lines}, string(text))
+	if err == nil && !ready {
+		err = errors.New("not ready")
 	}
-	if !ready {
-		return errors.New("not ready")
-	}
-	return nil
+	return err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
@@ -74,17 +73,11 @@ type setupTemplate struct {
 func (r *setupJob) run(ctx context.Context) error {
 	var errs []error
 	for _, e := range r.engines {
-		if ctx.Err() == nil {
-			errs = append(errs, r.prepare(ctx, e))
+		if err := r.prepare(ctx, e); ctx.Err() == nil {
+			errs = append(errs, err)
 		}
 	}
-	if ctx.Err() != nil {
-		return terminal.ErrInterrupted
-	}
-	if r.output == formJSON {
-		errs = append(errs, terminal.WriteJSON(r.out, r.setupResult))
-	}
-	return errors.Join(errs...)
+	return r.end(ctx, true, errors.Join(errs...), r.setupResult)
 }
 
 // prepare prepares what the rules match and prints a line for each index and template. The error joins what could not be
@@ -121,19 +114,18 @@ func (r *setupJob) prepare(ctx context.Context, e *upstream.Engine) error {
 			r.printf("%s: %s: %s\n", e.Config.Name, index.Name, state)
 			r.Indices = append(r.Indices, one)
 			if !index.Ready && !r.dryRun {
-				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why))
+				errs = append(errs, notReady(e, index))
 			}
 		}
 	}
-	return errors.Join(append(errs, r.templates(ctx, e), r.pipelines(ctx, e))...)
+	if provisioner, has := e.Store.(adapters.Provisioner); has {
+		errs = append(errs, r.templates(ctx, e, provisioner), r.pipelines(ctx, e, provisioner))
+	}
+	return errors.Join(errs...)
 }
 
 // pipelines prints a line for each index whose documents the engine changes after they were sketched.
-func (r *setupJob) pipelines(ctx context.Context, e *upstream.Engine) error {
-	provisioner, has := e.Store.(adapters.Provisioner)
-	if !has {
-		return nil
-	}
+func (r *setupJob) pipelines(ctx context.Context, e *upstream.Engine, provisioner adapters.Provisioner) error {
 	found, err := provisioner.Pipelines(ctx, e.Rules)
 	for _, index := range slices.Sorted(maps.Keys(found)) {
 		const note = "note: the ingest pipeline %s runs after documents are sketched: if it changes a sketched field, run reindex"
@@ -151,11 +143,7 @@ func (r *setupJob) pipelines(ctx context.Context, e *upstream.Engine) error {
 }
 
 // templates prepares the templates of an engine that has such, and prints a line for each.
-func (r *setupJob) templates(ctx context.Context, e *upstream.Engine) error {
-	provisioner, has := e.Store.(adapters.Provisioner)
-	if !has {
-		return nil
-	}
+func (r *setupJob) templates(ctx context.Context, e *upstream.Engine, provisioner adapters.Provisioner) error {
 	list, err := provisioner.Templates(ctx, e.Rules, r.dryRun)
 	errs := []error{err}
 	for _, t := range list {

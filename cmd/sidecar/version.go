@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
-	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // version is set when a release is built: -ldflags "-X main.version=v1.2.3".
@@ -28,11 +25,7 @@ Exit code 0.`,
 		Example: `  sidecar version
   sidecar version --output json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output == formJSON {
-				return terminal.WriteJSON(cmd.OutOrStdout(), buildinfo.Of())
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), buildinfo.Of())
-			return err
+			return show(cmd.OutOrStdout(), output, buildinfo.Of(), buildinfo.Of().String()+"\n")
 		},
 	}
 	addOutput(cmd.Flags(), &output)

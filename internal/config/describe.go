@@ -2,8 +2,8 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/neardup/sidecar/internal/kind"
@@ -48,38 +48,57 @@ type checkedRule struct {
 	Summary   []string `json:"summary"`
 }
 
-// Checked returns an engine in short.
-func (e *Engine) Checked(section Sketch) checkedEngine {
-	one := checkedEngine{
-		Name: e.Name, Kind: e.Kind, Listen: e.Listen, URLs: []string{}, OnFailure: e.OnFailure, Rules: []checkedRule{},
+// Refused returns what check found in a file that is wrong.
+func Refused(file string, err error) CheckedConfig {
+	found := CheckedConfig{File: file, Errors: []WrongKey{}}
+	for _, e := range Flatten(err) {
+		wrong := WrongKey{Error: strings.TrimPrefix(e.Error(), file+": ")}
+		if at, ok := errors.AsType[*KeyError](e); ok {
+			wrong = WrongKey{Key: at.Key, Error: at.Err.Error()}
+		}
+		found.Errors = append(found.Errors, wrong)
 	}
-	for _, url := range e.URLs {
-		one.URLs = append(one.URLs, redactURL(url))
-	}
-	for _, i := range e.Indices {
-		one.Rules = append(one.Rules, checkedRule{
-			Match: i.Match, Fields: i.Fields, Preset: i.Preset, Threshold: i.Threshold, Window: i.Window, Summary: i.describe(section),
-		})
-	}
-	return one
+	return found
 }
 
-// Describe writes the configuration in short, without secrets.
-func (c *Config) Describe(w io.Writer) error {
+// Checked returns what check found where nothing is wrong.
+func (c *Config) Checked() CheckedConfig {
+	found := CheckedConfig{File: c.File, OK: true, Errors: []WrongKey{}, Sketch: c.Sketch.Describe()}
+	for _, e := range c.Engines {
+		one := checkedEngine{
+			Name: e.Name, Kind: e.Kind, Listen: e.Listen, URLs: append([]string{}, e.URLs...), OnFailure: e.OnFailure, Rules: []checkedRule{},
+		}
+		for _, i := range e.Indices {
+			one.Rules = append(one.Rules, checkedRule{
+				Match: i.Match, Fields: i.Fields, Preset: i.Preset, Threshold: i.Threshold, Window: i.Window, Summary: i.describe(c.Sketch),
+			})
+		}
+		found.Engines = append(found.Engines, one)
+	}
+	return found
+}
+
+// Describe returns the configuration in short, without secrets.
+func (c *Config) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ok\nsketch: %s\n", c.File, c.Sketch.Describe())
 	for _, e := range c.Engines {
-		where := "at " + strings.Join(e.URLs, ", ")
+		where, how := "at "+strings.Join(e.URLs, ", "), ""
 		if e.Kind == kind.Embedded {
 			where = "inside the sidecar"
 		}
-		fmt.Fprintf(&b, "engine %s: %s%s in front of %s %s, on failure: %s\n", e.Name, e.Listen, e.ListenTLS.describe(), e.Kind, where, e.OnFailure)
+		switch {
+		case e.ListenTLS.ClientCAFile != "":
+			how = " by TLS with clients' certificates"
+		case e.ListenTLS.CertFile != "":
+			how = " by TLS"
+		}
+		fmt.Fprintf(&b, "engine %s: %s%s in front of %s %s, on failure: %s\n", e.Name, e.Listen, how, e.Kind, where, e.OnFailure)
 		for _, i := range e.Indices {
 			fmt.Fprintf(&b, "  %s: %s\n", i.Match, strings.Join(i.describe(c.Sketch), "; "))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // summary is what there is to say of something, in parts.
@@ -165,15 +184,4 @@ func inPlace[T comparable](value, usual T) string {
 		return fmt.Sprint(value)
 	}
 	return fmt.Sprintf("%v in place of %v", value, usual)
-}
-
-// describe says in short how clients connect.
-func (t ListenTLS) describe() string {
-	switch {
-	case t.ClientCAFile != "":
-		return " by TLS with clients' certificates"
-	case t.CertFile != "":
-		return " by TLS"
-	}
-	return ""
 }

@@ -3,18 +3,16 @@ package config
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Print writes the whole configuration as YAML: what the file says, with variables replaced, presets applied and defaults filled
+// YAML returns the whole configuration: what the file says, with variables replaced, presets applied and defaults filled
 // in. Secrets are hidden; all else, read again, is the same configuration.
-func (c *Config) Print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "# What %s amounts to. Secrets stand here as %s\n%s", c.File, Hidden, encode(node(c)))
-	return err
+func (c *Config) YAML() string {
+	return fmt.Sprintf("# What %s amounts to. Secrets stand here as %s\n%s", c.File, Hidden, encode(node(c)))
 }
 
 // Tree returns the same for JSON: sections as objects with their keys, and each value as a number, a truth value or a text.
