@@ -118,22 +118,15 @@ func (g *Comparer) side(ctx context.Context, file string) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, scheme := side{Name: name}, g.Sketcher.Scheme()
-	texts := []string{string(data)}
-	s.HTML = scheme.Content != sketch.ContentRaw && scheme.Features != sketch.Tags && content.IsHTML(texts[0])
-	shown := texts[0]
-	switch {
-	case scheme.Features == sketch.Tags:
-		texts = slices.DeleteFunc(strings.Split(shown, "\n"), func(tag string) bool { return strings.TrimSpace(tag) == "" })
-	default:
-		shown = g.Sketcher.Content(shown)
-	}
-	s.words = sketch.Words(shown)
+	s, scheme, texts := side{Name: name}, g.Sketcher.Scheme(), []string{string(data)}
 	if scheme.Features == sketch.Tags {
-		s.words = nil
+		texts = slices.DeleteFunc(strings.Split(texts[0], "\n"), func(tag string) bool { return strings.TrimSpace(tag) == "" })
 		for _, tag := range texts {
 			s.words = append(s.words, strings.ToLower(strings.TrimSpace(tag)))
 		}
+	} else {
+		s.HTML = scheme.Content != sketch.ContentRaw && content.IsHTML(texts[0])
+		s.words = sketch.Words(g.Sketcher.Content(texts[0]))
 	}
 	s.set, s.text = g.Sketcher.Shingles(texts...), g.Sketcher.Text(texts...)
 	s.Words, s.Shingles = len(s.words), len(s.set)

@@ -14,6 +14,7 @@ import (
 
 // member is a document as it is kept to be compared.
 type member struct {
+	id string
 	// sketch is nil where the document has no word.
 	sketch *sketch.Sketch
 	// text is prepared when it is asked for the first time; nil where it is never asked for.
@@ -65,30 +66,24 @@ func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
 	return EachBatch(ctx, src, j.batch, g.write)
 }
 
-// loaded is a document that was read.
-type loaded struct {
-	member
-	id string
-}
-
 // load reads the documents.
 func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 	j.members = map[string]member{}
-	return EachDocument(ctx, g, file, "id", func(list []loaded, line int, d *documents.Document) ([]loaded, error) {
-		m := member{line: line}
+	return EachDocument(ctx, g, file, "id", func(list []member, line int, d *documents.Document) ([]member, error) {
+		m := member{id: d.ID, line: line}
 		if s, ok := g.Sketcher.Sketch(d.Texts...); ok {
 			m.sketch = &s
 			if j.profile.Check != (rerank.Check{}) {
 				m.text = &lazyText{texts: d.Texts}
 			}
 		}
-		return append(list, loaded{m, d.ID}), nil
-	}, func(list []loaded) error {
-		for _, l := range list {
-			if before, taken := j.members[l.id]; taken {
-				return AtLine(NameOf(file), l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before.line))
+		return append(list, m), nil
+	}, func(list []member) error {
+		for _, m := range list {
+			if before, taken := j.members[m.id]; taken {
+				return AtLine(NameOf(file), m.line, fmt.Errorf("id %s stands in line %d too: give each document its own", m.id, before.line))
 			}
-			j.members[l.id] = l.member
+			j.members[m.id] = m
 		}
 		return nil
 	})
