@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
 
 	_ "embed"
@@ -33,27 +34,25 @@ const (
 	probedFor = time.Second
 )
 
-// status answers on the admin listener. Its fields pprof, meters and playground are set before handler.
+// status answers on the admin listener. Its other fields are set before handler.
 type status struct {
-	draining     atomic.Bool
-	pprof        bool                // profiles are shown
-	meters       *meters             // nil for none
-	playground   *playground.Handler // nil for none
-	playgroundOn atomic.Bool         // it is shown
-
-	// host is the one that the configuration names, under which the pages can be asked for; nil for none.
-	host   atomic.Pointer[string]
-	probes atomic.Pointer[[]probe]
-	caches [2]probeCache // of all nodes, and of as many as it took
+	draining   atomic.Bool
+	pprof      bool                // profiles are shown
+	meters     *meters             // nil for none
+	playground *playground.Handler // nil for none
+	now        atomic.Pointer[state]
 }
 
-// set takes the engines that the sidecar is ready with.
-func (s *status) set(probes []probe) {
-	s.probes.Store(&probes)
-	for i := range s.caches {
-		s.caches[i].forget()
+// config returns what is served by.
+func (s *status) config() *config.Config {
+	if now := s.now.Load(); now != nil {
+		return now.config
 	}
+	return &config.Config{}
 }
+
+// playing reports whether the playground is shown.
+func (s *status) playing() bool { return s.playground != nil && s.config().Playground }
 
 // handler returns the admin listener's pages. They change nothing, are for people and machines that may see how the sidecar
 // does, and are no place for secrets: there is no log-in.
@@ -139,7 +138,7 @@ func (s *status) ownHost(host string) bool {
 		return true // among them none: no browser leaves it out
 	}
 	own, _ := os.Hostname()
-	if named := s.host.Load(); strings.EqualFold(host, own) || named != nil && strings.EqualFold(host, *named) {
+	if named, _, _ := net.SplitHostPort(s.config().Admin); strings.EqualFold(host, own) || strings.EqualFold(host, named) {
 		return true
 	}
 	return slices.ContainsFunc(private, func(end string) bool { return strings.HasSuffix(host, end) })
@@ -152,7 +151,7 @@ func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 		return
 	}
 	shows := "health, version, engines' addresses, metrics"
-	if s.playgroundOn.Load() {
+	if s.config().Playground {
 		shows += ", a page that searches the engines with the credentials of whoever types them, or with none"
 	}
 	if s.pprof {
@@ -183,7 +182,7 @@ func (s *status) links() []playground.Link {
 
 // play answers for the playground, where it is shown.
 func (s *status) play(w http.ResponseWriter, r *http.Request) {
-	if s.playground == nil || !s.playgroundOn.Load() {
+	if !s.playing() {
 		page(w, http.StatusNotFound, "the playground is off: playground: true in the configuration turns it on")
 		return
 	}
@@ -191,7 +190,7 @@ func (s *status) play(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *status) index(w http.ResponseWriter, r *http.Request) {
-	if s.playground != nil && s.playgroundOn.Load() {
+	if s.playing() {
 		s.playground.ServeHTTP(w, r)
 		return
 	}
@@ -224,11 +223,7 @@ func (s *status) ready(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		code, lines = http.StatusServiceUnavailable, append(lines, mark(verbose, false)+"draining")
 	}
-	which := 1
-	if verbose {
-		which = 0
-	}
-	for _, found := range s.caches[which].get(func() []probeResult { return s.reach(verbose) }) {
+	for _, found := range s.now.Load().reach(verbose) {
 		line := mark(verbose, found.err == nil) + "engine " + found.name + ": ok"
 		if found.err != nil {
 			code = http.StatusServiceUnavailable
@@ -261,21 +256,6 @@ func mark(verbose, good bool) string {
 	return "[-] "
 }
 
-// reach asks all engines at once.
-func (s *status) reach(all bool) []probeResult {
-	var probes []probe
-	if p := s.probes.Load(); p != nil {
-		probes = *p
-	}
-	list := make([]probeResult, len(probes))
-	var wg sync.WaitGroup
-	for i, p := range probes {
-		wg.Go(func() { list[i] = p.reach(context.Background(), all) })
-	}
-	wg.Wait()
-	return list
-}
-
 // probeResult is what was found out of an engine.
 type probeResult struct {
 	name  string
@@ -283,39 +263,34 @@ type probeResult struct {
 	nodes []string // a line for each
 }
 
-// probeCache keeps what was found out a moment ago. Whoever asks meanwhile waits for the same.
+// probeCache keeps what was found out of all engines a moment ago. Whoever asks meanwhile waits for the same.
 type probeCache struct {
 	mu    sync.Mutex
 	at    time.Time
 	found []probeResult
 }
 
-func (p *probeCache) get(find func() []probeResult) []probeResult {
+// reach asks the engines at once: all of their nodes, or as many as it takes.
+func (s *state) reach(all bool) []probeResult {
+	p := s.probes[all]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at.IsZero() || time.Since(p.at) > probedFor {
-		p.found = find()
-		p.at = time.Now()
+	if p.found != nil && time.Since(p.at) <= probedFor {
+		return p.found
 	}
+	p.found = make([]probeResult, len(s.config.Engines))
+	var wg sync.WaitGroup
+	for i, e := range s.config.Engines {
+		wg.Go(func() { p.found[i] = s.backends[e.Name].reach(context.Background(), e.Name, all) })
+	}
+	wg.Wait()
+	p.at = time.Now()
 	return p.found
-}
-
-func (p *probeCache) forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.at = time.Time{}
-}
-
-// probe finds out whether an engine can be reached.
-type probe struct {
-	name      string
-	urls      []*url.URL
-	transport http.RoundTripper
 }
 
 // reach asks the nodes at once, and waits for the first answer or for all of them. An engine can be reached if any node
 // answers, whatever it says: without credentials most of them refuse.
-func (p probe) reach(ctx context.Context, all bool) probeResult {
+func (u *backend) reach(ctx context.Context, name string, all bool) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
 	defer cancel()
 	type answer struct {
@@ -323,21 +298,21 @@ func (p probe) reach(ctx context.Context, all bool) probeResult {
 		line string
 		err  error
 	}
-	answers := make(chan answer, len(p.urls))
-	for i, u := range p.urls {
+	answers := make(chan answer, len(u.urls))
+	for i, at := range u.urls {
 		go func() {
 			began := time.Now()
-			status, err := p.ask(ctx, u)
-			line := fmt.Sprintf("    %s://%s: answers %d in %v", u.Scheme, u.Host, status, time.Since(began).Round(100*time.Microsecond))
+			status, err := u.ask(ctx, at)
+			line := fmt.Sprintf("    %s://%s: answers %d in %v", at.Scheme, at.Host, status, time.Since(began).Round(100*time.Microsecond))
 			if err != nil {
-				line = fmt.Sprintf("    %s://%s: %v", u.Scheme, u.Host, err)
+				line = fmt.Sprintf("    %s://%s: %v", at.Scheme, at.Host, err)
 			}
 			answers <- answer{i, line, err}
 		}()
 	}
-	found, good := probeResult{name: p.name, nodes: make([]string, len(p.urls))}, false
+	found, good := probeResult{name: name, nodes: make([]string, len(u.urls))}, false
 	var errs []error
-	for range p.urls {
+	for range u.urls {
 		a := <-answers
 		found.nodes[a.node] = a.line
 		if good = good || a.err == nil; good && !all {
@@ -351,12 +326,12 @@ func (p probe) reach(ctx context.Context, all bool) probeResult {
 	return found
 }
 
-func (p probe) ask(ctx context.Context, u *url.URL) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+func (u *backend) ask(ctx context.Context, at *url.URL) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return 0, err
 	}
-	response, err := p.transport.RoundTrip(request)
+	response, err := u.transport.RoundTrip(request)
 	if err != nil {
 		return 0, err
 	}

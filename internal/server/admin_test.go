@@ -22,12 +22,14 @@ import (
 // statusBefore returns a status with one engine of the nodes, which are asked by a transport.
 func statusBefore(t *testing.T, transport http.RoundTripper, nodes ...string) *status {
 	t.Helper()
-	s, p := &status{}, probe{name: "e", transport: transport}
+	s, p := &status{}, &backend{transport: transport}
 	for _, node := range nodes {
 		u := expect.Value(url.Parse(node))(t)
 		p.urls = append(p.urls, u)
 	}
-	s.set([]probe{p})
+	now := newState(&config.Config{Engines: []config.Engine{{Name: "e"}}})
+	now.backends["e"] = p
+	s.now.Store(&now)
 	return s
 }
 
@@ -130,7 +132,7 @@ func TestOthersAreWarnedOf(t *testing.T) {
 		playing, warns bool
 	}{{"127.0.0.1", true, false}, {"::1", true, false}, {"0.0.0.0", true, true}, {"::", false, true}, {"10.1.2.3", false, true}} {
 		var s status
-		s.playgroundOn.Store(c.playing)
+		s.now.Store(&state{config: &config.Config{Playground: c.playing}})
 		var log strings.Builder
 		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 9600})
 		if line := log.String(); (line != "") != c.warns || strings.Contains(line, search) != (c.warns && c.playing) {

@@ -43,8 +43,7 @@ func (j *JobMetrics) Start(job string, log io.Writer) error {
 		return fmt.Errorf("--metrics: %w: name a free address, such as 127.0.0.1:9601", err)
 	}
 	status := status{meters: &meters{registry: j.register(job)}}
-	host, _, _ := net.SplitHostPort(j.Address) // it was just listened on
-	status.host.Store(&host)
+	status.now.Store(&state{config: &config.Config{Admin: j.Address}})
 	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: config.ReadHeaderTimeout, IdleTimeout: config.IdleTimeout}
 	go func() {
 		if err := j.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -23,16 +23,15 @@ type meters struct {
 	registry *prometheus.Registry
 	reloads  *prometheus.CounterVec
 	// stale says that the last configuration read was not taken.
-	stale     atomic.Bool
-	certified atomic.Pointer[certificatesOf]
+	stale atomic.Bool
 
 	mu      sync.Mutex
 	engines map[string]*proxy.Metrics
 }
 
-func newMeters() *meters {
+// newMeters returns the metrics of what a status says is served.
+func newMeters(s *status) *meters {
 	m := &meters{registry: newRegistry(), engines: map[string]*proxy.Metrics{}}
-	m.certified.Store(&certificatesOf{})
 	to := promauto.With(m.registry)
 	m.reloads = to.NewCounterVec(prometheus.CounterOpts{
 		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed: the one before stays.",
@@ -48,7 +47,7 @@ func newMeters() *meters {
 		}
 		return 0
 	})
-	m.registry.MustRegister(expiries{m})
+	m.registry.MustRegister(expiries{s})
 	return m
 }
 
@@ -105,11 +104,8 @@ func (m *meters) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
-// certificatesOf are the certificates of each engine, some of them nil.
-type certificatesOf map[string][]*certs.Certificates
-
 // expiries collects when the first of each engine's certificates ends.
-type expiries struct{ *meters }
+type expiries struct{ *status }
 
 var expiryDesc = prometheus.NewDesc("neardup_certificate_expiry_seconds",
 	"When the first of the engine's certificates ends that we show to clients or to it, in Unix time.", []string{engineLabel}, nil)
@@ -119,9 +115,13 @@ func (expiries) Describe(to chan<- *prometheus.Desc) { to <- expiryDesc }
 
 // Collect implements prometheus.Collector.
 func (e expiries) Collect(to chan<- prometheus.Metric) {
-	for name, list := range *e.certified.Load() {
-		if end := certs.Earliest(list...); !end.IsZero() {
-			to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, float64(end.Unix()), name)
+	now := e.now.Load()
+	if now == nil {
+		return
+	}
+	for _, engine := range now.config.Engines {
+		if end := certs.Earliest(now.clientTLS[engine.Name], now.backends[engine.Name].certificates); !end.IsZero() {
+			to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, float64(end.Unix()), engine.Name)
 		}
 	}
 }

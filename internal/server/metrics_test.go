@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
 )
 
@@ -27,7 +28,7 @@ func TestMetricsPageIsDocumented(t *testing.T) {
 		documented[row[1]] = row[2] + " " + strings.Join(names, ",")
 	}
 
-	m := newMeters()
+	m := newMeters(&status{})
 	m.engine("x")
 	j := &JobMetrics{}
 	job := j.register("reindex")
@@ -99,8 +100,8 @@ func described(text string) (name string, labels []string) {
 
 // TestOwnHost: which names in a Host header a stranger's page can't have come by.
 func TestOwnHost(t *testing.T) {
-	s, named := &status{}, "Metrics.Example.Com"
-	s.host.Store(&named)
+	s := &status{}
+	s.now.Store(&state{config: &config.Config{Admin: "Metrics.Example.Com:9600"}})
 	for host, own := range map[string]bool{
 		"127.0.0.1:9600": true, "127.0.0.1": true, "[::1]:9600": true, "::1": true, "[fe80::1%25eth0]:1": true, "10.1.2.3:80": true,
 		"localhost": true, "LOCALHOST:9600": true, "x.localhost": true, "sidecar:9600": true, "sidecar.": true, "": true,

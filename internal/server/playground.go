@@ -30,7 +30,6 @@ func (s *process) play(c *config.Config, units map[string]*backend) {
 		scene.Engines = append(scene.Engines, s.playgroundEngine(c, &c.Engines[i], units[c.Engines[i].Name]))
 	}
 	s.status.playground.Set(scene)
-	s.status.playgroundOn.Store(c.Playground)
 }
 
 // playgroundEngine returns an engine as the playground sees it.

@@ -19,7 +19,7 @@ import (
 // exported returns the names of all series that a sidecar exports, with those of histograms' parts.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
-	m := newMeters()
+	m := newMeters(&status{})
 	m.engine("one")
 	described := make(chan *prometheus.Desc)
 	go func() { m.registry.Describe(described); close(described) }()

@@ -51,11 +51,13 @@ type state struct {
 	clientTLS map[string]*certs.Certificates // nil without TLS
 	endpoints map[string]*endpoint
 	embedded  map[string]*embeddedEngine // which keep their documents while their rules change
+	probes    map[bool]*probeCache       // of all nodes, and of as many as it took
 }
 
 func newState(c *config.Config) state {
 	return state{
 		config: c, backends: map[string]*backend{}, clientTLS: map[string]*certs.Certificates{}, endpoints: map[string]*endpoint{}, embedded: map[string]*embeddedEngine{},
+		probes: map[bool]*probeCache{true: {}, false: {}},
 	}
 }
 
@@ -196,28 +198,21 @@ func (s *process) commit(p *plan) {
 	if err := s.tracing.apply(p.config.Traces); err != nil {
 		s.log.Error("traces go on as before", "error", err.Error())
 	}
-	var probes []probe
-	shown := certificatesOf{}
 	for i, d := range p.list {
 		h := s.status.handler()
 		if !d.admin {
 			e := &p.config.Engines[i]
 			u := s.backends[e.Name]
 			h = u
-			shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name], u.certificates}
-			probes = append(probes, probe{name: e.Name, urls: u.urls, transport: u.transport})
 			if before.endpoints[d.key] == nil {
 				s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u), "rules", len(e.Indices))
 			}
 		}
 		d.handler.Store(&h)
 	}
-	host, _, _ := net.SplitHostPort(p.config.Admin) // validated
-	s.status.host.Store(&host)
-	s.status.set(probes)
+	s.status.now.Store(&p.state)
 	s.play(p.config, s.backends)
 	s.meters.keep(s.backends)
-	s.meters.certified.Store(&shown)
 	for key, d := range s.endpoints {
 		if before.endpoints[key] != d {
 			d.start()
@@ -232,10 +227,9 @@ func (s *process) commit(p *plan) {
 
 // refresh reads all certificates again, and warns of those that expire soon. A certificate whose files are not sound stays as it is.
 func (s *process) refresh() {
-	for _, list := range *s.meters.certified.Load() {
-		for _, c := range list {
-			_ = c.Reload() // it says so itself
-		}
+	for name, u := range s.backends {
+		_ = s.clientTLS[name].Reload() // it says so itself, as the next
+		_ = u.certificates.Reload()
 	}
 }
 

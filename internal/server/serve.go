@@ -115,7 +115,7 @@ func (s *process) begin(c *config.Config, out io.Writer) {
 	slog.SetDefault(s.log)
 	quietStandardLog(s.log)
 	s.systemd = systemd{s.log}
-	s.meters = newMeters()
+	s.meters = newMeters(&s.status)
 	s.status.meters, s.status.pprof, s.status.playground = s.meters, s.PProf, playground.New()
 	s.tracing = newTracing(s.log)
 	s.failed, s.hurry, s.linger = make(chan error, 1), make(chan struct{}), linger
