@@ -95,9 +95,6 @@ type viewKey struct {
 	preset string
 }
 
-// maxViews is how many are kept; one that is gone is made again.
-const maxViews = 100
-
 // View returns a view, which is made when it is first asked for.
 func (v *source) View(rule int, preset string) (*playground.View, error) {
 	v.mu.Lock()
@@ -109,9 +106,6 @@ func (v *source) View(rule int, preset string) (*playground.View, error) {
 	made, err := v.make(key)
 	if err != nil {
 		return nil, err
-	}
-	if len(v.views) >= maxViews {
-		clear(v.views)
 	}
 	v.views[key] = made
 	return made, nil

@@ -305,7 +305,7 @@ func (s *process) wait() {
 // reload serves what the configuration says now; or goes on as before, if it can't be served.
 func (s *process) reload(why string) {
 	s.systemd.reloading()
-	defer func() { s.systemd.ready(s.summary()) }()
+	defer func() { s.systemd.ready(s.config) }()
 	began := time.Now()
 	s.refresh()
 	c, err := config.Load(s.config.File, os.LookupEnv)

@@ -69,10 +69,6 @@ type retiring struct {
 // Run serves what a configuration file says until ctx ends or a listener fails. The log goes to out.
 func Run(ctx context.Context, file string, out io.Writer, o Options) error {
 	s := process{Options: o}
-	return s.run(ctx, file, out)
-}
-
-func (s *process) run(ctx context.Context, file string, out io.Writer) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -100,7 +96,7 @@ func (s *process) serveAll(ctx context.Context, c *config.Config, watch *config.
 	if err := s.start(c); err != nil {
 		return err
 	}
-	s.systemd.ready(s.summary())
+	s.systemd.ready(s.config)
 	if s.Greet != nil {
 		_, _ = io.WriteString(s.Greet, s.Greeting) // who reads it may have gone
 	}
@@ -157,11 +153,6 @@ func (s *process) checkPassed(p *plan) error {
 	}
 	return fmt.Errorf("sockets were passed that nothing listens on: %s: set FileDescriptorName= to one of %s",
 		strings.Join(left, ", "), strings.Join(append(names, adminName), ", "))
-}
-
-// summary says in short what is served.
-func (s *process) summary() string {
-	return fmt.Sprintf("%d engines by %d rules of %s", len(s.config.Engines), s.config.RuleCount(), s.config.File)
 }
 
 // loop does what has to be done while requests are served, until ctx ends or a listener fails.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // sockets are what the service manager opened for us (LISTEN_FDS), by name.
@@ -70,7 +72,9 @@ func (m systemd) tell(states ...string) {
 	}
 }
 
-func (m systemd) ready(summary string) { m.tell(daemon.SdNotifyReady, "STATUS=serving "+summary) }
+func (m systemd) ready(c *config.Config) {
+	m.tell(daemon.SdNotifyReady, fmt.Sprintf("STATUS=serving %d engines by %d rules of %s", len(c.Engines), c.RuleCount(), c.File))
+}
 
 func (m systemd) reloading() {
 	m.tell(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
