@@ -31,7 +31,7 @@ type backend struct {
 }
 
 // newBackend makes the proxy of an engine. engine is not nil for an embedded one.
-func (s *process) newBackend(e *config.Engine, engine *embeddedEngine) (*backend, error) {
+func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, error) {
 	u := &backend{made: essence(e)}
 	var err error
 	if u.transport, u.certificates, err = upstream.Transport(e, s.log); err != nil {
@@ -41,7 +41,7 @@ func (s *process) newBackend(e *config.Engine, engine *embeddedEngine) (*backend
 		return nil, err
 	}
 	if engine != nil {
-		u.urls = []*url.URL{{Scheme: "http", Host: engine.addr.String()}}
+		u.urls = []*url.URL{{Scheme: "http", Host: engine.Addr}}
 	}
 	if u.rules, err = e.Rules(); err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func TestPlaygroundReadsOnly(t *testing.T) {
 			g.fill(t, behind)
 			target, header, mine := g.url, "Authorization", "ApiKey hunter2"
 			if of == kind.Embedded {
-				target, g.kind = "http://"+behind.embedded["e"].addr.String(), "elasticsearch"
+				target, g.kind = "http://"+behind.embedded["e"].Addr, "elasticsearch"
 			}
 			given := map[string]string{"key": "hunter2"}
 			if of == "typesense" {

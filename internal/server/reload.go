@@ -25,24 +25,18 @@ const adminName = "admin"
 // ageEvery is how often certificates are looked at for their age.
 const ageEvery = time.Minute
 
-// embeddedEngine is an embedded engine, on a loopback address of its own.
-type embeddedEngine struct {
-	server *http.Server
-	addr   net.Addr
-}
-
-func startEmbedded() (*embeddedEngine, error) {
+// startEmbedded starts an embedded engine on a loopback address of its own.
+func startEmbedded() (*http.Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded engine: %w", err)
 	}
-	i := &embeddedEngine{addr: l.Addr()}
-	i.server = &http.Server{Handler: embedded.New(), ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true}
-	go func() { _ = i.server.Serve(l) }() // it ends with close
-	return i, nil
+	engine := &http.Server{
+		Addr: l.Addr().String(), Handler: embedded.New(), ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true,
+	}
+	go func() { _ = engine.Serve(l) }() // it ends with Close
+	return engine, nil
 }
-
-func (i *embeddedEngine) close() error { return i.server.Close() }
 
 // state is what serves a configuration: backends, the TLS of clients and embedded engines by the engine's name, endpoints by their key.
 type state struct {
@@ -50,13 +44,13 @@ type state struct {
 	backends  map[string]*backend
 	clientTLS map[string]*certs.Certificates // nil without TLS
 	endpoints map[string]*endpoint
-	embedded  map[string]*embeddedEngine // which keep their documents while their rules change
-	probes    map[bool]*probeCache       // of all nodes, and of as many as it took
+	embedded  map[string]*http.Server // which keep their documents while their rules change
+	probes    map[bool]*probeCache    // of all nodes, and of as many as it took
 }
 
 func newState(c *config.Config) state {
 	return state{
-		config: c, backends: map[string]*backend{}, clientTLS: map[string]*certs.Certificates{}, endpoints: map[string]*endpoint{}, embedded: map[string]*embeddedEngine{},
+		config: c, backends: map[string]*backend{}, clientTLS: map[string]*certs.Certificates{}, endpoints: map[string]*endpoint{}, embedded: map[string]*http.Server{},
 		probes: map[bool]*probeCache{true: {}, false: {}},
 	}
 }
@@ -108,7 +102,7 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 				return err
 			}
 			p.embedded[e.Name] = engine
-			p.undo = append(p.undo, func() { _ = engine.close() }) // nobody used it
+			p.undo = append(p.undo, func() { _ = engine.Close() }) // nobody used it
 		}
 	}
 	if old := s.backends[e.Name]; old != nil && reflect.DeepEqual(old.made, essence(e)) {
@@ -252,7 +246,7 @@ func (s *process) closeOld(before state) {
 		if s.embedded[name] == nil {
 			s.leaving.Go(func() {
 				s.wait()
-				_ = engine.close() // nobody asks it any more
+				_ = engine.Close() // nobody asks it any more
 			})
 		}
 	}

@@ -245,7 +245,7 @@ func (s *process) close() {
 		_ = d.Close() // nothing is left to be done about it
 	}
 	for name, engine := range s.embedded {
-		if err := engine.close(); err != nil {
+		if err := engine.Close(); err != nil {
 			s.log.Warn("embedded engine", "engine", name, "error", err.Error())
 		}
 	}
