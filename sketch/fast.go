@@ -1,8 +1,11 @@
 package sketch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -26,12 +29,12 @@ type baseWriter struct {
 	in   int // the next byte of text to read
 	out  []byte
 	n    int // the next byte of out to write
+	// start is where the text's begins in out.
+	start int
 	// wordBits are those of the workspace. They are right for all bytes before n, except within runes.
 	wordBits []byte
 	// blank: the last byte written is a blank, or nothing is written.
 	blank bool
-	// chunkIn and chunkOut are the positions after the last blank, in text and in out.
-	chunkIn, chunkOut int
 	// ccc is the combining class of the rune written last.
 	ccc uint8
 	// marks is how many runes with another ccc than 0 came last.
@@ -41,7 +44,7 @@ type baseWriter struct {
 // appendBase appends the base text of a text to w.base.
 func (w *workspace) appendBase(text string) {
 	start := len(w.base)
-	b := baseWriter{text: text, out: w.base[:cap(w.base)], n: start, wordBits: w.wordBits, blank: true, chunkOut: start}
+	b := baseWriter{text: text, out: w.base[:cap(w.base)], n: start, start: start, wordBits: w.wordBits, blank: true}
 	b.reserve()
 	for {
 		b.blocks()
@@ -109,7 +112,6 @@ func (b *baseWriter) blocks() {
 	shiftBits(wordBits[:i/8+8], before, b.n%8)
 	b.blank, b.ccc = blank&0x80 != 0, 0
 	b.in, b.n = b.in+i, b.n+i
-	b.afterBlank(i)
 }
 
 // shiftBits moves all bits up by less than 8, so that the low bits of before come in front.
@@ -119,22 +121,6 @@ func shiftBits(all []byte, before byte, by int) {
 		x := binary.LittleEndian.Uint64(all)
 		binary.LittleEndian.PutUint64(all, x<<(by&7)|carry)
 		carry, all = x>>((64-by)&63), all[8:]
-	}
-}
-
-// afterBlank sets chunkIn and chunkOut if there is a blank in the last length bytes, in which text and out agree in length.
-func (b *baseWriter) afterBlank(length int) {
-	for end := b.n; end > b.n-length; end -= 8 {
-		first := max(end-8, 0)
-		z := binary.LittleEndian.Uint64(b.out[first:]) ^ each*' '
-		blanks := ^((z&sevens + sevens) | z) & tops & (1<<(8*(end-first)) - 1)
-		if blanks == 0 {
-			continue
-		}
-		if behind := first + bits.Len64(blanks)/8; behind > b.n-length {
-			b.chunkIn, b.chunkOut = b.in-(b.n-behind), behind
-		}
-		return
 	}
 }
 
@@ -169,8 +155,8 @@ func (b *baseWriter) runes() {
 		}
 		r, size := utf8.DecodeRuneInString(b.text[b.in:])
 		b.in += size
-		if (r != utf8.RuneError || size > 1) && b.rune(r) {
-			from = min(from, b.chunkOut) // no earlier, or a long text without a blank would cost time in its square
+		if r != utf8.RuneError || size > 1 {
+			from = min(from, b.rune(r))
 		}
 	}
 	for i := from &^ 7; i < b.n; i += 8 {
@@ -215,25 +201,21 @@ func (b *baseWriter) stay() bool {
 // write writes a byte of ASCII.
 func (b *baseWriter) write(c byte) {
 	b.ccc = 0
-	if c != ' ' {
-		b.out[b.n] = c
-		b.n++
-		b.blank = false
+	if c == ' ' && b.blank {
 		return
 	}
-	if !b.blank {
-		b.out[b.n] = ' '
-		b.n++
-		b.blank = true
-	}
-	b.chunkIn, b.chunkOut = b.in, b.n
+	b.out[b.n] = c
+	b.n++
+	b.blank = c == ' '
 }
 
 // manyMarks is how many combining marks in a row take the plain way: from 30 on, Unicode's stream-safe form parts them.
 const manyMarks = 20
 
-// rune writes the base text of a rune beyond ASCII. It reports whether it had to write all after the last blank anew.
-func (b *baseWriter) rune(r rune) (anew bool) {
+// rune writes the base text of a rune beyond ASCII. It returns from where on it wrote: where it had to write all after the last blank
+// anew, from there on.
+func (b *baseWriter) rune(r rune) (from int) {
+	from = b.n
 	p := pageOf(r)
 	info := p.info[r&(pageSize-1)]
 	if b.ccc == 0 {
@@ -246,8 +228,7 @@ func (b *baseWriter) rune(r rune) (anew bool) {
 	case info.class() == blank:
 		b.write(' ')
 	case info&doubtBase != 0 || info.ccc() != 0 && info.ccc() < b.ccc || b.marks > manyMarks:
-		b.doubt()
-		return true
+		return b.doubt()
 	case info&manyBase != 0:
 		many := p.many[info.base()]
 		b.n += copy(b.out[b.n:], many)
@@ -260,21 +241,27 @@ func (b *baseWriter) rune(r rune) (anew bool) {
 			b.reserve()
 		}
 	}
-	return false
+	return from
 }
 
-// doubt writes the text between two blanks anew, in the plain way.
-func (b *baseWriter) doubt() {
-	end := b.in
+// doubt writes the text between two blanks anew, in the plain way, and returns where that begins.
+func (b *baseWriter) doubt() (from int) {
+	begin, end := 0, b.in
+	if blank := strings.LastIndexFunc(b.text[:b.in], unicode.IsSpace); blank >= 0 {
+		_, size := utf8.DecodeRuneInString(b.text[blank:])
+		begin = blank + size
+	}
+	from = b.start + 1 + bytes.LastIndexByte(b.out[b.start:b.n], ' ')
 	for end < len(b.text) && (b.text[end] >= utf8.RuneSelf || asciiBase[b.text[end]] != ' ') {
 		end++
 	}
-	plain := baseText(b.text[b.chunkIn:end], Keep{})
-	b.in, b.n = end, b.chunkOut
+	plain := baseText(b.text[begin:end], Keep{})
+	b.in, b.n = end, from
 	if grown := len(plain); grown > len(b.out)-b.n-padding {
 		b.grow(b.n + 2*grown + padding)
 	}
 	b.n += copy(b.out[b.n:], plain)
 	b.blank, b.ccc = plain == "", 0
 	b.reserve()
+	return from
 }

@@ -31,14 +31,13 @@ const maxWord = 256
 // cutRun appends the tokens of a run of word bytes if all its runes are letters or digits, are tokens of their own or end a word. Then the
 // run can be cut without the rest of its chunk. Otherwise it appends none and reports false. next is the byte after the run.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
-	t, word, n := &w.tokens, w.word[:maxWord+2*utf8.UTFMax], 0
-	tokens, ok, hebrews := len(t.hashes), true, false
+	word, n, tokens, hebrews := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false
 	for i := 0; i < len(run); {
-		if n > maxWord {
-			ok = false
-			break
-		}
 		b := run[i]
+		if n > maxWord {
+			w.tokens.truncate(tokens)
+			return false
+		}
 		if b < utf8.RuneSelf {
 			word[n] = b
 			i, n = i+1, n+1
@@ -62,31 +61,22 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		switch class := info >> 42; {
 		case class == runeInfo(letter), class == runeInfo(digit), class == runeInfo(hebrew):
 			hebrews = hebrews || class == runeInfo(hebrew)
-			n = putRune(word, n, info.word())
-		case class == runeInfo(alone):
+			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
+		case class == runeInfo(alone), class == runeInfo(other):
 			if n > 0 {
 				s.add(w, s.keys.hashPadded(w.word, n), false)
 				n = 0
 			}
-			s.addCharacter(w, info.word())
-		case class == runeInfo(other):
-			if n > 0 {
-				s.add(w, s.keys.hashPadded(w.word, n), false)
-				n = 0
+			if class == runeInfo(alone) {
+				s.addCharacter(w, info.word())
 			}
 		case info.class() == nothing:
 		default:
-			ok = false
-		}
-		if !ok {
-			break
+			n = maxWord + 1 // which ends it
 		}
 	}
-	if !ok || hebrews && next == '"' {
-		t.hashes = t.hashes[:tokens]
-		if t.sizes != nil {
-			t.sizes = t.sizes[:tokens]
-		}
+	if n > maxWord || hebrews && next == '"' {
+		w.tokens.truncate(tokens)
 		return false
 	}
 	if n > 0 {
@@ -103,10 +93,7 @@ func (s *Sketcher) cutChunk(w *workspace, buffer []byte, first int) (end int) {
 	if c.cut(buffer[first:end]) {
 		return end
 	}
-	w.tokens.hashes = w.tokens.hashes[:tokens]
-	if w.tokens.sizes != nil {
-		w.tokens.sizes = w.tokens.sizes[:tokens]
-	}
+	w.tokens.truncate(tokens)
 	s.addAll(w, plainTokens(string(buffer[first:end]), s.scheme.Features, s.scheme.Keep))
 	return end
 }
@@ -150,19 +137,6 @@ func (c *chunk) cut(text []byte) bool {
 	}
 	c.flush()
 	return c.n <= maxWord
-}
-
-// putRune writes a rune at word[n], where there is room for any, and returns where the next one goes.
-func putRune(word []byte, n int, r rune) int {
-	switch {
-	case r < utf8.RuneSelf:
-		word[n] = byte(r)
-		return n + 1
-	case r < 0x800:
-		word[n], word[n+1] = 0xc0|byte(r>>6), 0x80|byte(r&0x3f)
-		return n + 2
-	}
-	return n + utf8.EncodeRune(word[n:n+utf8.UTFMax], r)
 }
 
 // classIn returns the class of a rune of a folded text.

@@ -143,12 +143,7 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, first, end int) int {
 		w.word = make([]byte, maxWord+2*utf8.UTFMax+16)
 	}
 	if mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0 {
-		n, end := joinedWord(w.word, buffer, first)
-		if n == 0 {
-			return s.cutChunk(w, buffer, first)
-		}
-		s.add(w, s.keys.hashPadded(w.word, n), false)
-		return end
+		return s.cutChunk(w, buffer, first)
 	}
 	for i := first; i < end; i += 8 {
 		if binary.LittleEndian.Uint64(buffer[i:])&tops&masks[min(end-i, 8)][0] != 0 {
@@ -160,48 +155,6 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, first, end int) int {
 	}
 	s.add(w, s.keys.hashPadded(buffer[first:], end-first), false)
 	return end
-}
-
-// joinedWord copies a word of ASCII that may continue over marks of punctuation into word, without them, by the rules WB6, WB7, WB11, WB12,
-// WB13a and WB13b of UAX #29. It returns the length of the word and where it ends in the buffer. The length is 0 where the word is too long
-// or meets something beyond ASCII.
-func joinedWord(word, buffer []byte, first int) (n, end int) {
-	for i := first; n <= maxWord-8; {
-		x := binary.LittleEndian.Uint64(buffer[i:])
-		piece := bits.TrailingZeros64(^wordBytes8(buffer[i:])) // at most 8: the bits above are zero
-		if x&masks[piece][0]&tops != 0 {
-			return 0, 0
-		}
-		binary.LittleEndian.PutUint64(word[n:], x)
-		n, i = n+piece, i+piece
-		if piece == 8 {
-			continue
-		}
-		next, more := goesOn(buffer, i)
-		if !more {
-			return n, i
-		}
-		i = next
-	}
-	return 0, 0
-}
-
-// goesOn reports whether a word that ends before buffer[i] continues after the punctuation there, and where.
-func goesOn(buffer []byte, i int) (next int, more bool) {
-	next = i + 1
-	between, before := asciiClass[buffer[i]&0x7f], asciiClass[buffer[i-1]&0x7f]
-	for between == connector && buffer[next] == '_' {
-		next++
-	}
-	if buffer[next] >= utf8.RuneSelf {
-		return next, true // the caller decides about what is beyond ASCII
-	}
-	after := asciiClass[buffer[next]]
-	if between == connector {
-		return next, after == letter || after == digit
-	}
-	letters, digits := between == betweenLetters || between == betweenBoth, between == betweenDigits || between == betweenBoth
-	return next, letters && before == letter && after == letter || digits && before == digit && after == digit
 }
 
 // hashPadded is hash of the first n bytes of a slice that has at least 16 more.

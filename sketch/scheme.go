@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -133,24 +134,16 @@ func DefaultScheme() Scheme { return Scheme{}.filled() }
 
 // filled returns the scheme with defaults in place of zero fields.
 func (s Scheme) filled() Scheme {
-	s.Family = orDefault(s.Family, FastSimilarity)
-	s.Features = orDefault(s.Features, Auto)
-	s.Words = orDefault(s.Words, defaultWords)
-	s.Characters = orDefault(s.Characters, defaultCharacters)
-	s.Positions = orDefault(s.Positions, defaultPositions)
-	s.Bits = orDefault(s.Bits, defaultBits)
-	s.Modulus = orDefault(s.Modulus, defaultModulus)
-	s.Repeats = orDefault(s.Repeats, defaultRepeats)
-	s.Content = orDefault(s.Content, ContentAll)
+	s.Family = cmp.Or(s.Family, FastSimilarity)
+	s.Features = cmp.Or(s.Features, Auto)
+	s.Words = cmp.Or(s.Words, defaultWords)
+	s.Characters = cmp.Or(s.Characters, defaultCharacters)
+	s.Positions = cmp.Or(s.Positions, defaultPositions)
+	s.Bits = cmp.Or(s.Bits, defaultBits)
+	s.Modulus = cmp.Or(s.Modulus, defaultModulus)
+	s.Repeats = cmp.Or(s.Repeats, defaultRepeats)
+	s.Content = cmp.Or(s.Content, ContentAll)
 	return s
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }
 
 // Validate reports, joined, every value of the scheme that can't be used. A zero field is out of range here. Each message begins with the

@@ -37,17 +37,9 @@ func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 	from := t.hashes[:len(t.hashes)-w]
 	start := len(set)
 	set = slices.Grow(set, len(from))[:start+len(from)]
-	room, key := set[start:], s.keys.shingle
-	if w == 2 { // not from the sum before: no step then waits for another, which takes half the time
-		a, c := t.hashes[1:], t.hashes[2:]
-		for i := range min(len(room), len(a), len(c)) {
-			room[i] = foldMul((a[i]*base+c[i])^key, finisher)
-		}
-		return set
-	}
 	for i, hash := range t.hashes[w:] {
 		sum = sum*base + (hash - from[i]*drop)
-		room[i] = foldMul(sum^key, finisher)
+		set[start+i] = s.finish(sum)
 	}
 	return set
 }

@@ -188,13 +188,21 @@ type tokens struct {
 	sizes []uint8
 }
 
+// truncate drops all tokens but the first n.
+func (t *tokens) truncate(n int) {
+	t.hashes = t.hashes[:n]
+	if t.sizes != nil {
+		t.sizes = t.sizes[:n]
+	}
+}
+
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 // maxKept is the size in bytes of the largest workspace that is kept for the next document.
 const maxKept = 8 << 20
 
 func (w *workspace) release() {
-	numbers := cap(w.all) + cap(w.set) + cap(w.table) + cap(w.tokens.hashes) + cap(w.slots.spread) + cap(w.slots.late)
+	numbers := cap(w.all) + cap(w.set) + cap(w.table) + cap(w.tokens.hashes) + cap(w.slots.spread)
 	if cap(w.base)+cap(w.wordBits)+cap(w.kinds)+8*numbers <= maxKept {
 		workspaces.Put(w)
 	}
@@ -304,8 +312,8 @@ func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 	}
 }
 
-// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. It overwrites all. The table is
-// open addressing at a load of at most a quarter, of long texts at most a half, since it is most of the memory that they take. A hash of
+// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. The table is open
+// addressing at a load of at most a quarter, of long texts at most a half, since it is most of the memory that they take. A hash of
 // zero, one in 2^64, is not recognised when it comes again.
 func (w *workspace) distinct() {
 	const long = 1 << 16
@@ -319,52 +327,21 @@ func (w *workspace) distinct() {
 	if cap(w.table) < size {
 		w.table = make([]uint64, size)
 	}
-	table := w.table[:size]
+	table, mask := w.table[:size], uint64(size-1)
 	clear(table)
 	if cap(w.set) < len(w.all) {
-		w.set = make([]uint64, len(w.all)+spare)
+		w.set = make([]uint64, 0, len(w.all)+spare)
 	}
-	set := w.set[:len(w.all)]
-	n, late := firsts(w.all, set, table)
-	for _, x := range w.all[:late] {
-		i := x & uint64(size-1)
+	set, n := w.set[:len(w.all)], 0
+	for _, x := range w.all {
+		i := x & mask
 		for table[i] != 0 && table[i] != x {
-			i = (i + 1) & uint64(size-1)
+			i = (i + 1) & mask
 		}
-		set[n] = x
-		if table[i] == 0 {
+		if set[n] = x; table[i] == 0 {
 			n++
 		}
 		table[i] = x
 	}
 	w.set = set[:n]
-}
-
-// firsts is the first pass of [workspace.distinct]. A shingle looks only at its own place in the table. The first one takes the place and
-// goes to the set. One that finds another shingle there is put off, at the front of all. So nothing branches on what is found.
-func firsts(all, set, table []uint64) (n, late int) {
-	if len(table) == 0 {
-		return 0, 0
-	}
-	set = set[:len(all)]
-	for _, x := range all {
-		place := x & uint64(len(table)-1)
-		set[n] = x
-		all[late] = x
-		found := table[place]
-		first, other := 0, 0
-		if found == 0 {
-			first = 1
-		}
-		n += first
-		if found == 0 {
-			found = x
-		}
-		table[place] = found
-		if found != x {
-			other = 1
-		}
-		late += other
-	}
-	return n, late
 }
