@@ -114,15 +114,11 @@ func (c cborForm) text(data []byte, at int) (text []byte, end int, ok bool) {
 	}
 }
 
-func (cborForm) appendOpen(dst []byte) []byte    { return append(dst, 0xBF) }
-func (cborForm) appendClose(dst []byte) []byte   { return append(dst, cborBreak) }
-func (cborForm) appendList(dst []byte) []byte    { return append(dst, 0x9F) }
-func (cborForm) appendListEnd(dst []byte) []byte { return append(dst, cborBreak) }
-func (cborForm) appendNull(dst []byte) []byte    { return append(dst, 0xF6) }
+func (cborForm) marks() (object, list [2]byte, null byte) {
+	return [2]byte{0xBF, cborBreak}, [2]byte{0x9F, cborBreak}, 0xF6
+}
 
-func (c cborForm) appendKey(dst []byte, key string) []byte { return c.appendText(dst, key) }
-
-func (c cborForm) appendText(dst []byte, text string) []byte {
+func (c cborForm) appendText(dst []byte, text string, _ bool) []byte {
 	return append(c.appendHead(dst, cborText, uint64(len(text))), text...)
 }
 

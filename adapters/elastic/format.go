@@ -1,8 +1,10 @@
 package elastic
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -90,24 +92,18 @@ func editFormat(format string, e *rule.Enricher, index string, body []byte, upda
 		return nil, "takes more to read than there is room for now"
 	}
 	defer e.Hold(-room)
-	var changed, ok bool
-	switch {
-	case format == formatYAML:
+	switch format {
+	case formatYAML:
 		return editYAML(e, index, body, update)
-	case format == formatCBOR && update:
-		out, changed, ok = packedUpdate(cborForm{}, e, index, nil, body, 0)
-	case format == formatCBOR:
-		out, changed, ok = packedDocument(cborForm{}, e, index, nil, body, 0, false, false)
+	case formatCBOR:
+		out = editPacked(cborForm{}, e, index, body, update)
 	default:
-		out, changed, ok = editSMILE(e, index, body, update)
+		out = editPacked(smileForm{}, e, index, body, update)
 	}
-	switch {
-	case !ok:
-		return nil, "can't be read"
-	case !changed:
-		return body, ""
+	if out == nil {
+		why = "can't be read"
 	}
-	return out, ""
+	return out, why
 }
 
 // ruleOf returns the rule of an index that a document is written to, or nil.
@@ -116,18 +112,61 @@ func ruleOf(e *rule.Enricher, index string, partial bool) *rule.Rule {
 	return rule
 }
 
-// oursFor returns what a document gets of our fields. shadow is what concerns its rule of it, as JSON.
-func oursFor(e *rule.Enricher, index string, shadow []byte, partial, scripted bool) []jsonedit.Member {
+// edits returns how a body is enriched that is a document, or an update with some. shadow is the body as well-formed JSON.
+func edits(e *rule.Enricher, index string, shadow []byte, update bool) jsonedit.Cuts {
+	ours, depth := map[string][]byte{}, 0 // by the member that the document is
+	if update {
+		depth = 1
+		members, _ := jsonedit.Members(shadow)
+		for _, name := range []string{"doc", "upsert"} {
+			if document := jsonedit.Get(members, name); len(document) > 0 && document[0] == '{' {
+				scripted := name == "upsert" && yes(jsonedit.Get(members, "scripted_upsert"))
+				ours[name] = oursFor(e, index, document, name == "doc", scripted)
+			}
+		}
+	} else {
+		ours[""] = oursFor(e, index, shadow, false, false)
+	}
+	in := func(path []string) (fields []byte, is bool) {
+		if len(path) == depth {
+			fields, is = ours[strings.Join(path, "")]
+		}
+		return fields, is
+	}
+	return jsonedit.Cuts{
+		Drop: func(path []string) bool {
+			_, is := in(path[:len(path)-1])
+			return is && rule.Our(path[len(path)-1])
+		},
+		Add: func(path []string) []byte {
+			fields, _ := in(path)
+			return fields
+		},
+	}
+}
+
+// oursFor returns what a document gets of our fields, as members in JSON.
+func oursFor(e *rule.Enricher, index string, document []byte, partial, scripted bool) []byte {
 	if scripted {
-		e.AppendScripted(nil, index, shadow)
+		e.AppendScripted(nil, index, document)
 		return nil
 	}
-	list, _ := jsonedit.Members(e.Append(nil, index, shadow, partial)) // which is well-formed
-	ours := list[:0]
+	enriched := e.Append(nil, index, document, partial)
+	list, _ := jsonedit.Members(enriched) // which is well-formed
+	var ours [][]byte
 	for _, m := range list {
 		if rule.Our(m.Key) {
-			ours = append(ours, m)
+			ours = append(ours, enriched[m.Start:m.End])
 		}
 	}
-	return ours
+	return bytes.Join(ours, []byte{','})
+}
+
+// added returns the members that [edits] add to the object that a path leads to.
+func added(cuts jsonedit.Cuts, path []string) []jsonedit.Member {
+	if cuts.Add == nil {
+		return nil
+	}
+	list, _ := jsonedit.Members(slices.Concat([]byte{'{'}, cuts.Add(path), []byte{'}'})) // which is well-formed
+	return list
 }

@@ -18,16 +18,12 @@ type packed interface {
 	// ends returns where the mark ends that stands there, if it is one that ends what open began.
 	ends(data []byte, at int, open byte) (end int, ok bool)
 
-	// appendOpen and appendClose append the marks around an object's members, appendText a text, appendKey a key, appendInt a whole number,
-	// appendNull null, appendList the marks around a list.
-	appendOpen(dst []byte) []byte
-	appendClose(dst []byte) []byte
-	appendKey(dst []byte, key string) []byte
-	appendText(dst []byte, text string) []byte
+	// marks returns the marks around an object, those around a list, and null.
+	marks() (object, list [2]byte, null byte)
+	// appendText appends a text, or a key.
+	appendText(dst []byte, text string, key bool) []byte
+	// appendInt appends a whole number.
 	appendInt(dst []byte, n int64) []byte
-	appendNull(dst []byte) []byte
-	appendList(dst []byte) []byte
-	appendListEnd(dst []byte) []byte
 }
 
 // token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values, -1 if a mark ends them;
@@ -66,40 +62,15 @@ func packedEnd(p packed, data []byte, at, depth int) (end int, ok bool) {
 	}
 	return t.each(p, data, end, func(at int) (end int, ok bool) {
 		if t.kind == '{' {
-			if _, at, ok = p.next(data, at, true); !ok {
+			var key token
+			if key, at, ok = p.next(data, at, true); !ok {
+				return 0, false
+			}
+			if _, ok = nameOf(key.text); !ok {
 				return 0, false
 			}
 		}
 		return packedEnd(p, data, at, depth+1)
-	})
-}
-
-// packedMember is a member of an object: its key, and where it starts, its value starts and it ends.
-type packedMember struct {
-	name              string
-	start, value, end int
-}
-
-// eachMember visits the members of the object and returns where that ends. ok is false if it is no object or not well-formed.
-func eachMember(p packed, data []byte, at int, visit func(m packedMember)) (end int, ok bool) {
-	object, at, ok := p.next(data, at, false)
-	if !ok || object.kind != '{' {
-		return 0, false
-	}
-	return object.each(p, data, at, func(at int) (end int, ok bool) {
-		m := packedMember{start: at}
-		key, value, ok := p.next(data, at, true)
-		if !ok {
-			return 0, false
-		}
-		m.value = value
-		if m.name, ok = nameOf(key.text); !ok {
-			return 0, false
-		}
-		if m.end, ok = packedEnd(p, data, value, 1); ok {
-			visit(m)
-		}
-		return m.end, ok
 	})
 }
 
@@ -193,94 +164,35 @@ func quote(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// packedFields returns what a document gets of our fields. own says that it has some of the client's.
-func packedFields(p packed, e *rule.Enricher, index string, data []byte, at int, partial, scripted bool) (fields []byte, own bool, end int, ok bool) {
-	r := ruleOf(e, index, partial)
-	shadow := []byte{'{'}
-	end, ok = eachMember(p, data, at, func(m packedMember) {
-		if own = own || rule.Our(m.name); r == nil || !r.Concerns(m.name) {
-			return
-		}
-		if len(shadow) > 1 {
-			shadow = append(shadow, ',')
-		}
-		shadow = append(quote(shadow, []byte(m.name)), ':')
-		shadow = packedJSON(p, shadow, data, m.value)
-	})
-	if !ok || r == nil {
-		return nil, false, end, ok
-	}
-	for _, m := range oursFor(e, index, append(shadow, '}'), partial, scripted) {
-		fields = appendPacked(p, p.appendKey(fields, m.Key), m.Value)
-	}
-	return fields, own, end, true
-}
-
-// packedDocument appends the object with its document enriched. changed says that it is another,
-// ok that it could be read.
-func packedDocument(p packed, e *rule.Enricher, index string, dst, data []byte, at int, partial, scripted bool) (out []byte, changed, ok bool) {
-	fields, own, end, ok := packedFields(p, e, index, data, at, partial, scripted)
-	switch {
-	case !ok:
-		return dst, false, false
-	case !own && len(fields) == 0:
-		return append(dst, data[at:end]...), false, true
-	}
-	return withFields(p, dst, data, at, fields), true, true
-}
-
-// withFields appends the object with our fields in place of the client's.
-func withFields(p packed, dst, data []byte, at int, fields []byte) []byte {
-	dst = p.appendOpen(dst)
-	eachMember(p, data, at, func(m packedMember) {
-		if !rule.Our(m.name) {
-			dst = append(dst, data[m.start:m.end]...)
-		}
-	})
-	return p.appendClose(append(dst, fields...))
-}
-
 // appendPacked appends a value that a field of ours can have: a text, a list of whole numbers, or null.
 func appendPacked(p packed, dst, value []byte) []byte {
+	_, list, null := p.marks()
 	if text, ok := jsonedit.Text(value); ok {
-		return p.appendText(dst, text)
+		return p.appendText(dst, text, false)
 	}
-	list, err := jsonedit.Elements(value)
+	elements, err := jsonedit.Elements(value)
 	if err != nil {
-		return p.appendNull(dst)
+		return append(dst, null)
 	}
-	dst = p.appendList(dst)
-	for _, element := range list {
+	dst = append(dst, list[0])
+	for _, element := range elements {
 		n, _ := strconv.ParseInt(string(element), 10, 64) // a band's key
 		dst = p.appendInt(dst, n)
 	}
-	return p.appendListEnd(dst)
+	return append(dst, list[1])
 }
 
-// packedUpdate is packedDocument for the body of an update.
-func packedUpdate(p packed, e *rule.Enricher, index string, dst, data []byte, at int) (out []byte, changed, ok bool) {
-	scripted, whole := false, true
-	eachMember(p, data, at, func(m packedMember) {
-		scripted = scripted || m.name == "scripted_upsert" && yes(packedJSON(p, nil, data, m.value))
-	})
-	out = p.appendOpen(dst)
-	end, ok := eachMember(p, data, at, func(m packedMember) {
-		if value, _, _ := p.next(data, m.value, false); value.kind != '{' || m.name != "doc" && m.name != "upsert" {
-			out = append(out, data[m.start:m.end]...)
-			return
-		}
-		out = append(out, data[m.start:m.value]...)
-		var edited, read bool
-		out, edited, read = packedDocument(p, e, index, out, data, m.value, m.name == "doc", m.name == "upsert" && scripted)
-		changed, whole = changed || edited, whole && read
-	})
-	switch {
-	case !ok || !whole:
-		return dst, false, false
-	case !changed:
-		return append(dst, data[at:end]...), false, true
+// editPacked returns a document, or the body of an update, enriched; nil if it can't be read.
+func editPacked(p packed, e *rule.Enricher, index string, body []byte, update bool) []byte {
+	k := openPacked(p, body, plainSMILE(body))
+	if k == nil {
+		return nil
 	}
-	return p.appendClose(out), true, true
+	shadow := packedJSON(p, nil, k.data, k.at)
+	if shadow[0] != '{' {
+		return nil
+	}
+	return k.edited(edits(e, index, shadow, update))
 }
 
 // maxPackedReply is how long a reply in CBOR or SMILE may be whose fields of ours are cut out: it is held whole.
@@ -315,36 +227,52 @@ func cleanPacked(p packed, dst io.Writer, src io.Reader, cuts jsonedit.Cuts) err
 
 // cutPacked returns a body less what is cut.
 func cutPacked(p packed, body []byte, cuts jsonedit.Cuts) []byte {
-	plain, head, ended := body, 0, len(body)
-	if _, ok := p.(smileForm); ok {
-		var whole bool
-		if plain, ended, whole = smilePlain(body, 4*maxPackedReply); !whole {
-			return body
-		}
-		head = smileHeadLength
+	if k := openPacked(p, body, 4*maxPackedReply); k != nil {
+		return k.edited(cuts)
 	}
-	end, ok := packedEnd(p, plain, head, 0)
-	if !ok {
-		return body
-	}
-	if head == 0 {
-		ended = end
-	}
-	k := packedKnife{p: p, data: plain, cuts: cuts}
-	out, _, _ := k.value(append(make([]byte, 0, len(plain)), plain[:head]...), head, false)
-	if !k.cut {
-		return body
-	}
-	return append(out, body[ended:]...)
+	return body
 }
 
-// packedKnife cuts members out of a well-formed value.
+// packedKnife edits a body that is a well-formed value.
 type packedKnife struct {
-	p    packed
-	data []byte
-	cuts jsonedit.Cuts
-	path []string
-	cut  bool
+	p         packed
+	body      []byte
+	data      []byte // the body without references
+	at, ended int    // where the value is in data, and where it ends in the body
+	cuts      jsonedit.Cuts
+	path      []string
+	changed   bool
+}
+
+// openPacked returns what edits a body; nil if that is not well-formed, or longer than most bytes without references.
+func openPacked(p packed, body []byte, most int) *packedKnife {
+	k := &packedKnife{p: p, body: body, data: body}
+	_, smile := p.(smileForm)
+	if smile {
+		var ok bool
+		if k.data, k.ended, ok = smilePlain(body, most); !ok {
+			return nil
+		}
+		k.at = smileHeadLength
+	}
+	end, ok := packedEnd(p, k.data, k.at, 0)
+	if !ok {
+		return nil
+	}
+	if !smile {
+		k.ended = end
+	}
+	return k
+}
+
+// edited returns the body with its value edited: itself if there is nothing to change.
+func (k *packedKnife) edited(cuts jsonedit.Cuts) []byte {
+	k.cuts = cuts
+	out, _, _ := k.value(append(make([]byte, 0, len(k.data)), k.data[:k.at]...), k.at, false)
+	if !k.changed {
+		return k.body
+	}
+	return append(out, k.body[k.ended:]...)
 }
 
 // value appends what stays of a value and returns where that ends, looking at each byte once. emptied says that the value is to be pruned.
@@ -364,7 +292,8 @@ func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end i
 		return append(dst, k.data[at:end]...), end, false
 	}
 	kept, dropped := 0, 0
-	dst = k.p.appendOpen(dst)
+	marks, _, _ := k.p.marks()
+	dst = append(dst, marks[0])
 	end, _ = t.each(k.p, k.data, end, func(start int) (end int, ok bool) {
 		before := len(dst)
 		key, value, _ := k.p.next(k.data, start, true)
@@ -372,7 +301,7 @@ func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end i
 		k.path = append(k.path, name)
 		gone := k.cuts.Drop(k.path)
 		if gone {
-			k.cut = true
+			k.changed = true
 			end, _ = packedEnd(k.p, k.data, value, 0)
 		} else {
 			dst, end, gone = k.value(append(dst, k.data[start:value]...), value, false)
@@ -386,5 +315,9 @@ func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end i
 		}
 		return end, true
 	})
-	return k.p.appendClose(dst), end, dropped > 0 && kept == 0 && len(k.path) > 0 && k.cuts.Prune != nil && k.cuts.Prune(k.path, element)
+	for _, m := range added(k.cuts, k.path) {
+		dst = appendPacked(k.p, k.p.appendText(dst, m.Key, true), m.Value)
+		k.changed = true
+	}
+	return append(dst, marks[1]), end, dropped > 0 && kept == 0 && len(k.path) > 0 && k.cuts.Prune != nil && k.cuts.Prune(k.path, element)
 }

@@ -49,28 +49,6 @@ func smilePlain(data []byte, most int) (plain []byte, end int, ok bool) {
 // more than ten times as much.
 func plainSMILE(body []byte) int { return min(16*len(body)+piece, jsonedit.MaxDocument) }
 
-// editSMILE returns a document in SMILE, or the body of an update, enriched. A whole document without a field of ours keeps its bytes.
-func editSMILE(e *rule.Enricher, index string, body []byte, update bool) (out []byte, changed, ok bool) {
-	plain, end, ok := smilePlain(body, plainSMILE(body))
-	if !ok {
-		return nil, false, false
-	}
-	head := plain[:smileHeadLength:smileHeadLength]
-	if update {
-		out, changed, ok = packedUpdate(smileForm{}, e, index, head, plain, smileHeadLength)
-		return append(out, body[end:]...), changed, ok
-	}
-	fields, own, _, ok := packedFields(smileForm{}, e, index, plain, smileHeadLength, false, false)
-	switch {
-	case !ok:
-		return nil, false, false
-	case !own:
-		return slices.Concat(body[:end-1], fields, body[end-1:]), len(fields) > 0, true
-	}
-	out = withFields(smileForm{}, head, plain, smileHeadLength, fields)
-	return append(out, body[end:]...), true, true
-}
-
 // smileBulk enriches the parts of a bulk in SMILE, one after the other. Each is a document of its own, with its head.
 type smileBulk struct{ bulk }
 
@@ -338,20 +316,17 @@ func smileSevens(data []byte, at int) (end int, ok bool) {
 	return end, end <= len(data)
 }
 
-func (smileForm) appendOpen(dst []byte) []byte    { return append(dst, smileObject) }
-func (smileForm) appendClose(dst []byte) []byte   { return append(dst, smileObjectEnd) }
-func (smileForm) appendList(dst []byte) []byte    { return append(dst, smileArray) }
-func (smileForm) appendListEnd(dst []byte) []byte { return append(dst, smileArrayEnd) }
-func (smileForm) appendNull(dst []byte) []byte    { return append(dst, smileNull) }
-
-// appendKey appends one of our names: each is of 64 bytes of ASCII at most.
-func (smileForm) appendKey(dst []byte, key string) []byte {
-	return append(append(dst, 0x80|byte(len(key)-1)), key...)
+func (smileForm) marks() (object, list [2]byte, null byte) {
+	return [2]byte{smileObject, smileObjectEnd}, [2]byte{smileArray, smileArrayEnd}, smileNull
 }
 
 // appendText appends a text of ours, which is ASCII.
-func (smileForm) appendText(dst []byte, text string) []byte {
-	return append(append(append(dst, smileLongASCII), text...), smileTextEnd)
+func (smileForm) appendText(dst []byte, text string, key bool) []byte {
+	mark := byte(smileLongASCII)
+	if key {
+		mark = smileLongName
+	}
+	return append(append(append(dst, mark), text...), smileTextEnd)
 }
 
 func (smileForm) appendInt(dst []byte, n int64) []byte {

@@ -38,20 +38,7 @@ func editYAML(e *rule.Enricher, index string, body []byte, update bool) (out []b
 	if why != "" {
 		return nil, why
 	}
-	if !update {
-		editYAMLDocument(e, index, top, false, false)
-	} else {
-		scripted := false
-		for i := 0; i < len(top.Content); i += 2 {
-			scripted = scripted || top.Content[i].Value == "scripted_upsert" && yes(appendYAMLAsJSON(nil, top.Content[i+1]))
-		}
-		for i := 0; i < len(top.Content); i += 2 {
-			name, value := top.Content[i].Value, top.Content[i+1]
-			if value.Kind == yaml.MappingNode && (name == "doc" || name == "upsert") {
-				editYAMLDocument(e, index, value, name == "doc", name == "upsert" && scripted)
-			}
-		}
-	}
+	cutYAML(top, nil, edits(e, index, appendYAMLAsJSON(nil, top), update))
 	if out, ok := appendYAML(yamlBegins(body), top); ok {
 		return append(out, '\n'), ""
 	}
@@ -95,31 +82,22 @@ func yamlNodes(body []byte) (n int) {
 	return n
 }
 
-// editYAMLDocument enriches a document.
-func editYAMLDocument(e *rule.Enricher, index string, document *yaml.Node, partial, scripted bool) {
-	r := ruleOf(e, index, partial)
-	shadow, kept := []byte{'{'}, document.Content[:0:0]
-	for i := 0; i < len(document.Content); i += 2 {
-		key, value := document.Content[i], document.Content[i+1]
-		if !rule.Our(key.Value) {
-			kept = append(kept, key, value)
-		}
-		if r == nil || !r.Concerns(key.Value) {
+// cutYAML edits a mapping.
+func cutYAML(mapping *yaml.Node, path []string, cuts jsonedit.Cuts) {
+	kept := mapping.Content[:0:0]
+	for i := 0; i < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		if path := append(path, key.Value); cuts.Drop(path) {
 			continue
+		} else if value.Kind == yaml.MappingNode {
+			cutYAML(value, path, cuts)
 		}
-		if len(shadow) > 1 {
-			shadow = append(shadow, ',')
-		}
-		shadow = appendYAMLAsJSON(append(jsonedit.AppendString(shadow, key.Value), ':'), value)
+		kept = append(kept, key, value)
 	}
-	ours := oursFor(e, index, append(shadow, '}'), partial, scripted)
-	if r == nil {
-		return
-	}
-	for _, m := range ours { // JSON is YAML
+	for _, m := range added(cuts, path) { // JSON is YAML
 		kept = append(kept, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Key}, &yaml.Node{Kind: rawYAML, Value: string(m.Value)})
 	}
-	document.Content = kept
+	mapping.Content = kept
 }
 
 // rawYAML is the kind of a node whose value is written as it stands.
