@@ -26,7 +26,7 @@ func (s *Store) create(ctx context.Context, name string, absent []adapters.Index
 	if err == nil && t != nil {
 		var refused error
 		made, refused = s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(concrete)})
-		if refused == nil && made.fields().fit(kept(s.rules.For(concrete))) { // whatever the engine makes declares our fields
+		if refused == nil && made.Mappings.Properties.fit(kept(s.rules.For(concrete))) { // whatever the engine makes declares our fields
 			return []adapters.Index{{Name: concrete, Ready: true, Absent: true}}, nil
 		}
 	}

@@ -19,7 +19,7 @@ import (
 type shape struct {
 	// Settings are those that were set, Defaults all others, by their flat names.
 	Settings, Defaults map[string]any
-	Mappings           json.RawMessage
+	Mappings           mapped
 }
 
 // setting returns a setting, or its default; empty where the engine does not know it.
@@ -30,13 +30,6 @@ func (s shape) setting(name string) string {
 		}
 	}
 	return ""
-}
-
-// fields returns how our fields are mapped there.
-func (s shape) fields() declarations {
-	var m mapped
-	_ = json.Unmarshal(s.Mappings, &m) // what is no mapping declares nothing
-	return declarationsOf(m.Properties)
 }
 
 // shape returns the shape of an index.
@@ -119,13 +112,7 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 	if err != nil {
 		return m, err
 	}
-	var mapping struct {
-		Source json.RawMessage `json:"_source"`
-	}
-	if err := json.Unmarshal(is.Mappings, &mapping); err != nil {
-		return m, fmt.Errorf("its mapping is not understood: %w", err)
-	}
-	if source := string(mapping.Source); source != "" && source != wholeSource {
+	if source := string(is.Mappings.Source); source != "" && source != wholeSource {
 		m.partial = source
 	}
 	eachField("", is.Mappings, func(path string, field mapped) {
@@ -169,15 +156,26 @@ func (m made) writable() error {
 	return nil
 }
 
-// mapped is what a mapping says of a field, or of the whole document.
+// mapped is what a mapping says of a field, or of the whole document. Index and DocValues are nil where they are as by default.
 type mapped struct {
 	Type       string
 	Element    string `json:"element_type"`
 	Similarity string
 	Path       string          // of an alias
 	CopyTo     json.RawMessage `json:"copy_to"` // one name or several
+	Source     json.RawMessage `json:"_source"`
+	Index      *bool
+	DocValues  *bool `json:"doc_values"`
+	Meta       map[string]string
 
-	Properties, Fields, Runtime map[string]json.RawMessage
+	Properties, Fields, Runtime declarations
+}
+
+// UnmarshalJSON leaves out a member of another type than is known of it.
+func (m *mapped) UnmarshalJSON(mapping []byte) error {
+	type plain mapped
+	_ = json.Unmarshal(mapping, (*plain)(m))
+	return nil
 }
 
 // embeds reports whether the engine computes embeddings of the field whenever a whole document is written.
@@ -190,11 +188,9 @@ func (m mapped) shifts() bool {
 }
 
 // eachField visits the document, whose path is empty, and each field of a mapping with those within it.
-func eachField(path string, mapping json.RawMessage, visit func(path string, m mapped)) {
-	var m mapped
-	_ = json.Unmarshal(mapping, &m) // a member of another type is left out
+func eachField(path string, m mapped, visit func(path string, m mapped)) {
 	visit(path, m)
-	for _, below := range []map[string]json.RawMessage{m.Properties, m.Fields} {
+	for _, below := range []declarations{m.Properties, m.Fields} {
 		for _, name := range slices.Sorted(maps.Keys(below)) {
 			eachField(strings.TrimPrefix(path+"."+name, "."), below[name], visit)
 		}
@@ -203,7 +199,7 @@ func eachField(path string, mapping json.RawMessage, visit func(path string, m m
 
 // fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
 // too.
-func fieldsOf(mapping json.RawMessage) int {
+func fieldsOf(mapping mapped) int {
 	n := -1 // the document itself is no field
 	eachField("", mapping, func(_ string, m mapped) { n += 1 + len(m.Runtime) })
 	return n

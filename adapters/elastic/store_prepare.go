@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -59,25 +58,18 @@ func properties(fields []string, mark string) string {
 	return `{"properties":{` + strings.Join(list, ",") + `}}`
 }
 
-// declared is how a field of ours is mapped in an index. Index and DocValues are nil where they are as by default.
-type declared struct {
-	Type      string            `json:"type"`
-	Index     *bool             `json:"index"`
-	DocValues *bool             `json:"doc_values"`
-	Meta      map[string]string `json:"meta"`
-}
-
-func (d declared) marked() bool { return d.Meta[markKey] == markValue }
+// marked reports whether a field of ours carries the mark of a template.
+func (m mapped) marked() bool { return m.Meta[markKey] == markValue }
 
 // fit reports whether it is declared as the field needs it.
-func (d declared) fit(field string) bool {
+func (m mapped) fit(field string) bool {
 	plain := kindOf[field] != "binary"
 	set := func(value *bool, byDefault bool) bool { return value == nil && byDefault || value != nil && *value }
-	return d.Type == kindOf[field] && set(d.DocValues, plain) && (!plain || set(d.Index, true))
+	return m.Type == kindOf[field] && set(m.DocValues, plain) && (!plain || set(m.Index, true))
 }
 
-// declarations are how our fields are mapped somewhere, by name; those that are not have no entry.
-type declarations map[string]declared
+// declarations are how fields are mapped somewhere, by name; those that are not have no entry. An object has no type of its own.
+type declarations map[string]mapped
 
 // fit reports whether all of the fields are declared as they are needed, marked whether all of them carry the mark of a template.
 func (ds declarations) fit(fields []string) bool {
@@ -111,19 +103,6 @@ func (ds declarations) why(fields []string) string {
 		return "the field " + strings.Join(list, ", ") + " is not mapped: run setup with credentials that may change the mapping"
 	}
 	return ""
-}
-
-// declarationsOf returns how our fields are mapped among the properties of a mapping. An object has no type of its own.
-func declarationsOf(properties map[string]json.RawMessage) declarations {
-	ds := declarations{}
-	for _, field := range ourFields {
-		if is, there := properties[field]; there {
-			var d declared
-			_ = json.Unmarshal(is, &d) // what is no declaration is none
-			ds[field] = d
-		}
-	}
-	return ds
 }
 
 // kept returns which fields of ours documents hold under one of the rules. A sketch they hold without one, too.
@@ -161,7 +140,7 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 		return nil, nil, fmt.Errorf("resolve %s: another cluster's indices show no mapping", name)
 	}
 	var reply map[string]struct {
-		Mappings map[string]struct{ Mapping map[string]json.RawMessage }
+		Mappings map[string]struct{ Mapping declarations }
 	}
 	err := s.do(ctx, r, &reply)
 	switch refused, _ := errors.AsType[*refusal](err); {
@@ -179,11 +158,10 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 		if index == JournalIndex && name != JournalIndex {
 			continue
 		}
-		properties := map[string]json.RawMessage{}
+		i, ds := adapters.Index{Name: index}, declarations{}
 		for _, field := range is.Mappings {
-			maps.Copy(properties, field.Mapping)
+			maps.Copy(ds, field.Mapping)
 		}
-		i, ds := adapters.Index{Name: index}, declarationsOf(properties)
 		if as := s.dialect().ruleName(index); as != index {
 			i.As = as
 		}
@@ -367,13 +345,13 @@ func (s *Store) declare(ctx context.Context, index string, fields []string) erro
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	is, err := s.shape(ctx, index)
-	if err != nil || is.fields().fit(fields) { // by a template, or another was faster
+	if err != nil || is.Mappings.Properties.fit(fields) { // by a template, or another was faster
 		return err
 	}
-	if unfit := is.fields().unfit(fields); unfit != "" {
-		return errors.New(is.fields().why(fields))
+	if unfit := is.Mappings.Properties.unfit(fields); unfit != "" {
+		return errors.New(is.Mappings.Properties.why(fields))
 	}
-	lacking := is.fields().undeclared(fields)
+	lacking := is.Mappings.Properties.undeclared(fields)
 	old, was := is.Settings[limitSetting].(string)
 	to, raise := raisedLimit(old, fieldsOf(is.Mappings), len(lacking))
 	if ours := s.shared.limits[index]; ours.to > 0 && old == strconv.Itoa(ours.to) && ours.by >= len(lacking) {
@@ -408,7 +386,7 @@ func (s *Store) putMapping(ctx context.Context, index, mapping string) error {
 // One that stays higher refuses nothing.
 func (s *Store) lower(ctx context.Context, index string, from int, back string, fields []string) {
 	is, err := s.shape(ctx, index)
-	if err != nil || is.fields().fit(fields) || is.Settings[limitSetting] != strconv.Itoa(from) {
+	if err != nil || is.Mappings.Properties.fit(fields) || is.Settings[limitSetting] != strconv.Itoa(from) {
 		return
 	}
 	if s.limit(ctx, index, back) == nil {

@@ -245,6 +245,11 @@ var preparations = []struct {
 		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"_meta":{"managed":"by us"}}}]}`,
 		"POST /_index_template/_simulate_index/a-1": `{"template":{"settings":{"index":{"default_pipeline":"p"}}}}`,
 	}, nil},
+	{"a legacy template with a pipeline, and another with a limit", "", true, map[string]string{
+		mayCreate: `{"defaults":{"action.auto_create_index":"true"}}`, itsTemplate: `{"index_templates":[]}`,
+		"GET /_template": `{"t":{"index_patterns":["a-*"],"order":1,"settings":{"index":{"default_pipeline":"p"}}},` +
+			`"u":{"index_patterns":["*"],"settings":{"index.mapping.total_fields.limit":"5"}}}`,
+	}, nil},
 	{"a data stream", "", true, map[string]string{
 		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}},{"name":"u",` +
 			`"index_template":{"index_patterns":["*"],"priority":-1,"allow_auto_create":true}}]}`,

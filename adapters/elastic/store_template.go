@@ -70,7 +70,7 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules rule.Rules, dry bo
 		}
 		t.made = is
 	}
-	is, fields := t.made.fields(), kept(t.patterns.of(rules)...)
+	is, fields := t.made.Mappings.Properties, kept(t.patterns.of(rules)...)
 	switch {
 	case is.fit(fields) && is.marked(fields):
 		done.Ready = true
@@ -101,15 +101,14 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules rule.Rules, dry bo
 
 // with returns the template with the fields declared, and with more places for those that it has none for yet.
 func (t blueprint) with(fields []string) blueprint {
-	made, settings, setting := t.places()
+	made := t.makes()
 	properties := objectAt(made, "mappings", "properties")
 	for _, field := range fields {
 		properties[field] = json.RawMessage(declaration(field, mark))
 	}
-	limit, _ := t.made.Settings[limitSetting].(string)
-	more := len(t.made.fields().undeclared(fields))
-	if to, raise := raisedLimit(limit, fieldsOf(t.made.Mappings), more); more > 0 && raise {
-		objectAt(made, settings...)[setting] = strconv.Itoa(to)
+	more := len(t.made.Mappings.Properties.undeclared(fields))
+	if to, raise := raisedLimit(t.made.setting(limitSetting), fieldsOf(t.made.Mappings), more); more > 0 && raise {
+		objectAt(made, "settings")[limitSetting] = strconv.Itoa(to)
 	}
 	return t
 }
@@ -117,33 +116,32 @@ func (t blueprint) with(fields []string) blueprint {
 // without returns the template without what setup has put in, and whether that was anything; and whether it declares our fields by
 // itself.
 func (t blueprint) without() (bare blueprint, ours, others bool) {
-	made, settings, setting := t.places()
-	properties := objectAt(made, "mappings", "properties")
-	gone := 0
-	mapping, _ := json.Marshal(made["mappings"]) // it came as JSON
-	for field, d := range (shape{Mappings: mapping}).fields() {
-		if !d.marked() {
+	made, gone := t.makes(), 0
+	properties, settings := objectAt(made, "mappings", "properties"), objectAt(made, "settings")
+	for _, field := range ourFields {
+		declaration, there := properties[field].(map[string]any)
+		if meta, _ := declaration["meta"].(map[string]any); meta[markKey] == markValue {
+			delete(properties, field)
+			gone++
+		} else if there {
 			others = true
-			continue
 		}
-		delete(properties, field)
-		gone++
 	}
-	if limit, err := strconv.Atoi(fmt.Sprint(objectAt(made, settings...)[setting])); err == nil && gone > 0 {
-		objectAt(made, settings...)[setting] = strconv.Itoa(max(limit-gone, 1))
+	if limit, err := strconv.Atoi(fmt.Sprint(settings[limitSetting])); err == nil && gone > 0 {
+		settings[limitSetting] = strconv.Itoa(max(limit-gone, 1))
 	}
 	prune(made, "mappings", "properties")
-	prune(made, settings...)
+	prune(made, "settings")
 	prune(t.body, "template")
 	return t, gone > 0, others
 }
 
-// places returns the part of a template's body that an index is made with, and where in it the field limit is.
-func (t blueprint) places() (made map[string]any, settings []string, setting string) {
+// makes returns the part of a template's body that an index is made with.
+func (t blueprint) makes() map[string]any {
 	if t.legacy {
-		return t.body, []string{"settings"}, limitSetting
+		return t.body
 	}
-	return objectAt(t.body, "template"), []string{"settings", "index", "mapping", "total_fields"}, "limit"
+	return objectAt(t.body, "template")
 }
 
 // objectAt returns the object at the end of a path, along which objects are made where they lack.
@@ -200,25 +198,26 @@ func blueprintOf(name string, object json.RawMessage, legacy bool) (blueprint, e
 		Priority, Order int64
 		Auto            *bool           `json:"allow_auto_create"`
 		Stream          json.RawMessage `json:"data_stream"`
-		Meta            json.RawMessage `json:"_meta"`
-		shape                           // of a legacy one
+		Mappings        mapped          // of a legacy one
 	}
 	body, err := decoded(object)
 	if err = cmp.Or(err, json.Unmarshal(object, &head)); err != nil {
 		return blueprint{}, fmt.Errorf("template %s is not understood: %w", name, err)
 	}
 	maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(shownOnly, key) })
-	if mapping := struct {
-		Meta json.RawMessage `json:"_meta"`
-	}{}; legacy && json.Unmarshal(head.Mappings, &mapping) == nil {
-		head.Meta = mapping.Meta
+	meta, _ := body["_meta"].(map[string]any)
+	if mapping, is := body["mappings"].(map[string]any); is && legacy {
+		meta, _ = mapping["_meta"].(map[string]any)
 	}
-	var meta struct{ Managed any }
-	return blueprint{
-		name: name, patterns: head.Patterns, body: body, order: head.Priority + head.Order, made: head.shape, legacy: legacy,
-		managed: json.Unmarshal(head.Meta, &meta) == nil && meta.Managed == true,
-		auto:    head.Auto, streams: head.Stream != nil,
-	}, nil
+	t := blueprint{
+		name: name, patterns: head.Patterns, body: body, order: head.Priority + head.Order, legacy: legacy,
+		managed: meta["managed"] == true, auto: head.Auto, streams: head.Stream != nil,
+	}
+	settings := map[string]any{}
+	flatten("", objectAt(t.makes(), "settings"), settings)
+	t.makes()["settings"], t.made = settings, shape{Settings: settings, Mappings: head.Mappings}
+	prune(t.makes(), "settings")
+	return t, nil
 }
 
 // templates returns all templates, the composable ones before the legacy ones.
@@ -261,8 +260,7 @@ func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 // which another one may set.
 func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 	all := map[string]json.RawMessage{}
-	yes := true
-	if err := s.do(ctx, esapi.IndicesGetTemplateRequest{FlatSettings: &yes}, &all); err != nil && !missing(err) {
+	if err := s.do(ctx, esapi.IndicesGetTemplateRequest{}, &all); err != nil && !missing(err) {
 		return nil, err
 	}
 	var list []blueprint
@@ -291,7 +289,8 @@ func (t *blueprint) inherit(all []blueprint) {
 		if other.order >= t.order {
 			t.rival = other.name
 		} else if _, has := t.made.Settings[limitSetting]; !own && (!has || other.order >= order) {
-			t.made.Settings = map[string]any{limitSetting: limit}
+			t.made.Settings = maps.Clone(t.made.Settings)
+			t.made.Settings[limitSetting] = limit
 			order = other.order
 		}
 	}
@@ -301,32 +300,25 @@ func (t *blueprint) inherit(all []blueprint) {
 func (s *Store) simulated(ctx context.Context, r esapi.Request) (shape, error) {
 	var reply struct {
 		Template struct {
-			Mappings json.RawMessage
-			Settings struct {
-				Index struct {
-					Default string `json:"default_pipeline"`
-					Final   string `json:"final_pipeline"`
-					Mapping struct {
-						Total struct{ Limit any } `json:"total_fields"`
-					}
-				}
-			}
+			Mappings mapped
+			Settings map[string]any
 		}
 	}
-	if err := s.do(ctx, r, &reply); err != nil {
-		return shape{}, err
-	}
-	index := reply.Template.Settings.Index
+	err := s.do(ctx, r, &reply)
 	is := shape{Mappings: reply.Template.Mappings, Settings: map[string]any{}}
-	if limit := index.Mapping.Total.Limit; limit != nil {
-		is.Settings[limitSetting] = fmt.Sprint(limit)
-	}
-	for i, pipeline := range []string{index.Default, index.Final} {
-		if pipeline != "" {
-			is.Settings[pipelineSettings[i]] = pipeline
+	flatten("", reply.Template.Settings, is.Settings)
+	return is, err
+}
+
+// flatten adds settings by their flat names.
+func flatten(prefix string, settings, to map[string]any) {
+	for name, value := range settings {
+		if inner, is := value.(map[string]any); is {
+			flatten(prefix+name+".", inner, to)
+		} else {
+			to[prefix+name] = value
 		}
 	}
-	return is, nil
 }
 
 // mark marks the declaration of our field in indices whose successors will be made from a template that declares it: the newest
@@ -439,7 +431,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 	if err != nil {
 		return "", err
 	}
-	fields, err := s.unmark(ctx, index, is.fields())
+	fields, err := s.unmark(ctx, index, is.Mappings.Properties)
 	if err != nil {
 		return "", fmt.Errorf("remove from the mapping of %s: %w", index, err)
 	}
