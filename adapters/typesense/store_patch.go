@@ -119,9 +119,17 @@ func (s *Store) patch(
 ) ([]adapters.Result, error) {
 	now := map[string][]byte{}
 	if rule != nil {
-		var err error
-		if now, err = s.documents(ctx, index, rule, patches); err != nil {
-			return nil, fmt.Errorf("read documents of %s: %w", index, err)
+		ids := make([]string, len(patches))
+		for i, p := range patches {
+			ids[i] = p.ID
+		}
+		if err := s.Scan(ctx, index, rule, adapters.Selection{IDs: ids}, func(p adapters.Page) error {
+			for _, d := range p.Documents {
+				now[d.ID] = d.Source
+			}
+			return nil
+		}); err != nil {
+			return nil, err
 		}
 	}
 	results, left := make([]adapters.Result, len(patches)), []patching{}
@@ -221,26 +229,4 @@ func updated(line []byte) (document []byte, result adapters.Result, err error) {
 		return nil, adapters.Refused, fmt.Errorf("%w: no document in %.200s", adapters.ErrNotUnderstood, line)
 	}
 	return document, adapters.Patched, nil
-}
-
-// documents returns what is stored of the patches' documents by id. Those that a filter does not find or can't name are missing.
-func (s *Store) documents(
-	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
-) (map[string][]byte, error) {
-	ids := make([]string, len(patches))
-	for i, p := range patches {
-		ids[i] = p.ID
-	}
-	found := map[string][]byte{}
-	filters, _ := idFilters(ids)
-	for _, filter := range filters {
-		got, err := s.list(ctx, index, listing{filter, readFields(rule, adapters.Selection{}), 1, batch})
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range got.documents {
-			found[d.ID] = d.Source
-		}
-	}
-	return found, nil
 }

@@ -262,13 +262,13 @@ func (s *Store) Identity(ctx context.Context, index string) (string, error) {
 	return strconv.FormatInt(c.CreatedAt, 10), err
 }
 
-// share is a part of a collection; the zero value is all of it.
+// share is a part of a collection: those of the documents, of so many shares, whose ids' hash is that number.
 type share struct{ number, of uint64 }
 
-// parsePart reads the name of a part, as Split gave it.
+// parsePart reads the name of a part, as Split gave it. Without one it is all of the collection.
 func parsePart(name string) (share, error) {
 	if name == "" {
-		return share{}, nil
+		return share{0, 1}, nil
 	}
 	first, second, _ := strings.Cut(name, "/")
 	number, err1 := strconv.ParseUint(first, 10, 32)
@@ -279,14 +279,10 @@ func parsePart(name string) (share, error) {
 	return share{number, of}, nil
 }
 
-// holds reports whether the document with the id is in the share.
-func (s share) holds(id string) bool { return s.of == 0 || xxhash.Sum64String(id)%s.of == s.number }
+func (s share) holds(id string) bool { return xxhash.Sum64String(id)%s.of == s.number }
 
 // size returns how many of so many documents are in the share, about; over all shares it adds up to them.
 func (s share) size(documents int) int {
-	if s.of == 0 {
-		return documents
-	}
 	all, number, of := uint64(documents), s.number, s.of
 	return int(all*(number+1)/of - all*number/of)
 }
