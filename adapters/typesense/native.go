@@ -16,14 +16,6 @@ import (
 // and the number of hits, and counts the clusters among them: engines up to 0.24 put all documents without an id into one group,
 // so that there is a group more than clusters where there is such a document.
 
-// nativeSearch is how the engine groups one search. A nil one is of a search for query time alone.
-type nativeSearch struct {
-	rule *rule.Rule
-	// everything says that the search lists all documents in no order of the client's, and faceted what it wants counted.
-	everything bool
-	faceted    string
-}
-
 // mostListed is how many clusters are looked at for their mark beside those of the page, the largest first.
 const mostListed = 100
 
@@ -33,43 +25,39 @@ var notNative = []string{
 	"group_limit", "group_missing_values", "preset", "limit", "offset", "search_cutoff_ms",
 }
 
-// newNative returns nil for a search that is none for the engine.
-func newNative(q *query) *nativeSearch {
-	r := q.asked.Scope.Native
-	if r == nil || q.unseen() || q.vector != nil || q.shown {
-		return nil
+// groupable reports whether the engine may collapse the search.
+func (q *query) groupable() bool {
+	if q.asked.Scope.Native == nil || q.unseen() || q.vector != nil || q.shown {
+		return false
 	}
-	values := q.values
-	filter, given := values["filter_by"]
-	if _, grouped := values["group_by"]; grouped || given && filter == "" { // in the query string it would stand in the way of ours
-		return nil
+	filter, given := q.values["filter_by"]
+	if _, grouped := q.values["group_by"]; grouped || given && filter == "" { // in the query string it would stand in the way of ours
+		return false
 	}
-	for name, value := range values {
+	for name, value := range q.values {
 		if value != "" && slices.Contains(notNative, name) || strings.Contains(value, rule.FieldPrefix) {
-			return nil
+			return false
 		}
 	}
 	for name := range q.fixed { // what a key imposes counts before what we ask
 		if slices.Contains(steered, name) || strings.HasPrefix(name, "group_") || name == "max_facet_values" {
-			return nil
+			return false
 		}
 	}
-	return &nativeSearch{
-		rule: r, faceted: values["facet_by"],
-		everything: strings.TrimSpace(values["q"]) == "*" && filter == "" && values["sort_by"] == "",
-	}
+	return true
 }
 
 // Natively implements adapters.Native: the queries are for the page, and for what is counted.
 func (q *query) Natively() (queries []adapters.Query, err error) {
-	n := q.native
 	page := []param{{"facet_by", ""}, {"group_by", rule.ClusterField}, {"group_limit", "1"}}
-	if n.everything { // engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts
+	// Engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts.
+	if strings.TrimSpace(q.values["q"]) == "*" && q.values["filter_by"]+q.values["sort_by"] == "" {
 		page = append(page, param{"filter_by", rule.ClusterField + ":!=" + nothing})
 	}
-	facets := strings.TrimPrefix(n.faceted+","+rule.ClusterField, ",")
+	faceted := q.values["facet_by"]
+	facets := strings.TrimPrefix(faceted+","+rule.ClusterField, ",")
 	counts := []param{{"page", "1"}, {"per_page", "0"}, {"facet_by", facets}, {"enable_analytics", "false"}}
-	if n.faceted == "" {
+	if faceted == "" {
 		counts = append(counts, param{"max_facet_values", strconv.Itoa(mostListed)})
 	}
 	for _, params := range [][]param{page, counts} {
@@ -95,11 +83,12 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if err != nil {
 		return nil, counted.declined(err)
 	}
-	frame, clusters, err := q.native.counts(counted.raw)
+	by := q.asked.Scope.Native
+	frame, clusters, err := counts(by, counted.raw)
 	if err != nil {
 		return nil, err
 	}
-	hits, groups, err := q.groups(grouped)
+	hits, groups, err := q.groups(by, grouped)
 	switch {
 	case err != nil:
 		return nil, err
@@ -122,7 +111,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 }
 
 // counts takes what was counted for us out of a result, and returns how many clusters there are among the hits.
-func (n *nativeSearch) counts(raw []byte) (frame []byte, clusters int, err error) {
+func counts(by *rule.Rule, raw []byte) (frame []byte, clusters int, err error) {
 	fields, _ := jsonedit.Elements(member(raw, "facet_counts"))
 	last := len(fields) - 1
 	if last < 0 {
@@ -135,7 +124,7 @@ func (n *nativeSearch) counts(raw []byte) (frame []byte, clusters int, err error
 		return nil, 0, errors.New("a result without our facet, or one of another form")
 	}
 	for _, value := range values {
-		if id, _ := jsonedit.Text(member(value, "value")); !n.rule.Clustered(id) {
+		if id, _ := jsonedit.Text(member(value, "value")); !by.Clustered(id) {
 			return nil, 0, adapters.ErrUnclustered
 		}
 	}
@@ -144,7 +133,7 @@ func (n *nativeSearch) counts(raw []byte) (frame []byte, clusters int, err error
 }
 
 // groups returns the hits of a result in groups, one of each, and how many groups there are in all.
-func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
+func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err error) {
 	reader := jsonedit.NewReader(raw)
 	r := readResult(&reader, raw, 0, nil)
 	if r.err != nil {
@@ -160,7 +149,7 @@ func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
 		if len(key) != 1 || len(inside) != 1 {
 			return nil, 0, adapters.ErrUnclustered
 		}
-		if id, _ := jsonedit.Text(key[0]); !q.native.rule.Clustered(id) {
+		if id, _ := jsonedit.Text(key[0]); !by.Clustered(id) {
 			return nil, 0, adapters.ErrUnclustered
 		}
 		h, err := parseHit(inside[0])

@@ -54,8 +54,7 @@ type query struct {
 	key    string
 	ownKey bool
 	fixed  map[string]string
-	vector *vectorQuery  // nil for most searches
-	native *nativeSearch // nil for most searches
+	vector *vectorQuery // nil for most searches
 	rules  rule.Rules
 	// texts and deciding are the fields that are read beside the client's own: the sketched ones, and those by which hits are folded or chosen.
 	texts, deciding []string
@@ -219,7 +218,7 @@ func (q *query) under(p adapters.Plan) {
 	case q.shifted:
 		a.Unseen = "offset"
 	}
-	if q.native = newNative(q); q.native != nil {
+	if q.groupable() {
 		a.Native = q
 	}
 	for _, rule := range p.Rules {
