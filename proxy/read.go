@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,10 @@ const (
 // read sends a read on. A field of ours that it names in its body is shown.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	if class.Reason != "" { // a search all the same: our controls mean nothing to the engine, which would refuse them
-		r = uncontrolled(r)
+		_, plain, _ := adapters.TakeControls(requestOf(r))
+		query := *r.URL
+		r, query.RawQuery = r.WithContext(r.Context()), plain.RawQuery
+		r.URL, r.Header = &query, http.Header(plain.Header)
 	}
 	out := r.WithContext(r.Context())
 	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
@@ -54,15 +58,6 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		out.Header.Del("Accept-Encoding")
 	}
 	h.send(w, out, h.changeOf(class))
-}
-
-// uncontrolled returns a request less our controls.
-func uncontrolled(r *http.Request) *http.Request {
-	_, plain, _ := adapters.TakeControls(requestOf(r))
-	out, query := r.WithContext(r.Context()), *r.URL
-	query.RawQuery = plain.RawQuery
-	out.URL, out.Header = &query, http.Header(plain.Header)
-	return out
 }
 
 // signed reports whether a request is signed over what it is, so that nothing of it may change.
@@ -224,12 +219,8 @@ func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, encodin
 
 // textual reports whether a reply of the type can hold documents.
 func textual(contentType string) bool {
-	for _, part := range []string{"json", "yaml", "cbor", "smile", "text/plain", "octet-stream"} {
-		if strings.Contains(contentType, part) {
-			return true
-		}
-	}
-	return false
+	types := []string{"json", "yaml", "cbor", "smile", "text/plain", "octet-stream"}
+	return slices.ContainsFunc(types, func(part string) bool { return strings.Contains(contentType, part) })
 }
 
 // encoder returns what writes a reply in an encoding that can be read.

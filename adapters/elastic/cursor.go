@@ -15,14 +15,6 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// readCursor reads whether the list begins behind a cursor.
-func (q *query) readCursor() {
-	q.after = jsonedit.Get(q.members, "search_after")
-	if string(q.after) == "null" {
-		q.after = nil
-	}
-}
-
 // left returns why a search has to be left alone that begins behind a cursor, or nothing.
 func (q *query) left(scope adapters.Scope) adapters.Reason {
 	switch {
@@ -41,6 +33,11 @@ func (q *query) left(scope adapters.Scope) adapters.Reason {
 // has reports whether one of the keys stands in the search's body.
 func (q *query) has(keys ...string) bool {
 	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
+}
+
+// hasParam reports whether one of the parameters stands in its URL.
+func (q *query) hasParam(names ...string) bool {
+	return slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(names, p.Name) })
 }
 
 // Key implements adapters.Cursor.

@@ -57,7 +57,7 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 		}
 		l.HitBytes /= len(read.hits)
 	}
-	h := &hits{reader: r, listing: read, oneShard: r.numbered && shardsOf(reply) == 1}
+	h := &hits{reader: r, listing: read, oneShard: read.shards == 1}
 	l.Hits = h
 	h.cut()
 	return l, h.tell()
@@ -182,19 +182,6 @@ func (h *hits) Document(*rule.Rule) []byte {
 	return orEmpty(h.hits[h.at].at(h.hits[h.at].source))
 }
 
-// shardsOf returns how many shards answered a search.
-func shardsOf(reply []byte) int {
-	r := jsonedit.NewReader(reply)
-	for r.Enter('{'); r.Next(); { // they stand in front of the hits
-		if string(r.Key()) == "_shards" {
-			shards, _ := jsonedit.Members(r.Value())
-			n, _ := strconv.Atoi(string(jsonedit.Get(shards, "total"))) // 0 is none known
-			return n
-		}
-	}
-	return 0
-}
-
 // listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
 type listing struct {
 	reply []byte
@@ -209,6 +196,7 @@ type listing struct {
 	total int // the engine's count, -1 where it gave none
 	// lowest says that there may be more than total.
 	lowest bool
+	shards int // how many answered, 0 where that is not told
 	marked int // how many of our names are in what is marked as gone
 }
 
@@ -237,12 +225,12 @@ func (h *hit) at(p extent) []byte {
 func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) {
 	r := jsonedit.NewReader(reply)
 	r.CountNames(rule.FieldPrefix)
-	var shards []byte
+	var shards []jsonedit.Member // whatever else they are says nothing
 	whole := false
 	for r.Enter('{'); r.Next(); {
 		switch string(r.Key()) {
 		case "_shards":
-			shards = r.Value()
+			shards, _ = jsonedit.Members(r.Value())
 		case "hits":
 			whole = l.readOuter(&r, reply)
 		}
@@ -256,6 +244,7 @@ func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) 
 		return listing{}, jsonedit.ErrMalformed
 	}
 	l.sure = l.marked == r.Names()
+	l.shards, _ = strconv.Atoi(string(jsonedit.Get(shards, "total")))
 	return l, nil
 }
 
@@ -407,12 +396,6 @@ func (h *hit) readFields(r *jsonedit.Reader, start int) (ours int) {
 	return ours
 }
 
-// readOne reads a hit by itself.
-func readOne(raw []byte) hit {
-	r := jsonedit.NewReader(raw)
-	return new(listing).readHit(&r, raw)
-}
-
 // rawOf returns the bytes of hits.
 func rawOf(hits []hit) [][]byte {
 	list := make([][]byte, len(hits))
@@ -437,15 +420,11 @@ var ourFailures = [][]byte{
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
-func failedForUs(shards []byte, deciding []rule.Deciding) bool {
-	members, err := jsonedit.Members(shards)
-	if err != nil {
+func failedForUs(shards []jsonedit.Member, deciding []rule.Deciding) bool {
+	if failed := jsonedit.Get(shards, "failed"); failed == nil || string(failed) == "0" {
 		return false
 	}
-	if failed := jsonedit.Get(members, "failed"); failed == nil || string(failed) == "0" {
-		return false
-	}
-	failures, err := jsonedit.Elements(jsonedit.Get(members, "failures"))
+	failures, err := jsonedit.Elements(jsonedit.Get(shards, "failures"))
 	if err != nil {
 		return true
 	}

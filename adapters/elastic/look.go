@@ -85,7 +85,7 @@ func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
 		return h, errors.New("a hit without _index or _id")
 	}
 	fields, _ := jsonedit.Members(jsonedit.Get(members, "fields")) // there are none where none has a value
-	h.Name, h.Document = index, sourceIn(members)
+	h.Name, h.Document = index, orEmpty(jsonedit.Get(members, "_source"))
 	h.Seen = rule.Seen{
 		Index: d.ruleName(index), ID: id, Stored: storedSketch(fields), Shown: shownDocument{fields, h.Document},
 	}
@@ -118,9 +118,6 @@ type shownDocument struct {
 
 // Document implements adapters.Shown.
 func (d shownDocument) Document(*rule.Rule) []byte { return d.json }
-
-// sourceIn returns a hit's source, of which there is none where no field of it was let through.
-func sourceIn(hit []jsonedit.Member) []byte { return orEmpty(jsonedit.Get(hit, "_source")) }
 
 // storedSketch returns our field's value among the fields extracted from a hit, or nothing.
 func storedSketch(fields []jsonedit.Member) []byte {

@@ -32,13 +32,8 @@ func (d Dialect) collapsesOver(q *query) bool {
 	switch {
 	case q.after != nil, q.asked.Limit != maxResultWindow, q.shown, remote(q.asked.Target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
-		d.apart(q, []rule.Deciding{{Field: rule.ClusterField}}):
+		d.apart(q, []rule.Deciding{{Field: rule.ClusterField}}), q.hasParam("terminate_after", "search_type"):
 		return false
-	}
-	for _, name := range []string{"terminate_after", "search_type"} {
-		if _, given := adapters.Last(q.params, name); given {
-			return false
-		}
 	}
 	// A list of neighbours differs with how many are asked for; and what the client says of a field of ours is for the engine alone.
 	// Nobody writes a letter as an escape, from \u005f on, but who may mean one of these words.

@@ -99,25 +99,14 @@ func (h *hits) only(ranks []int) []byte {
 // that ends early depend on what is collected, and so do hits in aggregations; the name of another cluster's index is none to
 // filter by.
 func (q *query) pickable() bool {
-	for _, key := range []string{"rescore", "retriever", "profile", "terminate_after"} {
-		if jsonedit.Get(q.members, key) != nil {
-			return false
-		}
-	}
-	_, early := adapters.Last(q.params, "terminate_after")
-	return !early && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
+	return !q.has("rescore", "retriever", "profile", "terminate_after") && !q.hasParam("terminate_after") && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
 }
 
 // narrowable reports whether a search that picks can do so within its query, so that no other hits are scored: each that is left has the
 // score it had, since nothing else in the query counts. It can't where the query itself shows in a hit, as what is highlighted or
 // explained does, where the engine takes the query at the top alone, or where it looks for one of its clauses there.
 func (q *query) narrowable() bool {
-	for _, key := range []string{"highlight", "explain"} {
-		if jsonedit.Get(q.members, key) != nil {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(q.params, func(p adapters.Param) bool { return p.Name == "q" || p.Name == "explain" }) &&
+	return !q.has("highlight", "explain") && !q.hasParam("q", "explain") &&
 		!slices.ContainsFunc(topClauses, func(clause string) bool { return bytes.Contains(q.body, []byte(clause)) })
 }
 
@@ -177,7 +166,8 @@ func (h *hits) keepSort(known *hits) {
 			continue
 		}
 		if raw, err := jsonedit.Set(own.raw, "sort", values); err == nil {
-			*own = readOne(raw)
+			r := jsonedit.NewReader(raw)
+			*own = new(listing).readHit(&r, raw)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (q *query) points(path []string) bool {
 		q.has("pit", "retriever", "knn", "rescore", "terminate_after", "profile", "indices_boost", "slice"):
 		return false
 	}
-	return !slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(pointless, p.Name) })
+	return !q.hasParam(pointless...)
 }
 
 // Open implements adapters.Point.

@@ -66,18 +66,10 @@ func (q *query) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	inner := jsonedit.Get(members, "inner_hits")
-	if inner == nil {
-		inner = []byte("{}")
+	if own, _ := jsonedit.Members(jsonedit.Get(members, "inner_hits")); jsonedit.Get(own, innerHits) != nil { // the client's own stay
+		return hit, nil
 	}
-	own, err := jsonedit.Members(inner)
-	if err != nil || jsonedit.Get(own, innerHits) != nil { // the client's own stay
-		return hit, err
-	}
-	if inner, err = jsonedit.Set(inner, innerHits, folded); err != nil {
-		return nil, err
-	}
-	return jsonedit.Set(hit, "inner_hits", inner)
+	return setWithin(hit, "inner_hits", innerHits, folded)
 }
 
 // folded returns the hits folded into one, in the shape of inner hits.
@@ -197,18 +189,23 @@ func withField(hit []byte, name string, value []byte) ([]byte, error) {
 	if value == nil {
 		return hit, nil
 	}
-	members, err := jsonedit.Members(hit)
+	return setWithin(hit, "fields", name, slices.Concat([]byte("["), value, []byte("]")))
+}
+
+// setWithin sets a member of the object that stands under a key, which is made if there is none.
+func setWithin(object []byte, key, name string, value []byte) ([]byte, error) {
+	members, err := jsonedit.Members(object)
 	if err != nil {
 		return nil, err
 	}
-	fields := jsonedit.Get(members, "fields")
-	if fields == nil {
-		fields = []byte("{}")
+	inner := jsonedit.Get(members, key)
+	if inner == nil {
+		inner = []byte("{}")
 	}
-	if fields, err = jsonedit.Set(fields, name, slices.Concat([]byte("["), value, []byte("]"))); err != nil {
+	if inner, err = jsonedit.Set(inner, name, value); err != nil {
 		return nil, err
 	}
-	return jsonedit.Set(hit, "fields", fields)
+	return jsonedit.Set(object, key, inner)
 }
 
 // of returns what stands in an extent of the reply, nil if it is nowhere.

@@ -119,7 +119,7 @@ func slowListing(reply []byte) (l slowList, err error) {
 	if err != nil {
 		return l, err
 	}
-	if failedForUs(jsonedit.Get(root, "_shards"), nil) {
+	if shards, _ := jsonedit.Members(jsonedit.Get(root, "_shards")); failedForUs(shards, nil) {
 		return l, adapters.ErrWidened
 	}
 	if l.outer, err = jsonedit.Members(jsonedit.Get(root, "hits")); err != nil {

@@ -86,7 +86,8 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	}
 	switch {
 	case asked != plain && q.stripped:
-		plain.RawQuery = withSource(plain.RawQuery, q.body)
+		rest := adapters.RawQuery(adapters.Params(plain.RawQuery), func(name string) bool { return name != "source" })
+		plain.RawQuery = strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(q.body)), "&")
 	case len(plain.Body) > 0:
 		plain.Body = q.body
 	}
@@ -178,10 +179,12 @@ func (q *query) readPage() adapters.Reason {
 	if a.From > maxResultWindow || a.Size > maxResultWindow-a.From {
 		return "engine_limit"
 	}
-	if q.exports() {
+	if q.has("slice") || q.unsorted() {
 		return "export"
 	}
-	q.readCursor()
+	if q.after = jsonedit.Get(q.members, "search_after"); string(q.after) == "null" {
+		q.after = nil
+	}
 	if a.Limit = rescored(jsonedit.Get(q.members, "rescore")); a.From+a.Size > a.Limit {
 		return "rescore"
 	}
@@ -379,12 +382,6 @@ func unpacked(r *adapters.Request) *adapters.Request {
 	return &out
 }
 
-// withSource returns the query of such a search with another body.
-func withSource(query string, body []byte) string {
-	rest := adapters.RawQuery(adapters.Params(query), func(name string) bool { return name != "source" })
-	return strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(body)), "&")
-}
-
 // format returns "format" for a search whose body or reply is not JSON. The engines answer in another format if it is all that is
 // accepted, and with JSON for any type that they can't write and for a list of several (measured, `TestAcceptOfSearches`).
 func format(r *adapters.Request) adapters.Reason {
@@ -499,14 +496,8 @@ func (q *query) value(key string) string {
 	return string(jsonedit.Get(q.members, key))
 }
 
-// exports reports whether the search is one of many readings of a whole index rather than of a page: a slice of one, or sorted by index
-// order alone. (A scroll is told by its parameter.) It is never collapsed: who copies an index wants all of it. And a scroll can't be tried:
-// each page can be asked for but once, and one that is given up stays open in the engine.
-func (q *query) exports() bool {
-	return jsonedit.Get(q.members, "slice") != nil || q.unsorted()
-}
-
-// unsorted reports a sort by index order alone.
+// unsorted reports whether hits are sorted by index order alone. Such a search, like a slice, is one of many readings of a whole index rather than
+// of a page, and is never collapsed: who copies an index wants all of it. A scroll can't even be tried: each page can be asked for but once.
 func (q *query) unsorted() bool {
 	if value, ok := adapters.Last(q.params, "sort"); ok {
 		field, _, _ := strings.Cut(value, ":")

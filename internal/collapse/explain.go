@@ -174,7 +174,10 @@ func sharedShingles(r *rule.Rule, a, b []byte) []string {
 		// A text that is one shingle of the scheme has one alone: whatever else the candidate is, it is told by that.
 		if one := r.Sketcher.Shingles(candidate); len(one) == 1 && !listed[one[0]] {
 			if _, found := slices.BinarySearch(set, one[0]); found {
-				shared, listed[one[0]] = append(shared, cutShort(candidate)), true
+				if len(candidate) > maxShownShingle { // a word can be as long as its text
+					candidate = strings.ToValidUTF8(candidate[:maxShownShingle], "") + "…"
+				}
+				shared, listed[one[0]] = append(shared, candidate), true
 			}
 		}
 		return len(shared) < maxShared
@@ -189,14 +192,6 @@ func sharedShingles(r *rule.Rule, a, b []byte) []string {
 
 // maxShownShingle is how many bytes of a shingle are shown.
 const maxShownShingle = 200
-
-// cutShort returns a shingle as it is shown: a word can be as long as its text.
-func cutShort(shingle string) string {
-	if len(shingle) <= maxShownShingle {
-		return shingle
-	}
-	return strings.ToValidUTF8(shingle[:maxShownShingle], "") + "…"
-}
 
 // candidates visits what may be the shingles of a text, as far as visit wants more.
 func candidates(scheme sketch.Scheme, text string, visit func(string) bool) (more bool) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // natively has the engine collapse the search. It returns nil where the search goes on at query time.
@@ -32,14 +31,6 @@ func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
 		return nil, nil
 	}
 	return page, nil
-}
-
-// nativeOutcome returns what was done with a search that the engine collapsed.
-func (s *search) nativeOutcome(page *adapters.NativePage) adapters.Outcome {
-	return adapters.Outcome{
-		Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1,
-		NativeOutcome: adapters.NativeOutcome{Native: true},
-	}
 }
 
 // fall notes why the search goes on at query time.

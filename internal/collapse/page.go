@@ -134,7 +134,10 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 		if page, err := s.natively(ctx); err != nil {
 			return s.leave(ctx, err)
 		} else if page != nil {
-			return adapters.Pieces{page.Result}, s.nativeOutcome(page), nil
+			return adapters.Pieces{page.Result}, adapters.Outcome{
+				Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1,
+				NativeOutcome: adapters.NativeOutcome{Native: true},
+			}, nil
 		}
 	}
 	result, err := s.collapse(ctx)
