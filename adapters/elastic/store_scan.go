@@ -335,9 +335,8 @@ func (r *scan) give(documents []scanned, after string, length int) error {
 	}
 	page := adapters.Page{Total: r.total, After: after}
 	for _, d := range documents {
-		page.Documents = append(page.Documents, adapters.Stored{
-			ID: d.id, Source: d.source, Version: version{d.seqNo, d.term, d.version, d.routing, r.made.uuid},
-		})
+		d.uuid = r.made.uuid
+		page.Documents = append(page.Documents, adapters.Stored{ID: d.id, Source: d.source, Version: d.version})
 	}
 	if err := r.tell(page); err != nil {
 		return err
@@ -371,11 +370,11 @@ type scanPage struct {
 
 // scanned is one document of a reply. Its source shares the reply's memory.
 type scanned struct {
-	id, routing          string
-	seqNo, term, version int64
-	source, sort         []byte
-	found                bool
-	failed               string // why it could not be looked for
+	id string
+	version
+	source, sort []byte
+	found        bool
+	failed       string // why it could not be looked for
 }
 
 // search asks for documents, with their vectors if they are to be written again.
@@ -441,7 +440,7 @@ func readScanPage(body []byte) (f scanPage, err error) {
 // read reads a list of documents.
 func (f *scanPage) read(r *jsonedit.Reader) {
 	for in := r.Enter('['); in && r.Next(); {
-		d := scanned{seqNo: -1}
+		d := scanned{version: version{seqNo: -1}}
 		for in := r.Enter('{'); in && r.Next(); {
 			switch key := string(r.Key()); key {
 			case "_id":
@@ -451,13 +450,13 @@ func (f *scanPage) read(r *jsonedit.Reader) {
 			case "_seq_no":
 				d.seqNo = number(r.Value())
 			case "_primary_term":
-				d.term = number(r.Value())
+				d.primaryTerm = number(r.Value())
 			case "_source":
 				d.source = r.Value()
 			case "sort":
 				d.sort = r.Value()
 			case "_version":
-				d.version = number(r.Value())
+				d.number = number(r.Value())
 			case "error":
 				value := r.Value()
 				members, _ := jsonedit.Members(value) // what is no object has no type
@@ -588,27 +587,21 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 	if err != nil {
 		return nil, 0, fmt.Errorf("split %s: %w", index, err)
 	}
-	all := make([]held, made.shards)
+	all, counts := make(part, made.shards), make([]int, made.shards)
 	for i := range all {
-		if all[i], err = r.held(ctx, i); err != nil {
+		if all[i], counts[i], err = r.held(ctx, i); err != nil {
 			return nil, 0, fmt.Errorf("split %s: %w", index, err)
 		}
-		documents += all[i].documents
+		documents += counts[i]
 		if limit, known := settled[i]; known {
-			all[i].end = min(all[i].end, limit)
+			all[i].to = min(all[i].to, limit)
 		}
 	}
-	return parted(all, n), documents, nil
+	return parted(all, counts, n), documents, nil
 }
 
-// held is what one shard holds: how many documents, with numbers from begin up to, but not including, end.
-type held struct {
-	documents  int
-	begin, end int64
-}
-
-// held asks what a shard holds.
-func (r *scan) held(ctx context.Context, shard int) (held, error) {
+// held asks what a shard holds: how many documents, and the numbers that they have.
+func (r *scan) held(ctx context.Context, shard int) (all share, documents int, err error) {
 	var reply struct {
 		Hits struct {
 			Total struct{ Value int }
@@ -617,12 +610,13 @@ func (r *scan) held(ctx context.Context, shard int) (held, error) {
 			Least, Most struct{ Value float64 }
 		}
 	}
-	err := r.s.do(ctx, post(r.index+"/_search", share{shard: shard}.preference(), `{"size":0,"query":`+r.query+`,"track_total_hits":true,`+
+	all.shard = shard
+	err = r.s.do(ctx, post(r.index+"/_search", all.preference(), `{"size":0,"query":`+r.query+`,"track_total_hits":true,`+
 		`"aggs":{"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`), &reply)
-	if err != nil || reply.Hits.Total.Value == 0 {
-		return held{}, err
+	if documents = reply.Hits.Total.Value; err == nil && documents > 0 {
+		all.from, all.to = int64(reply.Aggregations.Least.Value), int64(reply.Aggregations.Most.Value)+1
 	}
-	return held{reply.Hits.Total.Value, int64(reply.Aggregations.Least.Value), int64(reply.Aggregations.Most.Value) + 1}, nil
+	return all, documents, err
 }
 
 // partDocuments is how many documents a part has at least where there are fewer parts than wanted for speed, and morePieces how many
@@ -634,19 +628,20 @@ const (
 	mostPieces    = 64
 )
 
-// parted names the parts: stretches of each shard, in proportion to its documents, and what comes behind them in any.
-func parted(all []held, n int) (names []string) {
+// parted names the parts of shards that hold so many documents: stretches of each, in proportion to its documents, and what comes behind
+// them in any.
+func parted(all part, documents []int, n int) (names []string) {
 	total := 0
-	for _, h := range all {
-		total += h.documents
+	for _, count := range documents {
+		total += count
 	}
 	closed := max(min(total/partDocuments, morePieces*n, mostPieces), min(n-1, total))
 	tail := make(part, len(all))
-	for i, h := range all {
+	for i, s := range all {
 		tail[i] = share{i, 0, -1}
-		pieces := int64((closed*h.documents + total - 1) / max(1, total))
+		pieces := int64((closed*documents[i] + total - 1) / max(1, total))
 		for k := range pieces {
-			if to := h.begin + (h.end-h.begin)*(k+1)/pieces; to > tail[i].from {
+			if to := s.from + (s.to-s.from)*(k+1)/pieces; to > tail[i].from {
 				names = append(names, part{{i, tail[i].from, to}}.String())
 				tail[i].from = to
 			}

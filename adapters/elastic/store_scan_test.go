@@ -18,18 +18,18 @@ func TestParts(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range effort.Rounds(2000) {
-		all := make([]held, 1+random.IntN(4))
-		total := 0
+		all := make(part, 1+random.IntN(4))
+		documents, total := make([]int, len(all)), 0
 		for i := range all {
-			h := held{documents: random.IntN([]int{1, 3, 50, 100_000}[random.IntN(4)])}
-			if h.documents > 0 {
-				h.begin = random.Int64N(100)
-				h.end = h.begin + int64(h.documents) + random.Int64N(50)
+			documents[i] = random.IntN([]int{1, 3, 50, 100_000}[random.IntN(4)])
+			if documents[i] > 0 {
+				all[i].from = random.Int64N(100)
+				all[i].to = all[i].from + int64(documents[i]) + random.Int64N(50)
 			}
-			all[i], total = h, total+h.documents
+			total += documents[i]
 		}
 		n := 1 + random.IntN(6)
-		names := parted(all, n)
+		names := parted(all, documents, n)
 		if want := min(n, total/2); len(names) < want/2 || len(names) > 1+max(mostPieces, n)+len(all) {
 			t.Errorf("%d parts of %+v, not some %d", len(names), all, want)
 		}
