@@ -147,10 +147,7 @@ func edits(e *rule.Enricher, index string, shadow []byte, update bool) jsonedit.
 
 // oursFor returns what a document gets of our fields, as members in JSON.
 func oursFor(e *rule.Enricher, index string, document []byte, partial, scripted bool) []byte {
-	if scripted {
-		e.AppendScripted(nil, index, document)
-		return nil
-	}
+	e.Scripted = scripted
 	enriched := e.Append(nil, index, document, partial)
 	list, _ := jsonedit.Members(enriched) // which is well-formed
 	var ours [][]byte

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -201,14 +202,8 @@ func merged(p adapters.Patch, script bool) []byte {
 		return append(append(script, stringsOf(ourFields)...), `}}}`...)
 	}
 	stored, _ := jsonedit.Members(p.Source) // what is no document has no members
-	fields := p.Fields(false)
-	set, _ := jsonedit.Members(append(append([]byte{'{'}, fields...), '}'))
-	for _, name := range ourFields {
-		if jsonedit.Get(stored, name) != nil && jsonedit.Get(set, name) == nil {
-			fields = append(append(append(fields, `,"`...), name...), `":null`...)
-		}
-	}
-	return append(append([]byte(`{"doc":{`), bytes.TrimPrefix(fields, []byte(","))...), `}}`...)
+	null := slices.DeleteFunc(slices.Clone(ourFields), func(name string) bool { return jsonedit.Get(stored, name) == nil })
+	return append(append([]byte(`{"doc":{`), p.Fields(null...)...), `}}`...)
 }
 
 // bulkOutcome is what the engine says of each document of a bulk.

@@ -94,14 +94,10 @@ func update(e *rule.Enricher, dst []byte, index string, body []byte) []byte {
 			continue
 		}
 		m := members[i]
-		edit := jsonedit.Edit{From: m.End - len(m.Value), To: m.End}
-		if name == "upsert" && yes(jsonedit.Get(members, "scripted_upsert")) {
-			edit.With = e.AppendScripted(nil, index, m.Value)
-		} else {
-			edit.With = e.Append(nil, index, m.Value, name == "doc")
-		}
-		edits = append(edits, edit)
+		e.Scripted = name == "upsert" && yes(jsonedit.Get(members, "scripted_upsert"))
+		edits = append(edits, jsonedit.Edit{From: m.End - len(m.Value), To: m.End, With: e.Append(nil, index, m.Value, name == "doc")})
 	}
+	e.Scripted = false
 	return append(append(dst, edits.Apply(head)...), body[len(head):]...)
 }
 
@@ -301,31 +297,23 @@ func inUTF8(data []byte) []byte {
 		return data
 	}
 	data = data[f.mark:]
-	out := make([]byte, 0, len(data)/f.unit*3/2+utf8.UTFMax)
-	for ; len(data) >= f.unit; data = data[f.unit:] {
-		var c rune
-		if f.unit == 4 {
-			code := f.order.Uint32(data)
-			if code > utf8.MaxRune { // the engines' reader stops there
-				return append(out, invalid)
-			}
-			c = rune(code)
-		} else if c = rune(f.order.Uint16(data)); utf16.IsSurrogate(c) {
-			pair := utf8.RuneError
-			if len(data) >= 4 {
-				pair = utf16.DecodeRune(c, rune(f.order.Uint16(data[2:])))
-			}
-			if c = pair; pair != utf8.RuneError {
-				data = data[2:]
-			}
+	if f.unit == 2 {
+		units := make([]uint16, len(data)/2)
+		for i := range units {
+			units[i] = f.order.Uint16(data[2*i:])
 		}
-		out = utf8.AppendRune(out, c) // half a pair becomes U+FFFD, as in the engines
+		out := string(utf16.Decode(units)) // half a pair becomes U+FFFD, as in the engines, and so does half a character
+		if len(data)%2 > 0 {
+			out += string(utf8.RuneError)
+		}
+		return []byte(out)
 	}
-	if len(data) > 0 { // half a character
-		if f.unit == 4 {
+	var out []byte
+	for ; len(data) > 0; data = data[4:] {
+		if len(data) < 4 || f.order.Uint32(data) > utf8.MaxRune { // the engines' reader stops there
 			return append(out, invalid)
 		}
-		out = utf8.AppendRune(out, utf8.RuneError)
+		out = utf8.AppendRune(out, rune(f.order.Uint32(data)))
 	}
 	return out
 }

@@ -174,7 +174,7 @@ func (s *Store) send(
 ) (unfit []patching, err error) {
 	var lines []byte
 	for _, p := range patches {
-		lines = appendUpdate(lines, p.ID, p.ours.Fields(true))
+		lines = appendUpdate(lines, p.ID, p.ours.Fields(ourFields...))
 	}
 	n := 0
 	err = s.update(ctx, index, lines, func(line []byte) error {

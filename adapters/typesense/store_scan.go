@@ -50,7 +50,7 @@ func readFields(r *rule.Rule, sel adapters.Selection) string {
 	if slices.Contains(sel.Fields, adapters.AllFields) {
 		return ""
 	}
-	fields := []string{"id", rule.SketchField, rule.BandsField, rule.ClusterField}
+	fields := append([]string{"id"}, ourFields...)
 	if r != nil && !sel.Brief {
 		fields = append(fields, rooted(r.Fields)...)
 	}

@@ -95,6 +95,8 @@ type Clustering interface {
 type Traits struct {
 	// NoCreate says that the operation at hand creates no index, whatever its document.
 	NoCreate bool
+	// Scripted says that the engine runs a script over the document at hand, so that its sketch can't be known.
+	Scripted bool
 	// Makes says that a partial document may make one that is not there, for which the engine refuses null in an indexed text.
 	Makes bool
 	// NullFits says that a null does no harm in any field of ours, however the index declares it.
@@ -154,12 +156,12 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 		e.Count(Untouched)
 		return append(dst, document...)
 	}
-	members, last, err := rule.appendMembers(e.list[:0], document, e.Strict)
+	members, last, err := rule.appendLeading(e.list[:0], document, e.Strict)
 	defer e.forget(members)
 	bare, own := document, slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
 	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
 		if bare, err = jsonedit.Cut(document, Our); err == nil {
-			_, last, err = rule.members(bare)
+			_, last, err = rule.leading(bare)
 		}
 	}
 	if err != nil {
@@ -179,20 +181,6 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	}
 	e.room -= int64(len(dst) - before - len(document))
 	return dst
-}
-
-// AppendScripted appends a document that the engine runs a script over: less a client's own value of our field, and without a sketch.
-func (e *Enricher) AppendScripted(dst []byte, index string, document []byte) []byte {
-	change := Untouched
-	if rule, _ := e.Rule(index, !e.NoCreate); rule != nil {
-		change = Scripted
-		if bare, err := jsonedit.Cut(document, Our); err == nil {
-			e.room += int64(len(document) - len(bare))
-			document = bare
-		}
-	}
-	e.Count(change)
-	return append(dst, document...)
 }
 
 // CopyLong copies a body that is too long to be held: less our fields, and without a sketch. part says of the object that a path leads to
@@ -235,6 +223,9 @@ func (e *Enricher) CopyLong(
 
 // fieldsFor returns our fields for a document with these members, nil for none at all. They are good until the next document.
 func (e *Enricher) fieldsFor(r *Rule, fit Fit, members []jsonedit.Member, partial bool) (fields []byte, change Change) {
+	if e.Scripted {
+		return nil, Scripted
+	}
 	if room := roomFor(members); room > 0 && !e.Hold(room) {
 		fields, change = e.bare(r, partial, Oversized)
 	} else {
@@ -275,7 +266,7 @@ func (e *Enricher) bare(r *Rule, partial bool, change Change) ([]byte, Change) {
 	case number == 0:
 		return nil, change
 	}
-	return Ours{Cluster: r.ClusterID(number)}.Fields(false), change
+	return Ours{Cluster: r.ClusterID(number)}.Fields(), change
 }
 
 // outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.
@@ -293,23 +284,21 @@ func outdone(members []jsonedit.Member, fields []byte) []byte {
 	return fields
 }
 
-// clearedSketch clears a sketch, and nothing else of ours.
-var clearedSketch = []byte(`"` + SketchField + `":null`)
-
-// cleared returns the members that clear what a rule stores. Instead of none, the document gets a cluster of its own, of the number;
+// cleared returns the fields that clear what a rule stores. Instead of none, the document gets a cluster of its own, of the number;
 // 0 clears that too.
 func (r *Rule) cleared(number uint64) []byte {
-	fields := clearedSketch
+	var o Ours
+	null := []string{SketchField}
 	if r.Bands > 0 {
-		fields = append(slices.Clip(fields), `,"`+BandsField+`":null`...)
+		null = append(null, BandsField)
 	}
-	switch {
-	case r.Clusters && number == 0:
-		fields = append(slices.Clip(fields), `,"`+ClusterField+`":null`...)
-	case r.Clusters:
-		fields = Ours{Cluster: r.ClusterID(number)}.members(slices.Clip(fields))
+	if r.Clusters {
+		null = append(null, ClusterField)
 	}
-	return fields
+	if r.Clusters && number != 0 {
+		o.Cluster = r.ClusterID(number)
+	}
+	return o.Fields(null...)
 }
 
 // forget lets go of the last document, so that none is held while the next one is awaited.
@@ -350,12 +339,13 @@ func (e *Enricher) sketched(r *Rule, partial, prepared bool) ([]byte, Change) {
 	}
 	fields := append(e.fields[:0], `"`+SketchField+`":"`...)
 	fields, _ = s.AppendText(fields) // none of its characters needs an escape; what was just made has a stored form
-	fields = o.members(append(fields, '"'))
-	if partial && r.Bands > 0 && len(o.Bands) == 0 {
-		fields = append(fields, `,"`+BandsField+`":null`...)
+	fields = append(fields, '"')
+	if partial && r.Bands > 0 {
+		e.fields = o.append(fields, BandsField)
+	} else {
+		e.fields = o.append(fields)
 	}
-	e.fields = fields
-	return fields, Enriched
+	return e.fields, Enriched
 }
 
 // roomFor returns how much is held to make a sketch of the members: nothing for most, and for long ones eight times their length, which
@@ -371,7 +361,7 @@ func roomFor(members []jsonedit.Member) (n int) {
 // SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is
 // none.
 func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
-	members, _, err := r.members(document)
+	members, _, err := r.leading(document)
 	if err != nil {
 		return nil, nil
 	}
@@ -415,14 +405,14 @@ type texts struct {
 	odd bool
 }
 
-// members returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
+// leading returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
 // many times a document's memory.) last is where the last of all ends, 0 if there is none.
-func (r *Rule) members(document []byte) (list []jsonedit.Member, last int, err error) {
-	return r.appendMembers(nil, document, false)
+func (r *Rule) leading(document []byte) (list []jsonedit.Member, last int, err error) {
+	return r.appendLeading(nil, document, false)
 }
 
-// appendMembers appends to a list what members returns. With strict a document with comments is malformed.
-func (r *Rule) appendMembers(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
+// appendLeading appends to a list what leading returns. With strict a document with comments is malformed.
+func (r *Rule) appendLeading(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
 	d := jsonedit.NewReader(document)
 	if strict {
 		d = jsonedit.NewStrictReader(document)
@@ -556,7 +546,7 @@ func (t *texts) collect(value []byte) {
 
 // FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
 func (r *Rule) FieldTexts(document []byte) [][]string {
-	members, _, err := r.members(document)
+	members, _, err := r.leading(document)
 	if err != nil {
 		return make([][]string, len(r.Fields))
 	}
@@ -575,7 +565,7 @@ const TextField = "text"
 // TextsOf returns the texts of the rule's fields in a document's JSON. One that has none of these fields but a text of the name
 // text stands for that text. What is no text or no document has none.
 func (r *Rule) TextsOf(document []byte) []string {
-	members, _, err := r.members(document)
+	members, _, err := r.leading(document)
 	if err != nil {
 		return nil
 	}

@@ -12,14 +12,15 @@ import (
 func TestAppendScripted(t *testing.T) {
 	var changes []Change
 	e := enricher(testRule(t, "title"), Fits, &changes)
+	e.Scripted = true
 	for _, c := range []struct{ index, doc, want string }{
 		{"news-1", `{"title":"one","neardup_sketch":"x"}`, `{"title":"one"}`}, {"news-1", `{"title"`, `{"title"`}, {"logs", `{"neardup_sketch":"x"}`, `{"neardup_sketch":"x"}`},
 	} {
-		if got := string(e.AppendScripted(nil, c.index, []byte(c.doc))); got != c.want {
+		if got := string(e.Append(nil, c.index, []byte(c.doc), false)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.doc, got, c.want)
 		}
 	}
-	expect.Same(t, []Change{Scripted, Scripted, Untouched}, changes, "")
+	expect.Same(t, []Change{Scripted, Unreadable, Untouched}, changes, "")
 }
 
 // Of a dotted field that is stored in several forms the one within objects counts, whatever comes first.

@@ -45,8 +45,8 @@ func made(t testing.TB, r *Rule, texts ...string) Ours {
 // TestAppendOurs holds documents to what they get of all fields of ours.
 func TestAppendOurs(t *testing.T) {
 	rule := clustered(t)
-	both := string(made(t, rule, "a b c", "d").Fields(false))
-	own := string(Ours{Cluster: rule.ClusterID(7)}.Fields(false))
+	both := string(made(t, rule, "a b c", "d").Fields())
+	own := string(Ours{Cluster: rule.ClusterID(7)}.Fields())
 	cleared := `"neardup_sketch":null,"neardup_bands":null,`
 	const forged = `"neardup_bands":[1],"neardup_cluster":"x"`
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func TestAppendWithoutRoom(t *testing.T) {
 func TestManyOfOneName(t *testing.T) {
 	rule := testRule(t, "title", "body")
 	doc := []byte("{" + strings.Repeat(`"title":1,"body":2,"neardup_sketch":3,`, 20000) + `"n":1}`)
-	members, _, err := rule.members(doc)
+	members, _, err := rule.leading(doc)
 	if want := 6; err != nil || len(members) != want || string(members[0].Value) != "1" || members[5].End != len(doc)-len(`,"n":1}`) {
 		t.Errorf("%d members are kept, want %d (%v)", len(members), want, err)
 	}

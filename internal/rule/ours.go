@@ -50,40 +50,41 @@ func (o Ours) Equal(p Ours) bool {
 	return o.Sketch == p.Sketch && o.Cluster == p.Cluster && slices.Equal(o.Bands, p.Bands)
 }
 
-// members appends the fields that are there to an object's members, each with a comma in front.
-func (o Ours) members(dst []byte) []byte {
+// append appends the fields to an object's members, each with a comma in front. Of those that are not there the ones in null are null.
+func (o Ours) append(dst []byte, null ...string) []byte {
+	absent := func(field string) {
+		if slices.Contains(null, field) {
+			dst = append(dst, `,"`+field+`":null`...)
+		}
+	}
 	if o.Sketch != "" {
 		dst = jsonedit.AppendString(append(dst, `,"`+SketchField+`":`...), o.Sketch)
+	} else {
+		absent(SketchField)
+	}
+	for i, key := range o.Bands {
+		if i == 0 {
+			dst = append(dst, `,"`+BandsField+`":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, key, 10)
 	}
 	if len(o.Bands) > 0 {
-		dst = append(dst, `,"`+BandsField+`":[`...)
-		for i, key := range o.Bands {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = strconv.AppendInt(dst, key, 10)
-		}
 		dst = append(dst, ']')
+	} else {
+		absent(BandsField)
 	}
 	if o.Cluster != "" {
-		dst = jsonedit.AppendString(append(dst, `,"`+ClusterField+`":`...), o.Cluster)
+		return jsonedit.AppendString(append(dst, `,"`+ClusterField+`":`...), o.Cluster)
 	}
+	absent(ClusterField)
 	return dst
 }
 
-// Fields returns the fields as the members of an object, in JSON without the braces; with every is null what is not there.
-func (o Ours) Fields(every bool) []byte {
-	list := o.members(make([]byte, 0, len(o.Sketch)+12*len(o.Bands)+len(o.Cluster)+80)) // no more than they take, but for some
-	if every {
-		for _, absent := range []struct {
-			is    bool
-			field string
-		}{{o.Sketch == "", SketchField}, {len(o.Bands) == 0, BandsField}, {o.Cluster == "", ClusterField}} {
-			if absent.is {
-				list = append(list, `,"`+absent.field+`":null`...)
-			}
-		}
-	}
+// Fields returns the fields as the members of an object, in JSON without the braces. Of those that are not there the ones in null are null.
+func (o Ours) Fields(null ...string) []byte {
+	list := o.append(make([]byte, 0, len(o.Sketch)+12*len(o.Bands)+len(o.Cluster)+80), null...) // no more than they take, but for some
 	if len(list) > 0 {
 		list = list[1:]
 	}
@@ -119,7 +120,7 @@ func HasOurs(document []byte) bool {
 // it stands.
 func WithOurs(document []byte, o Ours) ([]byte, error) {
 	document, err := jsonedit.Cut(document, Our)
-	list := o.Fields(false)
+	list := o.Fields()
 	if err != nil || len(list) == 0 {
 		return document, err
 	}

@@ -198,7 +198,7 @@ func (r *Rule) comparable(s *sketch.Sketch) bool {
 
 // Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
 func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
-	members, _, err := r.members(document)
+	members, _, err := r.leading(document)
 	var found texts
 	return err == nil && r.fits(&found, s, members)
 }

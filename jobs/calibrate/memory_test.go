@@ -65,7 +65,7 @@ func (m *memory) Scan(
 			continue
 		}
 		if s.Brief {
-			source = append(append([]byte("{"), rule.OursOf(source).Fields(false)...), '}')
+			source = append(append([]byte("{"), rule.OursOf(source).Fields()...), '}')
 		}
 		list = append(list, adapters.Stored{ID: id, Source: slices.Clone(source)})
 	}
