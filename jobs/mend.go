@@ -17,43 +17,43 @@ const (
 	firstLook = 100 * time.Millisecond
 )
 
-// A mender says what is wrong with documents, and is told what became of them.
-type mender interface {
-	// judge returns what is to be written of a document, and whether anything is; again says that it was judged before, and changed since.
-	judge(d adapters.Stored, again bool) (adapters.Patch, bool)
-	// mended is told what became of a document that was to be written.
-	mended(id string, result adapters.Result)
-}
-
-// mend writes those of the selected documents that are not as they should be. One that changes meanwhile is not overwritten but looked at
-// again; it returns the ids of those that changed again and again. report is told after each page how many documents there are as far
-// as the engine says.
+// mend writes those of the selected documents that are not as they should be: judge returns what is to be written of one, if anything; again
+// says that it was judged before, and changed since. Such a document is not overwritten but looked at again, a few times. report is told
+// after each page how many documents there are as far as the engine says, and what became of those that were to be written.
 func mend(
-	ctx context.Context, job Job, s adapters.Selection, perSecond float64, m mender, report func(total int),
-) (changed []string, err error) {
+	ctx context.Context, job Job, s adapters.Selection, perSecond float64,
+	judge func(d adapters.Stored, again bool) (adapters.Patch, bool), report func(total int, done Repair),
+) error {
 	defer job.Store.Release(ctx, job.Index)
 	pace := NewPace(perSecond)
+	var done Repair
+	var changed []string // the ids of those that changed since they were read
 	page := func(p adapters.Page, again bool) error {
 		var list []adapters.Patch
 		for _, document := range p.Documents {
-			if patch, wrong := m.judge(document, again); wrong {
+			if patch, wrong := judge(document, again); wrong {
 				list = append(list, patch)
 			}
 		}
 		err := pace.Patch(ctx, job, list, nil, func(patches []adapters.Patch, results []adapters.Result) {
 			for i, result := range results {
-				if result == adapters.Changed {
+				switch result {
+				case adapters.Busy: // it is sent again
+				case adapters.Changed:
 					changed = append(changed, patches[i].ID)
-				}
-				if result != adapters.Busy {
-					m.mended(patches[i].ID, result)
+				case adapters.Patched:
+					done.Mended++
+				case adapters.Gone:
+					done.Gone++
+				default:
+					done.Refused++
 				}
 			}
 		})
-		report(p.Total)
+		report(p.Total, done)
 		return cmp.Or(err, ctx.Err())
 	}
-	err = pace.scan(ctx, job, s, func(p adapters.Page) error { return page(p, false) })
+	err := pace.scan(ctx, job, s, func(p adapters.Page) error { return page(p, false) })
 	for look := 0; err == nil && len(changed) > 0 && look < looksAgain; look++ {
 		if err = sleep(ctx, firstLook<<look); err != nil {
 			break
@@ -70,14 +70,13 @@ func mend(
 			}
 			return page(adapters.Page{Documents: p.Documents}, true)
 		})
-		for id := range gone {
-			if err == nil {
-				m.mended(id, adapters.Gone)
-			}
-		}
-		if err != nil {
+		if err == nil {
+			done.Gone += len(gone)
+		} else {
 			changed = slices.AppendSeq(changed, maps.Keys(gone))
 		}
 	}
-	return changed, err
+	done.Changed = len(changed)
+	report(0, done)
+	return err
 }

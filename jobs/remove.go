@@ -37,55 +37,33 @@ type Removal struct {
 // looked at again. Whoever goes on writing these fields goes on: what is enriched behind the scan stays. The removal returned
 // is right on an error too. report, if not nil, is called from the same goroutine after every page and every batch.
 func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal)) (Removal, error) {
-	r := removal{dry: o.DryRun}
-	read := func(total int) {
-		r.counts.Total = max(r.counts.Total, total)
-		if report != nil {
-			report(r.counts)
+	var r Removal
+	byOthers := 0 // cleaned by whoever changed them meanwhile
+	judge := func(d adapters.Stored, again bool) (adapters.Patch, bool) {
+		members, err := jsonedit.Members(d.Source)
+		ours := err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return rule.Our(m.Key) }) // be it null
+		switch {
+		case again && !ours:
+			byOthers++
+		case !again:
+			r.Scanned++
+			if ours {
+				r.Found++
+			}
 		}
+		return adapters.Patch{Stored: d}, ours && !o.DryRun
 	}
 	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
 	// there stands a null.
-	changed, err := mend(ctx, job, adapters.Selection{}, o.RequestsPerSecond, &r, read)
-	r.counts.Left = len(changed)
-	read(0)
+	err := mend(ctx, job, adapters.Selection{}, o.RequestsPerSecond, judge, func(total int, done Repair) {
+		r.Total = max(r.Total, total)
+		r.Cleaned, r.Gone, r.Refused, r.Left = done.Mended+byOthers, done.Gone, done.Refused, done.Changed
+		if report != nil {
+			report(r)
+		}
+	})
 	if err != nil {
 		err = fmt.Errorf("remove from %s: %w", job.Index, err)
 	}
-	return r.counts, err
-}
-
-// removal is one under way.
-type removal struct {
-	dry    bool
-	counts Removal
-}
-
-// judge implements mender. It looks for a member of ours, be it null.
-func (r *removal) judge(d adapters.Stored, again bool) (adapters.Patch, bool) {
-	members, err := jsonedit.Members(d.Source)
-	ours := err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return rule.Our(m.Key) })
-	switch {
-	case again && !ours:
-		r.counts.Cleaned++ // by whoever changed it
-	case !again:
-		r.counts.Scanned++
-		if ours {
-			r.counts.Found++
-		}
-	}
-	return adapters.Patch{Stored: d}, ours && !r.dry
-}
-
-// mended implements mender.
-func (r *removal) mended(_ string, result adapters.Result) {
-	switch result {
-	case adapters.Changed:
-	case adapters.Patched:
-		r.counts.Cleaned++
-	case adapters.Gone:
-		r.counts.Gone++
-	default:
-		r.counts.Refused++
-	}
+	return r, err
 }

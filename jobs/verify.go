@@ -34,8 +34,6 @@ type Findings struct {
 	// Examples are the ids of the first few in which something stands that is not of their text.
 	Examples []string `json:"examples"`
 	Repair   Repair   `json:"-"`
-	// Remaining is how many of Wrong were not mended.
-	Remaining int `json:"-"`
 }
 
 // FieldFindings counts documents by a field beside the sketch that the rule stores.
@@ -77,65 +75,29 @@ type VerifyOptions struct {
 // what is stored. It writes nothing unless it repairs. The findings returned are right on an error too. report, if not nil, is
 // called from the same goroutine after every page.
 func Verify(ctx context.Context, job Job, s adapters.Selection, o VerifyOptions, report func(Findings)) (Findings, error) {
-	v := verification{rule: job.Rule, repair: o.Repair, unmended: map[string]bool{}}
-	changed, err := mend(ctx, job, s, o.RequestsPerSecond, &v, func(total int) {
-		v.findings.Total = max(v.findings.Total, total)
+	var f Findings
+	judge := func(d adapters.Stored, again bool) (adapters.Patch, bool) {
+		count := &f
+		if again { // it was counted before
+			count = &Findings{}
+		}
+		want, right := count.Count(job.Rule, d)
+		return adapters.Patch{Stored: d, Ours: want}, o.Repair && !right
+	}
+	err := mend(ctx, job, s, o.RequestsPerSecond, judge, func(total int, done Repair) {
+		f.Total, f.Repair = max(f.Total, total), done
 		if report != nil {
-			report(v.findings)
+			report(f)
 		}
 	})
-	v.findings.Repair.Changed, v.findings.Remaining = len(changed), len(v.unmended)
 	if err != nil {
 		err = fmt.Errorf("verify %s: %w", job.Index, err)
 	}
-	return v.findings, err
+	return f, err
 }
 
-// verification is one under way.
-type verification struct {
-	rule     *rule.Rule
-	repair   bool
-	findings Findings
-	// unmended are the documents in which something stale stands, as far as they are known not to be mended.
-	unmended map[string]bool
-}
-
-// judge implements mender. A document that was judged before is counted no more; one whose writer left it right needs nothing.
-func (v *verification) judge(d adapters.Stored, again bool) (adapters.Patch, bool) {
-	f := &v.findings
-	if again {
-		delete(v.unmended, d.ID)
-		f = &Findings{}
-	}
-	before := f.Wrong()
-	if right := f.Count(v.rule, d); right || !v.repair {
-		return adapters.Patch{}, false
-	}
-	if f.Wrong() > before {
-		v.unmended[d.ID] = true
-	}
-	want, _ := v.rule.Wanted(d.Source, numberOf(d.ID))
-	return adapters.Patch{Stored: d, Ours: want}, true
-}
-
-// mended implements mender.
-func (v *verification) mended(id string, result adapters.Result) {
-	switch result {
-	case adapters.Changed:
-		return
-	case adapters.Patched:
-		v.findings.Repair.Mended++
-	case adapters.Gone:
-		v.findings.Repair.Gone++
-	default:
-		v.findings.Repair.Refused++
-		return
-	}
-	delete(v.unmended, id)
-}
-
-// Count counts one document, and reports whether all that stands in its fields of ours is as it should be.
-func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (right bool) {
+// Count counts one document, and returns what its fields of ours should hold, and whether they do.
+func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (want rule.Ours, right bool) {
 	f.Scanned++
 	computed, stored := r.SketchOf(document.Source)
 	fits := false
@@ -157,11 +119,11 @@ func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (right bool) {
 		fits = true
 		f.Right++
 	}
-	want, right := r.Wanted(document.Source, numberOf(document.ID))
+	want, right = r.Wanted(document.Source, numberOf(document.ID))
 	if !right {
 		f.beside(r, document, want, fits, stored != nil && !fits)
 	}
-	return right
+	return want, right
 }
 
 // beside counts what stands beside the sketch, which fits or not. counted says that the document is among those that do harm

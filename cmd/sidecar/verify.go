@@ -106,9 +106,10 @@ func (v *verifyJob) verify(ctx context.Context, t target) error {
 	meter.end()
 	meter.End(err)
 	v.wrong += f.Wrong()
-	v.left += f.Wrong()
 	if v.Repair {
-		v.left += max(f.Remaining, f.Repair.Changed+f.Repair.Refused) - f.Wrong()
+		v.left += f.Repair.Changed + f.Repair.Refused
+	} else {
+		v.left += f.Wrong()
 	}
 	found := f.In(t.Config.Name, t.index.Name, t.rule, v.Repair)
 	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.sample == 0
