@@ -79,15 +79,15 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 func (t *destination) inOneRequest(patches []adapters.Patch) int {
 	size := 0
 	for i, p := range patches {
-		if size += len(p.Source); i > 0 && (size > patchBytes || t.alone(p) || t.alone(patches[0])) {
+		if size += len(p.Source); i > 0 && (size > patchBytes || t.keepsLines(p) || t.keepsLines(patches[0])) {
 			return i
 		}
 	}
 	return len(patches)
 }
 
-// alone reports whether a document goes by itself: in a bulk it would have to be in one line.
-func (t *destination) alone(p adapters.Patch) bool {
+// keepsLines reports whether a document goes in a request of its own: in a bulk it would have to be in one line.
+func (t *destination) keepsLines(p adapters.Patch) bool {
 	return !t.update && bytes.IndexByte(p.Source, '\n') >= 0
 }
 
@@ -95,7 +95,7 @@ func (t *destination) alone(p adapters.Patch) bool {
 func (s *Store) send(
 	ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result,
 ) (seqNo int64, err error) {
-	if t.alone(patches[0]) {
+	if t.keepsLines(patches[0]) {
 		results[0], seqNo, err = s.patchOne(ctx, t, patches[0])
 		return seqNo, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -30,26 +31,14 @@ func (s *Store) Patch(
 	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {
 	var results []adapters.Result
-	for len(patches) > 0 {
-		n := portion(patches)
-		done, err := s.patch(ctx, index, rule, patches[:n])
+	for some := range slices.Chunk(patches, together) {
+		done, err := s.patch(ctx, index, rule, some)
 		if err != nil {
 			return nil, err
 		}
-		results, patches = append(results, done...), patches[n:]
+		results = append(results, done...)
 	}
 	return results, nil
-}
-
-// portion returns how many of the patches go to the engine at a time.
-func portion(patches []adapters.Patch) int {
-	size := 0
-	for i, p := range patches {
-		if size += len(p.Source); i > 0 && size > batchBytes || i == together {
-			return i
-		}
-	}
-	return len(patches)
 }
 
 // patching is a patch on its way.

@@ -40,7 +40,7 @@ func Passages(a, b []string, w int) (shared, differing []Passage) {
 		shared = append(shared, newPassage("", a[i:i+length]))
 		i += length
 	}
-	differing = append(alone("a", a, placesB, w), alone("b", b, placesA, w)...)
+	differing = append(unshared("a", a, placesB, w), unshared("b", b, placesA, w)...)
 	return best(shared), best(differing)
 }
 
@@ -77,8 +77,8 @@ func longest(a, b []string, inB map[string][]int, i, w int) int {
 	return length
 }
 
-// alone returns the runs of words that are part of no run of w words in the other text.
-func alone(in string, words []string, other map[string][]int, w int) (list []Passage) {
+// unshared returns the runs of words that are part of no run of w words in the other text.
+func unshared(in string, words []string, other map[string][]int, w int) (list []Passage) {
 	begin, to := 0, 0 // where the run at hand begins; up to where words are shared
 	for i := range len(words) + 1 {
 		shared := w > 0 && i+w <= len(words) && other[runOf(words[i:i+w])] != nil
