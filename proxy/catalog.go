@@ -89,15 +89,7 @@ func newCatalog(e Engine) *catalog {
 	}
 }
 
-// forget makes every name be looked up again, also where the answer is on its way.
-func (c *catalog) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.turn++
-	c.change = c.turn
-}
-
-// forgetFor is forget for one client alone.
+// forgetFor makes every name be looked up again for one client, also where the answer is on its way.
 func (c *catalog) forgetFor(who client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,26 +104,20 @@ func (c *catalog) forgetFor(who client) {
 // another change. What anyone can send, a request that the engine refuses or one that is broken off, concerns who sent it alone. If that
 // changed something all the same, other clients see it as they see a change that did not come through us: when what they know expires.
 func (c *catalog) altered(who client, status int) {
-	switch {
-	case status/100 == 2:
+	if status/100 == 2 {
 		c.changers.add(who.key)
-		c.forget()
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, !c.changers.has(who.key):
+	} else if status == http.StatusUnauthorized || status == http.StatusForbidden || !c.changers.has(who.key) {
 		c.forgetFor(who)
-	default:
-		c.forget()
+		return
 	}
-}
-
-// changed returns a number that is another one after a change of indices that concerns the client: what was asked before answers nothing
-// that comes after.
-func (c *catalog) changed(who client) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lastChange(who)
+	c.turn++
+	c.change = c.turn
 }
 
-// lastChange is changed; the lock is held.
+// lastChange returns a number that is another one after a change of indices that concerns the client: what was asked before answers nothing
+// that comes after. The lock is held.
 func (c *catalog) lastChange(who client) int {
 	if own := c.changes.Get(who.key, ttlcache.WithDisableTouchOnHit[string, int]()); own != nil {
 		return max(c.change, own.Value())
@@ -148,10 +134,11 @@ type placing struct {
 }
 
 // placing returns how a document that is written to a name is to be enriched. whole says that it would create the index if there is none.
-func (c *catalog) placing(ctx context.Context, who client, name string, whole bool) placing {
-	e := c.lookup(ctx, who, name)
+func (c *catalog) placing(u *underway, name string, whole bool) placing {
+	who := u.sender.client()
+	e := c.lookup(u, who, name)
 	if passing(e.err) && len(e.indices) == 0 {
-		e = c.insist(ctx, who, name, e)
+		e = c.insist(u, who, name, e)
 	}
 	r := c.single(name, e.indices)
 	absent := !there(e.indices)
@@ -165,7 +152,7 @@ func (c *catalog) placing(ctx context.Context, who client, name string, whole bo
 		if whole {
 			how = creating
 		}
-		e = c.find(ctx, who, name, how)
+		e = c.find(u, who, name, how)
 	}
 	return placing{c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)}
 }
@@ -329,7 +316,10 @@ func (c *catalog) find(ctx context.Context, who client, name string, how how) en
 	if e, _, ok := c.fresh(who, name, how); ok {
 		return e
 	}
-	found, _, _ := c.flight.Do(fmt.Sprint(how, c.changed(who), " ", entryKey(who, name)), func() (any, error) {
+	c.mu.Lock()
+	change := c.lastChange(who)
+	c.mu.Unlock()
+	found, _, _ := c.flight.Do(fmt.Sprint(how, change, " ", entryKey(who, name)), func() (any, error) {
 		e, turn, ok := c.fresh(who, name, how)
 		if ok { // another asked meanwhile
 			return e, nil
@@ -369,24 +359,21 @@ var askedAgain = []time.Duration{0, 100 * time.Millisecond, 300 * time.Milliseco
 
 // insist asks again what is behind a name of which nothing is known and of which the engine failed to tell: a partial document that passes
 // unread would keep the sketch of the text that it changes. It takes its time once for a request.
-func (c *catalog) insist(ctx context.Context, who client, name string, e entry) entry {
-	u := underwayOf(ctx)
-	if u != nil && u.insisted.Load() {
+func (c *catalog) insist(u *underway, who client, name string, e entry) entry {
+	if u.insisted.Load() {
 		return e
 	}
 	for _, pause := range askedAgain {
 		select {
 		case <-time.After(pause):
-		case <-ctx.Done():
+		case <-u.Done():
 			return e
 		}
-		if e = c.find(ctx, who, name, again); !passing(e.err) || len(e.indices) > 0 {
+		if e = c.find(u, who, name, again); !passing(e.err) || len(e.indices) > 0 {
 			return e
 		}
 	}
-	if u != nil {
-		u.insisted.Store(true)
-	}
+	u.insisted.Store(true)
 	return e
 }
 

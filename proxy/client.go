@@ -75,12 +75,7 @@ func (s *sender) client() client {
 }
 
 // senderOf returns who sent the request on whose behalf something is done.
-func senderOf(r *http.Request) client {
-	if u := underwayOf(r.Context()); u != nil {
-		return u.sender.client()
-	}
-	return clientOf(adapters.Header(r.Header), r.URL.RawQuery)
-}
+func senderOf(r *http.Request) client { return underwayOf(r.Context()).sender.client() }
 
 func part(sum hash.Hash, s string) { fmt.Fprintf(sum, "%d:%s", len(s), s) }
 

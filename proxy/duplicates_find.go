@@ -122,10 +122,11 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 			ids = append(ids, n.id)
 		}
 		for _, key := range n.keys {
-			keys[key] = g.rule.OnDuplicate != rule.IndexDuplicates
+			if g.rule.OnDuplicate != rule.IndexDuplicates {
+				keys[key] = true
+			}
 		}
 	}
-	maps.DeleteFunc(keys, func(_ int64, wanted bool) bool { return !wanted })
 	if len(ids) == 0 && len(keys) == 0 {
 		return nil
 	}

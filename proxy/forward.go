@@ -17,9 +17,7 @@ import (
 // unreachable answers as a proxy does whose engine can't be reached or does not answer. A client that broke off gets nothing.
 func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
-		if u := underwayOf(r.Context()); u != nil {
-			u.gone = true
-		}
+		underwayOf(r.Context()).gone = true
 		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
 	}
 	status, reason := http.StatusBadRequest, ""

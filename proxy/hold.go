@@ -183,13 +183,8 @@ func (t *hold) leave(n int64) {
 	t.back(t.bytes - n)
 }
 
-// holdOf returns what the request holds on whose behalf something is done, nil for none.
-func holdOf(ctx context.Context) *hold {
-	if u := underwayOf(ctx); u != nil {
-		return &u.hold
-	}
-	return nil
-}
+// holdOf returns what the request holds on whose behalf something is done.
+func holdOf(ctx context.Context) *hold { return &underwayOf(ctx).hold }
 
 const (
 	// firstPiece is how much is read at once of what may be of any length, likelyPiece of what says how long it is: who sends it may take

@@ -130,7 +130,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.answersSimilar(u, r) {
 		class := h.Dialect.Classify(requestOf(r))
 		u.class = class
-		h.is(r.Context(), class.Kind.String())
+		h.is(u, class.Kind.String())
 		switch {
 		case class.Kind == adapters.KindWrite && h.mayChange(r, class):
 			h.write(u, r, class)

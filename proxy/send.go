@@ -49,7 +49,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 			h.catalog.altered(u.sender.client(), resp.StatusCode)
 		}
 		if u.class.Makes != "" && resp.StatusCode < 300 && !signed(r) { // a look-up under another request's signature would be refused
-			h.catalog.placing(u, u.sender.client(), u.class.Makes, false) // has our field declared, before the client knows
+			h.catalog.placing(u, u.class.Makes, false) // has our field declared, before the client knows
 		}
 		if change != nil {
 			change(resp)

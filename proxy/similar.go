@@ -88,23 +88,23 @@ func likenessOf(rawQuery string) (l similar.Likeness, err error) {
 
 // answersSimilar answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
 // matches: that goes to the engine as it came.
-func (h *Handler) answersSimilar(w http.ResponseWriter, r *http.Request) bool {
+func (h *Handler) answersSimilar(u *underway, r *http.Request) bool {
 	ask, ours := similarOf(r.Method, rawPath(r))
 	if !ours || signed(r) { // a look-up under another request's signature would be refused
 		return false
 	}
-	within, cancel := context.WithTimeout(r.Context(), similarFor)
+	within, cancel := context.WithTimeout(u, similarFor)
 	defer cancel()
-	s := similarity{h: h, w: w, r: r, ask: ask, who: senderOf(r)}
+	s := similarity{h: h, u: u, r: r, ask: ask, who: u.sender.client()}
 	kind, answer := "similar", s.answer
 	if ask.compares { // which index it is for stands anywhere in the body
 		kind, answer = "compare", s.compare
-		members, err := s.members()
+		err := s.readObject()
 		if _, isBad := errors.AsType[badRequest](err); err != nil && !isBad {
 			s.fail(err)
 			return true
 		}
-		ask.index, _ = jsonedit.Text(jsonedit.Get(members, "index"))
+		ask.index, _ = jsonedit.Text(jsonedit.Get(s.members, "index"))
 	}
 	if ask.index != "" {
 		s.indices = s.configured(within, ask.index)
@@ -112,7 +112,7 @@ func (h *Handler) answersSimilar(w http.ResponseWriter, r *http.Request) bool {
 	if len(s.indices) == 0 {
 		return false
 	}
-	h.is(r.Context(), kind)
+	h.is(u, kind)
 	if err := guarded(func() error { return answer(within) }); err != nil {
 		s.fail(err)
 	}
@@ -122,12 +122,13 @@ func (h *Handler) answersSimilar(w http.ResponseWriter, r *http.Request) bool {
 // similarity is one such request.
 type similarity struct {
 	h       *Handler
-	w       http.ResponseWriter
+	u       *underway
 	r       *http.Request
 	ask     likenessAsk
 	who     client
 	indices []adapters.Index
-	body    []byte // of a comparison
+	body    []byte // an object, where it was read, and its members
+	members []jsonedit.Member
 	// unknown says that what is behind the name could not be found out.
 	unknown bool
 }
@@ -174,13 +175,13 @@ func (s *similarity) answer(ctx context.Context) error {
 	if s.ask.stored {
 		document, likeness.Except, err = s.stored(ctx, store)
 	} else {
-		_, err = s.members()
+		err = s.readObject()
 		document = s.body
 	}
 	if err != nil {
 		return err
 	}
-	if held := holdOf(ctx); !held.begin() || !held.take(perQuestion) {
+	if !s.u.hold.begin() || !s.u.hold.take(perQuestion) {
 		return errBusy
 	}
 	found, err := similar.Find(ctx, s.h.Rules, store, s.indices, document, likeness)
@@ -207,7 +208,7 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 	}
 	request := s.h.Document(s.indices[0].Name, s.ask.id)
 	request.RawQuery, request.Header = s.who.query, s.who.header
-	reply, err := s.h.exchange(ctx, holdOf(ctx), request)
+	reply, err := s.h.exchange(ctx, &s.u.hold, request)
 	switch {
 	case err != nil:
 		return nil, as, err
@@ -218,32 +219,31 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 			http.StatusNotFound, fmt.Sprintf("document %s in %s is not to be searched, or not yet", s.ask.id, s.ask.index),
 		})
 	}
-	writeReply(s.w, reply)
+	writeReply(s.u, reply)
 	return nil, as, errAnswered
 }
 
-// members reads the request's body, which is an object and stays to be read.
-func (s *similarity) members() ([]jsonedit.Member, error) {
+// readObject reads the request's body, which is an object and stays to be read.
+func (s *similarity) readObject() error {
 	rest, read := s.r.Body, search{h: s.h, r: s.r}
 	err := read.read()
-	s.r.Body, s.body = holdOf(s.r.Context()).onwardsFrom(read.raw, rest), read.body
+	s.r.Body, s.body = s.u.hold.onwardsFrom(read.raw, rest), read.body
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case read.unread == adapters.ReasonBusy, read.unread == adapters.ReasonShare:
-		return nil, errBusy
+		return errBusy
 	case read.unread == adapters.ReasonSlow:
-		return nil, errSlow
+		return errSlow
 	case read.unread == adapters.ReasonTooLarge:
-		return nil, badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
+		return badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
 	case read.unread != "":
-		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + string(read.unread)}
+		return badRequest{http.StatusBadRequest, "the body can't be read: " + string(read.unread)}
 	}
-	members, err := jsonedit.Members(read.body)
-	if err != nil {
-		return nil, badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
+	if s.members, err = jsonedit.Members(read.body); err != nil {
+		return badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
 	}
-	return members, nil
+	return nil
 }
 
 // nobody is the id of no document. To look for it takes no more than the right to search.
@@ -255,11 +255,7 @@ func (s *similarity) compare(ctx context.Context) error {
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
 	}
-	members, err := jsonedit.Members(s.body)
-	if err != nil {
-		return err
-	}
-	a, b := jsonedit.Get(members, "a"), jsonedit.Get(members, "b")
+	a, b := jsonedit.Get(s.members, "a"), jsonedit.Get(s.members, "b")
 	for _, document := range [][]byte{a, b} {
 		if len(document) == 0 || document[0] != '{' {
 			return badRequest{http.StatusBadRequest, `a, b: both have to be objects: send two documents, or {"text": "…"}`}
@@ -290,7 +286,7 @@ func (s *similarity) reply(value any) error {
 	reply := s.h.Dialect.ErrorReply(requestOf(s.r), http.StatusOK, "")
 	reply.Header["Content-Type"] = []string{"application/json"}
 	reply.Body = body.Bytes()
-	writeReply(s.w, reply)
+	writeReply(s.u, reply)
 	return nil
 }
 
@@ -301,8 +297,8 @@ func (s *similarity) fail(err error) {
 	switch {
 	case errors.Is(err, errAnswered):
 		return
-	case s.r.Context().Err() != nil, errors.Is(err, errBrokenOff):
-		s.h.unreachable(s.w, s.r, err)
+	case s.u.Err() != nil, errors.Is(err, errBrokenOff):
+		s.h.unreachable(s.u, s.r, err)
 	case errors.Is(err, errSlow):
 		s.h.Metrics.search("failed", adapters.ReasonSlow)
 		status, reason = http.StatusRequestTimeout, "the body comes too slowly (reason=slow)"
@@ -322,10 +318,10 @@ func (s *similarity) fail(err error) {
 		s.h.Log.Error("near-duplicates could not be looked for", "error", unquoted(err))
 		status, reason = http.StatusInternalServerError, "near-duplicates could not be looked for"
 	default:
-		s.h.unreachable(s.w, s.r, unnamed{err, s.who.hide(err.Error())})
+		s.h.unreachable(s.u, s.r, unnamed{err, s.who.hide(err.Error())})
 		return
 	}
-	s.h.refuse(s.w, s.r, status, reason)
+	s.h.refuse(s.u, s.r, status, reason)
 }
 
 // unnamed is an error without what is secret in its text.

@@ -102,11 +102,9 @@ func WithTimes(ctx context.Context, t *Times) context.Context {
 }
 
 // is takes what kind of request it is.
-func (h *Handler) is(ctx context.Context, kind string) {
+func (h *Handler) is(u *underway, kind string) {
 	h.Metrics.requests.WithLabelValues(kind).Inc()
-	if u := underwayOf(ctx); u != nil {
-		u.kind = kind
-	}
+	u.kind = kind
 }
 
 // end closes a request, whatever became of it. The times of one that was cut off say nothing.

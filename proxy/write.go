@@ -198,16 +198,15 @@ func (w *writing) forward(found *findings) {
 
 // Rule implements rule.Writing. A document that makes its index ends what is known of the names that now lead to it as well.
 func (w *writing) Rule(index string, whole bool) (*rule.Rule, rule.Fit) {
-	change := w.h.catalog.changed(w.who)
-	if w.last.holds(index, whole, change) {
-		return w.last.rule, w.last.fit
+	if l := &w.last; l.rule != nil && l.index == index && l.whole == whole && time.Now().Before(l.until) {
+		return l.rule, l.fit
 	}
-	p := w.h.catalog.placing(w.u, w.who, index, whole)
+	p := w.h.catalog.placing(w.u, index, whole)
 	if p.makes {
 		w.u.makes.Store(true)
 	}
 	if w.last = (placed{}); p.rule != nil && p.fit == rule.Fits && !p.makes {
-		w.last = placed{p, index, whole, change, time.Now().Add(placedFor)}
+		w.last = placed{p, index, whole, time.Now().Add(placedFor)}
 	}
 	return p.rule, p.fit
 }
@@ -219,19 +218,14 @@ func (w *writing) Hold(n int) bool { return w.u.hold.Room(n) }
 func (w *writing) Count(c rule.Change) { w.h.Metrics.documents.WithLabelValues(c.String()).Inc() }
 
 // placedFor is how long the documents of one write take the rule of the one before that went to the same name. It is little beside known.
-const placedFor = 100 * time.Millisecond
+const placedFor = 10 * time.Millisecond
 
 // placed is how the last document of a write was enriched whose index was prepared.
 type placed struct {
 	placing
-	index  string
-	whole  bool
-	change int // the catalog's when it was asked
-	until  time.Time
-}
-
-func (l *placed) holds(index string, whole bool, change int) bool {
-	return l.rule != nil && l.index == index && l.whole == whole && l.change == change && time.Now().Before(l.until)
+	index string
+	whole bool
+	until time.Time
 }
 
 // guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.
