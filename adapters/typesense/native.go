@@ -70,9 +70,6 @@ func (q *query) Natively() (queries []adapters.Query, err error) {
 	return queries, nil
 }
 
-// errCurated: the operator put hits in their places, each of which is a group of its own.
-var errCurated = adapters.Alone{Reason: "curated"}
-
 // NativePage implements adapters.Native.
 func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
 	if len(results) != 2 {
@@ -156,8 +153,8 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		switch {
 		case err != nil:
 			return nil, 0, err
-		case h.curated:
-			return nil, 0, errCurated
+		case h.curated: // the operator put it in its place, where it is a group of its own
+			return nil, 0, adapters.Alone{Reason: "curated"}
 		case h.near:
 			return nil, 0, errors.New("the list is one of neighbours")
 		}

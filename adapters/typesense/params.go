@@ -89,16 +89,13 @@ func keyOf(r *adapters.Request, params []adapters.Param) string {
 // object: an HMAC in base64, and the first characters of the key that it was made from. All of it is in base64.
 const scopedHead = 44 + 4
 
+const inBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
 // embedded returns the parameters that a key imposes on a search; none for an ordinary key. Those that the engine ignores for their type
 // are left out.
 func embedded(key string) map[string]string {
-	end := strings.IndexFunc(key, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/')
-	})
-	if end >= 0 { // the engine reads no further
-		key = key[:end]
-	}
-	if len(key)%4 == 1 { // too few bits for a byte
+	key = key[:len(key)-len(strings.TrimLeft(key, inBase64))] // the engine reads no further
+	if len(key)%4 == 1 {                                      // too few bits for a byte
 		key = key[:len(key)-1]
 	}
 	raw, err := base64.RawStdEncoding.DecodeString(key)

@@ -97,7 +97,7 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 		case "code":
 			code = r.Value()
 		}
-		list.once(place, from, r.At()-start)
+		list.mark(place, from, r.At()-start)
 	}
 	list.raw = body[start:r.At()]
 	if reason != nil {
@@ -109,8 +109,8 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 	return list
 }
 
-// once keeps where a member is that may not be repeated, if it is one.
-func (r *result) once(place *extent, from, to int) {
+// mark keeps where a member is, unless place is nil. It may not be repeated.
+func (r *result) mark(place *extent, from, to int) {
 	if place == nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (r *result) readParams(reader *jsonedit.Reader, start int) {
 		case "collection_name":
 			r.collection, _ = jsonedit.Text(value)
 		}
-		r.once(place, from, reader.At()-start)
+		r.mark(place, from, reader.At()-start)
 	}
 }
 

@@ -47,7 +47,7 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if unhighlightedParams(params) {
 		plain.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 	}
-	w, bodies, sound := &wire{single: c.Form != formMulti, texts: sketched(p.Rules)}, [][]byte(nil), true
+	w, bodies, sound := &wire{single: c.Form != formMulti}, [][]byte(nil), true
 	switch {
 	case w.single && len(sent) >= maxQuery:
 		s.Reason = "query_length" // the engine refuses it
@@ -108,6 +108,9 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		delete(asked.Header, "Content-Length")
 	}
 	w.request = &asked
+	for _, rule := range p.Rules {
+		w.texts = append(w.texts, rule.Fields...)
+	}
 	s.Searches = &adapters.Searches{Single: w.single, Wire: w, Plan: p}
 	for _, q := range list {
 		q.atOnce = max(w.most/len(list), 1)
@@ -185,12 +188,4 @@ func unsteered(params []adapters.Param, list []*query) string {
 	return adapters.RawQuery(params, func(name string) bool {
 		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
 	})
-}
-
-// sketched returns the sketched fields of all rules.
-func sketched(rules rule.Rules) (fields []string) {
-	for _, rule := range rules {
-		fields = append(fields, rule.Fields...)
-	}
-	return fields
 }
