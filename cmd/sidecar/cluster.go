@@ -96,7 +96,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
 	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
-	flags.StringVar(&c.report, "report", "", "the `form` of the report, text or json, where --output names a file")
+	flags.Var((*form)(&c.report), "report", "the `form` of the report, text or json, where --output names a file")
 	c.bindUntested(cmd)
 	c.flink.add(flags)
 	c.bindMetrics(cmd)
@@ -143,9 +143,7 @@ func (c *clusterJob) checkOutput() error {
 	default:
 		c.file = c.output
 	}
-	if c.report = cmp.Or(c.report, formText); c.report != formText && c.report != formJSON {
-		return fmt.Errorf("--report: %q is unknown: use text or json", c.report)
-	}
+	c.report = cmp.Or(c.report, formText)
 	return nil
 }
 

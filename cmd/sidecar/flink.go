@@ -49,7 +49,7 @@ func (f *flinkFlags) check(engine string) error {
 	}
 	if f.shared == "" {
 		errs = append(errs, errors.New("--shared: is missing: name a directory that Flink's taskmanagers see too"))
-	} else if info, err := os.Stat(f.shared); err != nil || !info.IsDir() {
+	} else if !isFolder(f.shared) {
 		errs = append(errs, fmt.Errorf("--shared: %q is no directory here: name one that Flink's taskmanagers see too", f.shared))
 	}
 	return errors.Join(errs...)
@@ -84,9 +84,6 @@ func (f *flinkFlags) address(env config.Lookup) (string, error) {
 
 // seeker returns what finds the pairs of the corpus on Flink.
 func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *rule.Rule) (cluster.Seeker, error) {
-	if err := f.check(onFlink); err != nil {
-		return nil, err
-	}
 	gateway, err := f.address(os.LookupEnv)
 	if err != nil {
 		return nil, err

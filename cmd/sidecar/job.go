@@ -70,18 +70,17 @@ func (j *job) bindMetrics(cmd *cobra.Command) {
 		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:9601")
 }
 
-// open opens the engines, and shows metrics where they are asked for, until close.
-func (j *job) open(cmd *cobra.Command) (err error) {
+// do runs a command on the engines that it is for, and shows metrics where they are asked for.
+func (j *job) do(cmd *cobra.Command, run func(context.Context) error) error {
 	j.in, j.out, j.err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if j.engines, err = openFor(cmd, j.engine); err != nil {
+	c, err := configOf(cmd)
+	if err != nil {
 		return err
 	}
-	return j.metrics.Start(cmd.Name(), j.err)
-}
-
-// do runs a command on the engines that it is for.
-func (j *job) do(cmd *cobra.Command, run func(context.Context) error) error {
-	if err := j.open(cmd); err != nil {
+	if j.engines, err = upstream.OpenAll(c, j.engine); err != nil {
+		return err
+	}
+	if err := j.metrics.Start(cmd.Name(), j.err); err != nil {
 		return err
 	}
 	defer j.metrics.Stop()

@@ -15,7 +15,6 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
-	"github.com/neardup/sidecar/internal/upstream"
 )
 
 func main() {
@@ -130,13 +129,4 @@ func configFile(cmd *cobra.Command) string { return cmd.Flag("config").Value.Str
 // configOf loads the configuration that the command was given.
 func configOf(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(configFile(cmd), os.LookupEnv)
-}
-
-// openFor opens for a command the engine with the name, or all that the configuration has where it is empty.
-func openFor(cmd *cobra.Command, name string) ([]*upstream.Engine, error) {
-	c, err := configOf(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return upstream.OpenAll(c, name)
 }

@@ -81,14 +81,6 @@ func (s Sketch) Scheme() sketch.Scheme {
 	}
 }
 
-// sketchConfig returns a scheme that keeps nothing as a section.
-func sketchConfig(s sketch.Scheme) Sketch {
-	return Sketch{
-		Family: string(s.Family), Features: string(s.Features), Words: s.Words, Characters: s.Characters, Positions: s.Positions,
-		Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{}, Seed: SecretOf(s.Seed),
-	}
-}
-
 // Engine is one entry of engines.
 type Engine struct {
 	Name        string      `yaml:"name"`
@@ -158,11 +150,15 @@ const (
 
 // Default returns the configuration of an empty file: no engine yet.
 func Default() Config {
+	s := sketch.DefaultScheme()
 	return Config{
 		Log:   Log{Level: "info", Format: "text"},
 		Admin: DefaultAdmin, Playground: true,
 		Traces: Traces{Sample: defaultSample},
-		Sketch: sketchConfig(sketch.DefaultScheme()),
+		Sketch: Sketch{
+			Family: string(s.Family), Features: string(s.Features), Words: s.Words, Characters: s.Characters, Positions: s.Positions,
+			Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{},
+		},
 	}
 }
 
