@@ -89,16 +89,13 @@ func (s *indexSource) writable(ctx context.Context) error {
 		const other = "--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule"
 		return fmt.Errorf(other, s.rule.Profile.Threshold)
 	}
-	prepared, err := s.Prepare(ctx, s.index.Name)
-	if err != nil {
-		return s.Explain(err)
-	}
+	prepared, err := s.Indices(ctx, s.index.Name, true)
 	for _, index := range prepared {
 		if !index.Ready {
 			return notReady(s.Engine, index)
 		}
 	}
-	return nil
+	return err
 }
 
 // hostFields are the fields that may hold a document's host.

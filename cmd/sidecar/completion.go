@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/internal/config"
 )
@@ -12,33 +11,27 @@ func completeFlags(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		completeFlags(child)
 	}
-	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-		if !completable[flag.Name] {
-			return
+	const words = cobra.ShellCompDirectiveNoFileComp
+	forms := cobra.FixedCompletions([]string{formText, formJSON}, cobra.ShellCompDirectiveDefault) // it may be a file, too
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"engine": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			engines, _ := config.Names(configFile(cmd))
+			if cmd.Name() == "cluster" {
+				engines = append(engines, onFlink)
+			}
+			return engines, words
+		},
+		"index": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			_, indices := config.Names(configFile(cmd))
+			return indices, words
+		},
+		"preset":    cobra.FixedCompletions(config.PresetNames(), words),
+		"algorithm": cobra.FixedCompletions([]string{"bands", "broder", "exact"}, words),
+		"output":    forms,
+		"report":    forms,
+	} {
+		if cmd.LocalFlags().Lookup(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails only where a flag has one already
 		}
-		_ = cmd.RegisterFlagCompletionFunc(flag.Name, // fails only where a flag has one already
-			func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-				return flagValues(cmd, flag.Name)
-			})
-	})
-}
-
-var completable = map[string]bool{"engine": true, "index": true, "preset": true, "algorithm": true, "output": true, "report": true}
-
-func flagValues(cmd *cobra.Command, flag string) ([]string, cobra.ShellCompDirective) {
-	engines, indices := config.Names(configFile(cmd))
-	switch flag {
-	case "engine":
-		if cmd.Name() == "cluster" {
-			engines = append(engines, onFlink)
-		}
-		return engines, cobra.ShellCompDirectiveNoFileComp
-	case "index":
-		return indices, cobra.ShellCompDirectiveNoFileComp
-	case "preset":
-		return config.PresetNames(), cobra.ShellCompDirectiveNoFileComp
-	case "algorithm":
-		return []string{"bands", "broder", "exact"}, cobra.ShellCompDirectiveNoFileComp
 	}
-	return []string{formText, formJSON}, cobra.ShellCompDirectiveDefault // which may be a file, too
 }

@@ -85,20 +85,12 @@ func (r *setupJob) run(ctx context.Context) error {
 func (r *setupJob) prepare(ctx context.Context, e *upstream.Engine) error {
 	var errs []error
 	seen := map[string]bool{}
-	look := e.Prepare
-	if r.dryRun {
-		look = e.Matching
-	}
 	for _, rule := range e.Rules {
-		indices, err := look(ctx, rule.Match)
-		if err != nil {
-			errs = append(errs, e.Explain(fmt.Errorf("prepare %s: %w", rule.Match, err)))
-			if upstream.Unreachable(err) || ctx.Err() != nil {
-				return errors.Join(errs...)
-			}
-			continue
+		indices, err := e.Indices(ctx, rule.Match, !r.dryRun)
+		if errs = append(errs, err); upstream.Unreachable(err) || ctx.Err() != nil {
+			return errors.Join(errs...)
 		}
-		if len(indices) == 0 {
+		if err == nil && len(indices) == 0 {
 			r.Indices = append(r.Indices, setupIndex{Engine: e.Config.Name, Rule: rule.Match, Why: "no index matches yet"})
 			r.printf("%s: %s: no index matches yet\n", e.Config.Name, rule.Match)
 		}

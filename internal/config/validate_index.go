@@ -89,14 +89,10 @@ func (i Index) validateClusters(f *faults, key string) {
 
 // validateWithin checks the span; whether there is a field is one of the needs.
 func (i Index) validateWithin(f *faults, key string) {
-	switch w := i.Within; {
-	case w.Span < 0:
-		f.add(key+".span", "%v is below 0: use a span such as 72h or 3d", w.Span)
-	case w.Span > 0 && time.Duration(w.Span) < time.Millisecond:
-		f.add(key+".span", "%v is too short: moments are told by the millisecond", w.Span)
-	case w.Span == 0 && w.Field != "":
-		f.add(key+".span", "is 0: give the span within which hits fold, such as 72h or 3d")
-	}
+	w := i.Within
+	f.when(w.Span < 0, key+".span", "%v is below 0: use a span such as 72h or 3d", w.Span)
+	f.when(w.Span > 0 && time.Duration(w.Span) < time.Millisecond, key+".span", "%v is too short: moments are told by the millisecond", w.Span)
+	f.when(w.Span == 0 && w.Field != "", key+".span", "is 0: give the span within which hits fold, such as 72h or 3d")
 }
 
 // validateDeciding checks the names of the fields that decide what folds.
