@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
@@ -162,27 +161,11 @@ func (n *survey) chooseAddresses() error {
 
 // free returns an address that can be listened on: the one wanted, or with the next free port.
 func (n *survey) free(wanted, what string) string {
-	const tries = 50
-	host, port, _ := net.SplitHostPort(wanted)
-	first, _ := strconv.Atoi(port)
-	for number := first; number < first+tries; number++ {
-		at := net.JoinHostPort(host, strconv.Itoa(number))
-		if at == n.engine.Listen {
-			continue
-		}
-		l, err := net.Listen("tcp", at)
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		if err == nil {
-			_ = l.Close() // nobody came
-		}
-		if number != first {
-			n.notes = append(n.notes, fmt.Sprintf("%s is taken: %s at %s", wanted, what, at))
-		}
-		return at
+	at := server.FreeNear(wanted, n.engine.Listen)
+	if at != wanted {
+		n.notes = append(n.notes, fmt.Sprintf("%s is taken: %s at %s", wanted, what, at))
 	}
-	return wanted // serve says what holds it
+	return at
 }
 
 const (

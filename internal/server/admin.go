@@ -37,8 +37,8 @@ const (
 // status answers on the admin listener. Its other fields are set before handler.
 type status struct {
 	draining   atomic.Bool
-	pprof      bool                // profiles are shown
-	meters     *meters             // nil for none
+	pprof      bool // profiles are shown
+	meters     *meters
 	playground *playground.Handler // nil for none
 	now        atomic.Pointer[state]
 }
@@ -63,9 +63,7 @@ func (s *status) handler() http.Handler {
 	mux.Handle("GET /version", s.guarded(http.HandlerFunc(showVersion)))
 	mux.Handle("GET /{$}", s.guarded(http.HandlerFunc(s.index)))
 	mux.Handle(playground.Prefix, s.guarded(http.HandlerFunc(s.play)))
-	if s.meters != nil {
-		mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
-	}
+	mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
 	if s.pprof {
 		mux.Handle("GET /debug/pprof/", s.guarded(styled(pprof.Index)))
 		mux.Handle("GET /debug/pprof/cmdline", s.guarded(http.NotFoundHandler())) // it would show what the command line holds
@@ -169,11 +167,8 @@ var indexPage = template.Must(template.New("").Parse(indexText))
 func (s *status) links() []playground.Link {
 	list := []playground.Link{
 		{Path: "/livez", Says: "the process runs"}, {Path: "/readyz?verbose", Says: "the engines can be reached"},
+		{Path: "/metrics", Says: "counters and times for Prometheus"}, {Path: "/version", Says: "what is running"},
 	}
-	if s.meters != nil {
-		list = append(list, playground.Link{Path: "/metrics", Says: "counters and times for Prometheus"})
-	}
-	list = append(list, playground.Link{Path: "/version", Says: "what is running"})
 	if s.pprof {
 		list = append(list, playground.Link{Path: "/debug/pprof/", Says: "profiles"})
 	}
@@ -236,7 +231,7 @@ func (s *status) ready(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if verbose {
-		if s.meters != nil && s.meters.stale.Load() {
+		if s.meters.stale.Load() {
 			lines = append(lines, "[!] config: the last one read was not taken, the log says why: the one before is in use")
 		} else {
 			lines = append(lines, "[+] config: in use as it was last read")

@@ -22,7 +22,7 @@ import (
 // statusBefore returns a status with one engine of the nodes, which are asked by a transport.
 func statusBefore(t *testing.T, transport http.RoundTripper, nodes ...string) *status {
 	t.Helper()
-	s, p := &status{}, &backend{transport: transport}
+	s, p := &status{meters: newMeters(&status{})}, &backend{transport: transport}
 	for _, node := range nodes {
 		u := expect.Value(url.Parse(node))(t)
 		p.urls = append(p.urls, u)

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"net"
+	"slices"
+	"strconv"
+	"syscall"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
@@ -15,11 +19,11 @@ type Demo struct {
 	Engine, Sidecar, Page string
 }
 
-// ServeDemo serves an embedded engine under one rule, until Close. An address that is taken gives way to a free port. Warnings go to log.
+// ServeDemo serves an embedded engine under one rule, until Close. An address that is taken gives way to the next free port. Warnings go to log.
 func ServeDemo(rule config.Index, listen, page string, log io.Writer) (*Demo, error) {
 	c, e := config.Default(), config.DefaultEngine()
-	e.Name, e.Kind, e.Listen, e.Indices = "demo", kind.Embedded, freeNear(listen), []config.Index{rule}
-	c.Log.Level, c.Admin, c.Engines = "warn", freeNear(page), []config.Engine{e}
+	e.Name, e.Kind, e.Listen, e.Indices = "demo", kind.Embedded, FreeNear(listen), []config.Index{rule}
+	c.Log.Level, c.Admin, c.Engines = "warn", FreeNear(page, e.Listen), []config.Engine{e}
 	d := &Demo{}
 	d.begin(&c, log)
 	if err := d.start(&c); err != nil {
@@ -37,14 +41,23 @@ func ServeDemo(rule config.Index, listen, page string, log io.Writer) (*Demo, er
 	return d, nil
 }
 
-// freeNear returns the address, or any free port of its host if it is taken. An invalid address is left to start.
-func freeNear(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	l, taken := net.Listen("tcp", address)
-	if taken == nil {
-		_ = l.Close() // nobody came
-	} else if err == nil {
-		return net.JoinHostPort(host, "0")
+// FreeNear returns the address, or one with the next free port if it is taken, but none of the others. An invalid address is left to who listens.
+func FreeNear(address string, others ...string) string {
+	const tries = 50
+	host, port, _ := net.SplitHostPort(address)
+	first, err := strconv.Atoi(port)
+	for number := first; err == nil && number < first+tries; number++ {
+		at := net.JoinHostPort(host, strconv.Itoa(number))
+		if slices.Contains(others, at) {
+			continue
+		}
+		l, err := net.Listen("tcp", at)
+		if err == nil {
+			_ = l.Close() // nobody came
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return at
+		}
 	}
 	return address
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,15 +17,13 @@ import (
 // engineLabel says which engine of the configuration a metric is of.
 const engineLabel = "engine"
 
-// meters are the metrics of one process. They live as long as it, whatever is reloaded. They are safe for concurrent use.
+// meters are the metrics of one process. They live as long as it, whatever is reloaded.
 type meters struct {
 	registry *prometheus.Registry
 	reloads  *prometheus.CounterVec
 	// stale says that the last configuration read was not taken.
-	stale atomic.Bool
-
-	mu      sync.Mutex
-	engines map[string]*proxy.Metrics
+	stale   atomic.Bool
+	engines map[string]*proxy.Metrics // of the goroutine that reloads
 }
 
 // newMeters returns the metrics of what a status says is served.
@@ -41,12 +38,7 @@ func newMeters(s *status) *meters {
 	}
 	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "neardup_config_stale", Help: "1 while the configuration read last was not taken and the one before stays, else 0.",
-	}, func() float64 {
-		if m.stale.Load() {
-			return 1
-		}
-		return 0
-	})
+	}, func() float64 { return map[bool]float64{true: 1}[m.stale.Load()] })
 	m.registry.MustRegister(expiries{s})
 	return m
 }
@@ -65,8 +57,6 @@ func newRegistry() *prometheus.Registry {
 
 // engine returns the metrics of the engine with the name: the same ones as long as it is not dropped.
 func (m *meters) engine(name string) *proxy.Metrics {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.engines[name] == nil {
 		m.engines[name] = proxy.NewMetrics(m.labelled(name))
 	}
@@ -79,8 +69,6 @@ func (m *meters) labelled(name string) prometheus.Registerer {
 
 // keep drops the metrics of all engines but these.
 func (m *meters) keep(backends map[string]*backend) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for name, engine := range m.engines {
 		if backends[name] == nil {
 			m.labelled(name).Unregister(engine)
@@ -91,12 +79,8 @@ func (m *meters) keep(backends map[string]*backend) {
 
 // reloaded counts a configuration that was read after the first.
 func (m *meters) reloaded(ok bool) {
-	result := "ok"
-	if !ok {
-		result = "failed"
-	}
 	m.stale.Store(!ok)
-	m.reloads.WithLabelValues(result).Inc()
+	m.reloads.WithLabelValues(map[bool]string{true: "ok", false: "failed"}[ok]).Inc()
 }
 
 // handler returns the page of all metrics.

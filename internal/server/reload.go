@@ -313,21 +313,16 @@ func (s *process) reload(why string) {
 		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.File, "error", oneLine(err))
 		return
 	}
-	made := s.replaced(p)
+	var made []string // engines whose backends are replaced
+	for _, e := range c.Engines {
+		if p.backends[e.Name] != s.backends[e.Name] {
+			made = append(made, e.Name)
+		}
+	}
 	s.commit(p)
 	s.meters.reloaded(true)
 	s.log.Info("configuration reloaded", "why", why, "config", c.File, "engines", len(c.Engines), "rules", c.RuleCount(),
 		"made_anew", strings.Join(made, ","), "took", time.Since(began).Round(time.Microsecond).String())
-}
-
-// replaced returns the names of the engines whose backends a plan replaces.
-func (s *process) replaced(p *plan) (names []string) {
-	for _, e := range p.config.Engines {
-		if p.backends[e.Name] != s.backends[e.Name] {
-			names = append(names, e.Name)
-		}
-	}
-	return names
 }
 
 // oneLine returns joined errors as one line.
