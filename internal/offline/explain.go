@@ -103,8 +103,7 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 	if f.JSON {
 		return terminal.WriteJSON(g.Out, &e)
 	}
-	_, err = io.WriteString(g.Out, e.String())
-	return err
+	return explanationTemplate.Execute(g.Out, &e)
 }
 
 // side reads one file. It is one text, but for tags, of which there is one in each line.
@@ -146,22 +145,22 @@ func (e *Explanation) measure() {
 	resemblance, coverage := a.text.Compare(b.text)
 	e.Coverage = coverage
 	sets := e.scheme.Features != sketch.Value64
-	value := func(estimate sketch.Estimate, comparable bool, exact float64) *estimated {
-		if !comparable {
-			return nil
-		}
-		v := &estimated{Estimate: max(0, estimate.Value), Error: estimate.Error}
+	value := func(estimate, deviation, exact float64) *estimated {
+		v := &estimated{Estimate: max(0, estimate), Error: deviation}
 		if sets {
 			v.Exact = &exact
 		}
 		return v
 	}
-	agreement, ok := a.sketch.Agreement(b.sketch)
-	e.Resemblance = value(sketch.Estimate{Value: agreement, Error: a.sketch.StandardError(b.sketch)}, ok, resemblance)
-	c, ok := a.sketch.Containment(b.sketch)
-	e.AInB = value(c, ok, sketch.Containment(a.set, b.set))
-	c, ok = b.sketch.Containment(a.sketch)
-	e.BInA = value(c, ok, sketch.Containment(b.set, a.set))
+	if agreement, ok := a.sketch.Agreement(b.sketch); ok {
+		e.Resemblance = value(agreement, a.sketch.StandardError(b.sketch), resemblance)
+	}
+	if c, ok := a.sketch.Containment(b.sketch); ok {
+		e.AInB = value(c.Value, c.Error, sketch.Containment(a.set, b.set))
+	}
+	if c, ok := b.sketch.Containment(a.sketch); ok {
+		e.BInA = value(c.Value, c.Error, sketch.Containment(b.set, a.set))
+	}
 }
 
 // judge adds what a profile makes of the two, and which of its rules decides.
@@ -228,15 +227,6 @@ var explanationTemplate = template.Must(template.New("explanation").Funcs(templa
 		return "different"
 	},
 }).Parse(explanationText))
-
-// String returns the explanation in plain words.
-func (e *Explanation) String() string {
-	var b strings.Builder
-	if err := explanationTemplate.Execute(&b, e); err != nil {
-		return err.Error()
-	}
-	return b.String()
-}
 
 // Worded reports whether the two are texts: tags and ready values have no runs of words.
 func (e *Explanation) Worded() bool {

@@ -39,9 +39,12 @@ type candidate struct {
 	why string
 }
 
-func (c *candidate) names() (names []string) {
-	for _, m := range c.members[max(0, len(c.members)-askedMembers):] {
-		names = append(names, m.Name)
+// names returns those of the newest members, as far as they are asked for.
+func (c *candidate) names() []string { return namesOf(c.members[max(0, len(c.members)-askedMembers):]) }
+
+func namesOf(list []adapters.Holding) (names []string) {
+	for _, h := range list {
+		names = append(names, h.Name)
 	}
 	return names
 }
@@ -97,10 +100,10 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 // inspect finds out what the engine holds, and which of it can be collapsed.
 func (n *survey) inspect(ctx context.Context) error {
 	candidates, err := n.list(ctx)
-	switch {
-	case err != nil && ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return terminal.ErrInterrupted
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	if len(candidates) > sampled && n.talk.interactive() {
@@ -208,9 +211,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 	for _, name := range n.options.Indices {
 		c := &candidate{match: name}
 		var behind []adapters.Holding
-		var names []string
 		for _, h := range holdings {
-			names = append(names, h.Name)
 			switch {
 			case rule.Matches(name, h.Name):
 				c.members = append(c.members, h)
@@ -223,7 +224,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 		case len(c.members) > 0:
 			more = []*candidate{c}
 		case len(behind) == 0:
-			return nil, fmt.Errorf("--index: the engine holds no %s: it holds %s", name, few(names))
+			return nil, fmt.Errorf("--index: the engine holds no %s: it holds %s", name, few(namesOf(holdings)))
 		}
 		for _, c := range more {
 			if slices.ContainsFunc(list, func(other *candidate) bool { return other.match == c.match }) {
@@ -251,11 +252,7 @@ func (n *survey) describe(ctx context.Context, c *candidate) error {
 	if c.fields = fields; len(candidateFields(fields)) == 0 {
 		return errNoText
 	}
-	var all []string
-	for _, m := range c.members {
-		all = append(all, m.Name)
-	}
-	if documents, err := n.store.Count(ctx, all); err == nil { // else it goes without
+	if documents, err := n.store.Count(ctx, namesOf(c.members)); err == nil { // else it goes without
 		c.documents = documents
 	}
 	return nil

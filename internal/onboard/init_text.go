@@ -184,16 +184,15 @@ func (c *candidate) text() ruleText {
 
 // shown returns the names behind a pattern, and by which clients know them.
 func (c *candidate) shown() string {
-	var names, aliases []string
+	names, text := namesOf(c.members), ""
+	var aliases []string
 	for _, m := range c.members {
-		names = append(names, m.Name)
 		for _, a := range m.Aliases {
 			if !slices.Contains(aliases, a) {
 				aliases = append(aliases, a)
 			}
 		}
 	}
-	text := ""
 	if len(names) > 1 || len(names) == 1 && names[0] != c.match {
 		slices.Reverse(names)
 		text = "Now: " + few(names) + ". "
