@@ -59,14 +59,6 @@ func newState(c *config.Config) state {
 type plan struct {
 	state
 	list []*endpoint // of the engines, in their order, and then the admin listener
-	undo []func()
-}
-
-// drop frees what was made for a plan that is not carried out.
-func (p *plan) drop() {
-	for _, undo := range p.undo {
-		undo()
-	}
 }
 
 // plan makes whatever of a configuration is not there yet, or reports all that can't be made.
@@ -87,7 +79,7 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 		errs = append(errs, s.planEndpoint(p, adminName, adminName, c.Admin, options))
 	}
 	if err := errors.Join(errs...); err != nil {
-		p.drop()
+		s.giveUp(p.state, s.state)
 		return nil, err
 	}
 	return p, nil
@@ -102,7 +94,6 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 				return err
 			}
 			p.embedded[e.Name] = engine
-			p.undo = append(p.undo, func() { _ = engine.Close() }) // nobody used it
 		}
 	}
 	if old := s.backends[e.Name]; old != nil && reflect.DeepEqual(old.made, essence(e)) {
@@ -110,12 +101,10 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 		return nil
 	}
 	u, err := s.newBackend(e, p.embedded[e.Name])
-	if err != nil {
-		return err
+	if err == nil {
+		p.backends[e.Name] = u
 	}
-	p.undo = append(p.undo, u.retire)
-	p.backends[e.Name] = u
-	return nil
+	return err
 }
 
 // planClientTLS keeps the certificates of an engine's listener, or reads them if other files are named.
@@ -166,7 +155,6 @@ func (s *process) planEndpoint(p *plan, config, name, address string, options co
 	}
 	if p.endpoints[d.key], p.list = d, append(p.list, d); d != old {
 		d.prepare()
-		p.undo = append(p.undo, d.shut)
 	}
 	return nil
 }
@@ -216,7 +204,12 @@ func (s *process) commit(p *plan) {
 			s.status.warnOpen(s.log, d.addr())
 		}
 	}
-	s.closeOld(before)
+	for key, d := range before.endpoints {
+		if s.endpoints[key] == nil {
+			s.log.Info("not listening any more", "addr", d.addr().String())
+		}
+	}
+	s.giveUp(before, s.state)
 }
 
 // refresh reads all certificates again, and warns of those that expire soon. A certificate whose files are not sound stays as it is.
@@ -227,23 +220,20 @@ func (s *process) refresh() {
 	}
 }
 
-// closeOld gives up what is not served any more.
-func (s *process) closeOld(before state) {
-	for key, d := range before.endpoints {
-		if s.endpoints[key] == nil {
-			s.log.Info("not listening any more", "addr", d.addr().String())
-		}
-		if s.endpoints[key] != d {
+// giveUp ends what one state has and the other has not: what is not served any more, or what was made for a plan that is not carried out.
+func (s *process) giveUp(from, kept state) {
+	for key, d := range from.endpoints {
+		if kept.endpoints[key] != d {
 			s.closeEndpoint(d)
 		}
 	}
-	for name, u := range before.backends {
-		if s.backends[name] != u {
+	for name, u := range from.backends {
+		if kept.backends[name] != u {
 			u.retire()
 		}
 	}
-	for name, engine := range before.embedded {
-		if s.embedded[name] == nil {
+	for name, engine := range from.embedded {
+		if kept.embedded[name] != engine {
 			s.leaving.Go(func() {
 				s.wait()
 				_ = engine.Close() // nobody asks it any more

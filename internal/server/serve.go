@@ -125,7 +125,7 @@ func (s *process) start(c *config.Config) error {
 		return err
 	}
 	if err := s.checkPassed(p); err != nil {
-		p.drop()
+		s.giveUp(p.state, s.state)
 		return err
 	}
 	s.log.Info("starting", "version", buildinfo.Of().String(), "pid", os.Getpid(), "config", c.File,
