@@ -3,6 +3,7 @@ package calibrate
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -119,29 +120,22 @@ const fetched = 100
 
 // look reads the texts of the pairs of each level, and holds their exact resemblance beside the agreement.
 func (c *calibration) look(ctx context.Context) error {
-	var ids []string
-	shown := map[string]bool{}
+	fingerprints, shown := map[string]uint64{}, map[string]bool{}
 	for level := range c.pools {
 		c.pools[level].trim(c.options.Pairs)
 		for n, p := range c.pools[level] {
-			for _, i := range []int{p.a, p.b} {
-				ids = append(ids, c.docs[i].id)
-				shown[c.docs[i].id] = shown[c.docs[i].id] || n < c.options.Examples
+			for _, d := range []*document{&c.docs[p.a], &c.docs[p.b]} {
+				fingerprints[d.id] = d.sketch.Fingerprint
+				shown[d.id] = shown[d.id] || n < c.options.Examples
 			}
 		}
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	sketches := map[string]uint64{}
-	for i := range c.docs {
-		sketches[c.docs[i].id] = c.docs[i].sketch.Fingerprint
-	}
 	seen := map[string]seenText{}
-	for chunk := range slices.Chunk(ids, fetched) {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(fingerprints)), fetched) {
 		err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: chunk}, func(p adapters.Page) error {
 			for _, d := range p.Documents {
 				texts := documents.Texts(c.rule, d.Source)
-				if c.rule.Sketcher.Fingerprint(texts...) != sketches[d.ID] { // it changed meanwhile
+				if c.rule.Sketcher.Fingerprint(texts...) != fingerprints[d.ID] { // it changed meanwhile
 					continue
 				}
 				s := seenText{set: c.rule.Sketcher.Shingles(texts...)}

@@ -34,23 +34,16 @@ type unit struct {
 	judged bool
 	// partners counts the documents at or above each of the thresholds, without the unit's own.
 	partners [len(thresholds)]float32
-	// near has a bit for each hundredth of agreement at which there is a partner.
-	near [2]uint64
+	// near says of each hundredth of agreement whether there is a partner.
+	near [128]bool
 }
 
-func (u *unit) mark(value float64) {
-	bit := min(127, int(max(0, value)*100+0.5))
-	u.near[bit/64] |= 1 << (bit % 64)
-}
+// hundredth is the place of an agreement in unit.near.
+func hundredth(value float64) int { return min(127, int(max(0, value)*100+0.5)) }
 
 // marked reports whether there is a partner at an agreement from low to high.
 func (u *unit) marked(low, high float64) bool {
-	for bit := max(0, int(low*100+0.5)); bit <= min(127, int(high*100+0.5)); bit++ {
-		if u.near[bit/64]&(1<<(bit%64)) != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(u.near[hundredth(low):hundredth(high)+1], true)
 }
 
 // unite makes units of the documents with the same text.
@@ -107,7 +100,7 @@ func (c *calibration) partner(i, j int, value float64) {
 		}
 	}
 	if !same { // of the same text nothing is left to chance
-		u.mark(value)
+		u.near[hundredth(value)] = true
 	}
 }
 
