@@ -66,11 +66,16 @@ func (s *Sketch) estimate(t *Sketch) (Estimate, bool) {
 	k := 8 * len(s.Payload) / int(s.Bits)
 	equal := equalPositions(s.Payload, t.Payload, int(s.Bits))
 	values := 1 << s.Bits // of a position: one pair of positions in so many is equal by chance
-	share := (float64(equal) + 0.5) / float64(k+1)
 	return Estimate{
 		Value: float64(values*equal-k) / float64((values-1)*k),
-		Error: math.Sqrt(share*(1-share)/float64(k)) * float64(values) / float64(values-1),
+		Error: shareError(equal, k) * float64(values) / float64(values-1),
 	}, true
+}
+
+// shareError is the standard error of a share of n independent values, of which so many count. Half a value is added to either side.
+func shareError(count, n int) float64 {
+	share := (float64(count) + 0.5) / float64(n+1)
+	return math.Sqrt(share * (1 - share) / float64(n))
 }
 
 // Containment estimates |A∩B| / |A|, the share of the receiver's set that is in t's. The estimators:
@@ -111,11 +116,9 @@ func (s *Sketch) within(t *Sketch) (Estimate, bool) {
 	if looked == 0 {
 		return Estimate{}, false
 	}
-	n := float64(looked)
-	share := (float64(both) + 0.5) / (n + 1)
-	e := Estimate{Value: float64(both) / n, Error: math.Sqrt(share * (1 - share) / n)}
+	e := Estimate{Value: float64(both) / float64(looked), Error: shareError(both, looked)}
 	if s.Form == Values { // each element at most once: nothing is left to chance where all of them were looked at
-		e.Error *= math.Sqrt(max(0, 1-n/float64(s.Shingles)))
+		e.Error *= math.Sqrt(max(0, 1-float64(looked)/float64(s.Shingles)))
 	}
 	return e, true
 }
@@ -134,13 +137,11 @@ func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {
 	if s.Form == Values && !s.Cut && !t.Cut {
 		return e, true
 	}
-	n := float64(looked)
-	share := (float64(both) + 0.5) / (n + 1)
-	e.Error = math.Sqrt(share * (1 - share) / n)
+	e.Error = shareError(both, looked)
 	// Values drawn from few, each at most once, vary less than independent ones. Those of zero_mod_m may be drawn once in every repeat.
 	union := (float64(s.Shingles) + float64(t.Shingles)) / (1 + e.Value)
-	if s.Form == Values && n < union {
-		e.Error *= math.Sqrt(1 - n/union)
+	if s.Form == Values && float64(looked) < union {
+		e.Error *= math.Sqrt(1 - float64(looked)/union)
 	}
 	return e, true
 }
@@ -151,10 +152,8 @@ func (s *Sketch) angle(t *Sketch) (Estimate, bool) {
 	if s.Form != Sides || !s.comparable(t) {
 		return Estimate{}, false
 	}
-	p := float64(8 * len(s.Payload))
-	d := float64(differentBits(s.Payload, t.Payload))
-	share := (d + 0.5) / (p + 1)
-	return Estimate{Value: math.Pi * d / p, Error: math.Pi * math.Sqrt(share*(1-share)/p)}, true
+	bits, differ := 8*len(s.Payload), differentBits(s.Payload, t.Payload)
+	return Estimate{Value: math.Pi * float64(differ) / float64(bits), Error: math.Pi * shareError(differ, bits)}, true
 }
 
 // fromSides goes from the angle to the resemblance: the cosine of the angle is |A∩B| / sqrt(|A|·|B|).

@@ -1,7 +1,7 @@
 package sketch
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -106,59 +106,35 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	if cutB {
 		most = min(most, len(b))
 	}
-	most /= size
-	for len(a) > 0 || len(b) > 0 {
-		if looked == most {
-			break
-		}
-		looked++
+	for ; looked < most/size && len(a)+len(b) > 0; looked++ {
+		order := 0
 		switch {
 		case len(b) == 0:
-			a = a[size:]
+			order = -1
 		case len(a) == 0:
-			b = b[size:]
+			order = 1
 		default:
-			order := cmp.Compare(binary.BigEndian.Uint64(a), binary.BigEndian.Uint64(b))
-			if order == 0 {
+			if order = bytes.Compare(a[:size], b[:size]); order == 0 {
 				both++
 			}
-			if order <= 0 {
-				a = a[size:]
-			}
-			if order >= 0 {
-				b = b[size:]
-			}
+		}
+		if order <= 0 {
+			a = a[size:]
+		}
+		if order >= 0 {
+			b = b[size:]
 		}
 	}
 	return looked, both
 }
 
-// overlap goes through the values of a as far as b is known. It returns how many there are and how many of them are in b.
+// overlap goes through the values of a as far as b is known: a list that was cut, up to its last value. It returns how many there are
+// and how many of them are in b.
 func overlap(a, b []byte, cutB bool) (looked, both int) {
-	looked = certain(a, b, cutB)
-	for i, at := 0, 0; i < looked; i++ {
-		x := binary.BigEndian.Uint64(a[i*size:])
-		for at+size <= len(b) && binary.BigEndian.Uint64(b[at:]) < x {
-			at += size
-		}
-		if at+size > len(b) {
-			break
-		}
-		if binary.BigEndian.Uint64(b[at:]) == x {
-			both++
-		}
+	if cutB {
+		last := b[max(0, len(b)-size):]
+		a = a[:size*sort.Search(len(a)/size, func(i int) bool { return bytes.Compare(a[i*size:(i+1)*size], last) > 0 })]
 	}
-	return looked, both
-}
-
-// certain returns how many values of a are in the range where b is known. A list that was cut is known up to its last value.
-func certain(a, b []byte, cutB bool) int {
-	if !cutB {
-		return len(a) / size
-	}
-	if len(b) < size {
-		return 0
-	}
-	last := binary.BigEndian.Uint64(b[len(b)-size:])
-	return sort.Search(len(a)/size, func(i int) bool { return binary.BigEndian.Uint64(a[i*size:]) > last })
+	_, both = merge(a, b, false, false)
+	return len(a) / size, both
 }

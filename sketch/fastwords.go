@@ -7,26 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// cutter is the buffers of the second pass.
-type cutter struct {
-	// word is the current word if it has runes beyond ASCII.
-	word []byte
-	// kinds is the buffer of tokens.sizes.
-	kinds []uint8
-}
-
-// room returns a slice of n bytes of a value that can grow, in the workspace.
-func (c *cutter) room(n int, value uint8) []uint8 {
-	if c.kinds == nil {
-		c.kinds = make([]uint8, 0, 64)
-	}
-	c.kinds = c.kinds[:0]
-	for range n {
-		c.kinds = append(c.kinds, value)
-	}
-	return c.kinds
-}
-
 // masks keep the first n bytes of sixteen, as two little-endian numbers.
 var masks = func() (m [64][2]uint64) {
 	for n := range m {
@@ -157,7 +137,8 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, first, end int) int {
 	return end
 }
 
-// hashPadded is hash of the first n bytes of a slice that has at least 16 more.
+// hashPadded returns the hash of a token from the first n bytes of a slice that has at least 16 more: 16 bytes a step, the last step
+// padded with zeros, which no token holds.
 func (k *keys) hashPadded(bytes []byte, n int) uint64 {
 	h := k.word
 	for ; n > 16; n -= 16 {

@@ -39,17 +39,9 @@ func foldMul(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// hash returns the hash of a token from its bytes: 16 bytes a step, the last step padded with zeros, which no token holds.
+// hash returns the hash of a token from its bytes.
 func (k *keys) hash(token string) uint64 {
-	var block [16]byte
-	h := k.word
-	for len(token) > 16 {
-		copy(block[:], token[:16])
-		h = foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
-		token = token[16:]
-	}
-	clear(block[copy(block[:], token):])
-	return foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
+	return k.hashPadded(append([]byte(token), make([]byte, 16)...), len(token))
 }
 
 // fingerprint hashes the base texts of a document: case and white space folded; punctuation, digits and accents count ("C++" is not

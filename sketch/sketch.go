@@ -178,7 +178,10 @@ type workspace struct {
 	// table finds repeated shingles.
 	table []uint64
 	slots slotArray
-	cutter
+	// word is the current word if it has runes beyond ASCII.
+	word []byte
+	// kinds is the buffer of tokens.sizes.
+	kinds []uint8
 }
 
 // tokens are the words and characters of one text, as hashes.
@@ -273,9 +276,9 @@ func (s *Sketcher) Content(text string) string {
 
 // tag makes one token of a whole text.
 func (s *Sketcher) tag(w *workspace, base string) {
-	w.tokens.hashes, w.tokens.sizes = w.tokens.hashes[:0], nil
+	s.fill(w, nil)
 	if folded := strings.TrimSpace(foldedText(base, s.scheme.Keep)); folded != "" {
-		w.tokens.hashes = append(w.tokens.hashes, s.keys.hash(folded))
+		s.add(w, s.keys.hash(folded), false)
 	}
 }
 
@@ -300,7 +303,8 @@ func (s *Sketcher) addAll(w *workspace, list []token) {
 func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 	t := &w.tokens
 	if s.scheme.Features == Auto && character && t.sizes == nil {
-		t.sizes = w.room(len(t.hashes), uint8(s.scheme.Characters))
+		t.sizes = append(w.kinds[:0], 0)[:0] // not nil
+		s.levelSizes(w)
 	}
 	t.hashes = append(t.hashes, hash)
 	if t.sizes != nil {
