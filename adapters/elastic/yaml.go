@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -39,10 +38,14 @@ func editYAML(e *rule.Enricher, index string, body []byte, update bool) (out []b
 		return nil, why
 	}
 	cutYAML(top, nil, edits(e, index, appendYAMLAsJSON(nil, top), update))
-	if out, ok := appendYAML(yamlBegins(body), top); ok {
-		return append(out, '\n'), ""
+	if !uniform(top) {
+		return nil, "has keys or values that can't be read"
 	}
-	return nil, "has keys or values that can't be read"
+	written, err := yaml.Marshal(top)
+	if err != nil {
+		return nil, "can't be written: " + err.Error()
+	}
+	return append(yamlBegins(body), written...), ""
 }
 
 // yamlBegins returns the beginning of what is written in the place of a body. Engines tell the format of what they have stored by its first
@@ -94,14 +97,13 @@ func cutYAML(mapping *yaml.Node, path []string, cuts jsonedit.Cuts) {
 		}
 		kept = append(kept, key, value)
 	}
-	for _, m := range added(cuts, path) { // JSON is YAML
-		kept = append(kept, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Key}, &yaml.Node{Kind: rawYAML, Value: string(m.Value)})
+	for _, m := range added(cuts, path) {
+		var value yaml.Node
+		_ = yaml.Unmarshal(m.Value, &value) // JSON is YAML
+		kept = append(kept, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Key}, value.Content[0])
 	}
 	mapping.Content = kept
 }
-
-// rawYAML is the kind of a node whose value is written as it stands.
-const rawYAML = yaml.Kind(0)
 
 // appendYAMLAsJSON appends a value as JSON: texts as they are, and 0 for what is none or may be none.
 func appendYAMLAsJSON(dst []byte, n *yaml.Node) []byte {
@@ -147,93 +149,42 @@ var (
 	letters  = regexp.MustCompile(`^[A-Za-z]`)
 )
 
-// longKey is from how many characters on the engines' parser takes a key only behind a question mark.
-const longKey = 1000
-
-// appendYAML appends a node in one line. ok is false for what the engines' parser can't mean or can't take.
-func appendYAML(dst []byte, n *yaml.Node) (_ []byte, ok bool) {
-	if n.Anchor != "" && n.Kind != yaml.AliasNode {
-		if !plainAnchor.MatchString(n.Anchor) {
-			return dst, false
-		}
-		dst = append(append(append(dst, '&'), n.Anchor...), ' ')
+// uniform sets one notation for a node and those in it: all in one line, texts in double quotes. It returns false for what the engines' parser
+// can't mean or can't take.
+func uniform(n *yaml.Node) bool {
+	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
+	tagged := n.Style & yaml.TaggedStyle
+	if n.Anchor != "" && !plainAnchor.MatchString(n.Anchor) || tagged != 0 && !plainTag.MatchString(n.Tag) {
+		return false
 	}
-	if n.Style&yaml.TaggedStyle != 0 {
-		if !plainTag.MatchString(n.Tag) {
-			return dst, false
+	for i, inner := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if inner.Kind != yaml.ScalarNode {
+				return false
+			}
+			*inner = yaml.Node{Kind: yaml.ScalarNode, Value: inner.Value, Style: yaml.DoubleQuotedStyle}
 		}
-		dst = append(append(dst, n.Tag...), ' ')
+		if !uniform(inner) {
+			return false
+		}
 	}
-	switch n.Kind {
-	case rawYAML:
-		return append(dst, n.Value...), true
-	case yaml.AliasNode:
-		return append(append(append(dst, '*'), n.Value...), ' '), plainAnchor.MatchString(n.Value)
-	case yaml.ScalarNode:
-		return appendYAMLText(dst, n), true
-	case yaml.SequenceNode:
-		dst = append(dst, '[')
-		for i, element := range n.Content {
-			if i > 0 {
-				dst = append(dst, ", "...)
-			}
-			if dst, ok = appendYAML(dst, element); !ok {
-				return dst, false
-			}
-		}
-		return append(dst, ']'), true
-	case yaml.MappingNode:
-		dst = append(dst, '{')
-		for i := 0; i < len(n.Content); i += 2 {
-			key := n.Content[i]
-			if key.Kind != yaml.ScalarNode {
-				return dst, false
-			}
-			if i > 0 {
-				dst = append(dst, ", "...)
-			}
-			if len(key.Value) >= longKey {
-				dst = append(dst, "? "...)
-			}
-			dst = append(appendYAMLQuoted(dst, key.Value), ": "...)
-			if dst, ok = appendYAML(dst, n.Content[i+1]); !ok {
-				return dst, false
-			}
-		}
-		return append(dst, '}'), true
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return plainAnchor.MatchString(n.Value)
+	case n.Kind != yaml.ScalarNode:
+		n.Style = tagged | yaml.FlowStyle
+	case n.Style != 0 || !unquoted.MatchString(n.Value):
+		n.Style = tagged | yaml.DoubleQuotedStyle
+	case n.Value == "":
+		n.Value = "null" // without quotes it would be written as a text
 	}
-	return dst, false
+	return true
 }
 
 var (
 	plainAnchor = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
 	plainTag    = regexp.MustCompile(`^!!?[0-9A-Za-z_-]+$`)
 )
-
-func appendYAMLText(dst []byte, n *yaml.Node) []byte {
-	if n.Style == 0 && unquoted.MatchString(n.Value) {
-		return append(dst, n.Value...)
-	}
-	return appendYAMLQuoted(dst, n.Value)
-}
-
-// appendYAMLQuoted appends a text in double quotes, in which what can't be printed is escaped.
-func appendYAMLQuoted(dst []byte, text string) []byte {
-	dst = append(dst, '"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r > 0xFFFF && !unicode.IsPrint(r):
-			dst = fmt.Appendf(dst, `\U%08X`, r)
-		case r == 0xFEFF || !unicode.IsPrint(r):
-			dst = fmt.Appendf(dst, `\u%04X`, r)
-		default:
-			dst = append(dst, string(r)...)
-		}
-	}
-	return append(dst, '"')
-}
 
 // yamlHead is how the engines begin a reply in YAML; JSON never begins so.
 var yamlHead = []byte("---\n")
