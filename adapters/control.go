@@ -240,7 +240,10 @@ func TakeControls(r *Request) (Controls, *Request, error) {
 			case "on", "off", "dry_run":
 				set("neardup", name)
 			default:
-				set(headerControl(strings.TrimSpace(name)), strings.TrimSpace(value))
+				if name = strings.ToLower(strings.TrimSpace(name)); !IsControl(name) { // "threshold" is neardup_threshold
+					name = rule.FieldPrefix + name
+				}
+				set(name, strings.TrimSpace(value))
 			}
 		}
 		plain.Header = make(Header, len(r.Header))
@@ -260,13 +263,4 @@ func TakeControls(r *Request) (Controls, *Request, error) {
 		plain.RawQuery = RawQuery(params, func(name string) bool { return !IsControl(name) })
 	}
 	return c, &plain, failed
-}
-
-// headerControl returns the full name of a control of the header, where "threshold" stands for neardup_threshold.
-func headerControl(name string) string {
-	name = strings.ToLower(name)
-	if IsControl(name) {
-		return name
-	}
-	return rule.FieldPrefix + name
 }

@@ -3,6 +3,7 @@ package adapters
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -320,12 +321,7 @@ func (p Plan) Struck() bool { return p.Deadline != nil && p.Deadline.Late() }
 
 // WasLate reports whether a search of the answer was given up because the time was over.
 func (a *Answer) WasLate() bool {
-	for _, o := range a.Outcomes {
-		if o.Reason == ReasonDeadline {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Reason == ReasonDeadline })
 }
 
 // IsLate reports whether an error says that the time was over.

@@ -282,7 +282,17 @@ func (p *Profile) Compare(a, b *Hit) int {
 	if !p.Chooses {
 		return 0
 	}
-	return p.order(p.merit(a), p.merit(b))
+	first, second := p.merit(a), p.merit(b)
+	by := cmp.Or(cmp.Compare(second.Number, first.Number), cmp.Compare(second.Text, first.Text))
+	switch {
+	case first.Known != second.Known && first.Known:
+		return -1
+	case first.Known != second.Known:
+		return 1
+	case p.Ascending:
+		return -by
+	}
+	return by
 }
 
 // merit is a member's merit by the leader's profile.
@@ -291,21 +301,6 @@ func (p *Profile) merit(member *Hit) Merit {
 		return t.Merit
 	}
 	return Merit{}
-}
-
-// order compares two merits: negative where the first is better.
-func (p *Profile) order(a, b Merit) int {
-	if a.Known != b.Known {
-		if a.Known {
-			return -1
-		}
-		return 1
-	}
-	by := cmp.Or(cmp.Compare(b.Number, a.Number), cmp.Compare(b.Text, a.Text))
-	if p.Ascending {
-		return -by
-	}
-	return by
 }
 
 // ErrLate means that [Page.Deadline] ended the search for the page.

@@ -176,11 +176,6 @@ func (f *Found) firstReading() int {
 	return first
 }
 
-// guessed reports whether the length of the first reading was a guess, and so could be too short.
-func (f *Found) guessed() bool {
-	return f.readings > 0 && !f.page.Whole && f.page.Size > 0 && f.firstReading() == f.clamp(f.firstReading()) && f.page.First < f.firstReading()
-}
-
 // clamp bounds a reading by what can be of use, which is the window and, where the page is read with it, what the page needs beyond it; and
 // by the engine's limit.
 func (f *Found) clamp(to int) int {
@@ -269,7 +264,9 @@ type Stats struct {
 // Stats returns what the readings so far showed.
 func (f *Found) Stats() Stats {
 	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window}
-	s.Short, s.Guessed = f.short, f.guessed()
+	first := f.firstReading()
+	s.Short = f.short
+	s.Guessed = f.readings > 0 && !f.page.Whole && f.page.Size > 0 && first == f.clamp(first) && f.page.First < first
 	for _, g := range f.Groups {
 		s.Folded += len(g.Folded)
 	}

@@ -71,17 +71,11 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		w.folded++
 		return false
 	}
-	own := detached(hit)
-	w.leaders = append(w.leaders, leader{outlineOf(own.Sketch), own, 1})
+	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
+	sketch.Payload = bytes.Clone(sketch.Payload)
+	own.ID, own.Sketch = strings.Clone(own.ID), &sketch
+	w.leaders = append(w.leaders, leader{outlineOf(&sketch), &own, 1})
 	return true
-}
-
-// detached returns a copy of a hit with its own ID and sketch, so that it does not keep the memory of the list alive.
-func detached(hit *Hit) *Hit {
-	leader, own := *hit, *hit.Sketch
-	own.Payload = bytes.Clone(own.Payload)
-	leader.ID, leader.Sketch = strings.Clone(leader.ID), &own
-	return &leader
 }
 
 // Forget drops the leaders. It is for ranks beyond the window, where nothing folds.

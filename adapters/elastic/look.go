@@ -3,6 +3,7 @@ package elastic
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -43,9 +44,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 		}
 	}
 	header := adapters.Header{"Content-Type": {jsonType}, "Accept": {jsonType}}
-	for key, values := range l.Header {
-		header[key] = values
-	}
+	maps.Copy(header, l.Header)
 	return &adapters.Request{
 		Method: "POST", Path: "/" + url.PathEscape(l.Index) + "/_search", Header: header, Body: body,
 	}, nil

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"io"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -18,13 +19,8 @@ func asksForNodes(method string, path []string) bool {
 	if method != "GET" || path[0] != "_nodes" {
 		return false
 	}
-	for _, part := range path[1:min(len(path), 3)] {
-		switch part {
-		case "stats", "usage", "hot_threads", "hotthreads":
-			return false
-		}
-	}
-	return true
+	figures := []string{"stats", "usage", "hot_threads", "hotthreads"}
+	return !slices.ContainsFunc(path[1:min(len(path), 3)], func(part string) bool { return slices.Contains(figures, part) })
 }
 
 // classifyNodes returns the class of a request for the nodes' addresses. Where there is none to put in their place, it passes.

@@ -51,7 +51,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 	c := &conversation{Searches: searches, send: ask}
 	results, outcomes, err := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1), error(nil)
 	if searches.Single {
-		results[0], outcomes[0], err = newSearch(searches, 0, c, c).run(ctx)
+		results[0], outcomes[0], err = newSearch(searches, 0, c).run(ctx)
 	} else {
 		results, outcomes, err = c.together(ctx)
 	}
@@ -117,9 +117,10 @@ type readings struct {
 	hitBytes int // how long the hits were that came last, in the mean
 }
 
-// newSearch returns the search of a place in the request. single is the conversation of one that is alone in it.
-func newSearch(all *adapters.Searches, place int, engine asker, single *conversation) *search {
-	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, single: single}
+// newSearch returns the search of a place in the request.
+func newSearch(all *adapters.Searches, place int, engine asker) *search {
+	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine}
+	s.single, _ = engine.(*conversation)
 	s.asked, s.read.total = s.Asked(), -1
 	return s
 }
@@ -544,12 +545,7 @@ func (c *conversation) ask(ctx context.Context, queries []adapters.Query) ([]ada
 
 // own reports whether all queries are the client's own searches.
 func own(queries []adapters.Query) bool {
-	for i := range queries {
-		if !queries[i].Own {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(queries, func(q adapters.Query) bool { return !q.Own })
 }
 
 // portError returns an error of the dialect as one of the port's.

@@ -66,7 +66,7 @@ func (s *search) open(ctx context.Context, open *adapters.Request) (*search, err
 	}
 	s.single.giveBack = giveBack
 	point := &conversation{Searches: in, send: s.single.send}
-	pointed := newSearch(in, 0, point, point)
+	pointed := newSearch(in, 0, point)
 	pointed.pointed, pointed.native = true, s.native
 	pointed.read.own, pointed.read.ownFrom, pointed.read.rounds = s.read.own, s.read.ownFrom, s.read.rounds
 	pointed.begin(s.asked.From, s.asked.Size)

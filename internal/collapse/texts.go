@@ -43,19 +43,6 @@ func (h *withTexts) Seen(i int) rule.Seen {
 	return seen
 }
 
-// agree reports whether the hits that were read once more are the same ones.
-func (h *withTexts) agree() bool {
-	if h.again.Len() != len(h.places) {
-		return false
-	}
-	for at, i := range h.places {
-		if h.again.Seen(at).ID != h.Hits.Seen(i).ID {
-			return false
-		}
-	}
-	return true
-}
-
 // errOthers: hits that were read once more turn out to be of other documents.
 var errOthers = errors.New("texts of other documents")
 
@@ -70,9 +57,12 @@ func (s *search) readTexts(ctx context.Context, of *adapters.Reading, hits adapt
 	if err != nil {
 		return nil, err
 	}
-	h := &withTexts{hits, missing, more.Hits}
-	if s.texts.always = !h.agree(); s.texts.always {
+	s.texts.always = more.Hits.Len() != len(missing)
+	for at := 0; at < len(missing) && !s.texts.always; at++ {
+		s.texts.always = more.Hits.Seen(at).ID != hits.Seen(missing[at]).ID
+	}
+	if s.texts.always {
 		return nil, errOthers
 	}
-	return h, nil
+	return &withTexts{hits, missing, more.Hits}, nil
 }

@@ -41,7 +41,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 	members, next := make([]*member, len(c.List)), make([]func() ([]adapters.Query, bool), len(c.List))
 	for i := range c.List {
 		m := &member{}
-		m.search = newSearch(c.Searches, i, m, nil)
+		m.search = newSearch(c.Searches, i, m)
 		resume, stop := iter.Pull(func(yield func([]adapters.Query) bool) {
 			m.yield = yield
 			m.result, m.outcome, m.err = m.run(ctx)
