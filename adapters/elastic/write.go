@@ -51,12 +51,11 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 
 // long copies a document that is too long to be held, or the body of an update, up to where it is not well-formed. There end stands then.
 func long(e *rule.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
-	_, err := e.CopyLong(dst, src, index, updates, func(path []string) (partial, ok bool) {
-		if !updates {
-			return false, len(path) == 0
-		}
-		return len(path) == 1 && path[0] == "doc", len(path) == 1 && (path[0] == "doc" || path[0] == "upsert")
-	}, end)
+	parts := map[string]bool{"": false}
+	if updates {
+		parts = map[string]bool{"doc": true, "upsert": false}
+	}
+	_, err := e.CopyLong(dst, src, index, parts, end)
 	return err
 }
 

@@ -61,12 +61,13 @@ func (bulkReply) Split(reply []byte) (items [][]byte, refused []bool, err error)
 		return nil, nil, adapters.NotUnderstood(err)
 	}
 	for _, item := range items {
-		_, outcome, err := itemOf(item)
+		value, err := outcomeOf(item)
 		if err != nil {
 			return nil, nil, err
 		}
+		outcome, err := jsonedit.Members(value)
 		status := jsonedit.Get(outcome, "status")
-		if len(status) != 3 {
+		if err != nil || len(status) != 3 {
 			return nil, nil, fmt.Errorf("%w: an item without a status", adapters.ErrNotUnderstood)
 		}
 		refused = append(refused, status[0] != '2' || bytes.HasPrefix(jsonedit.Get(outcome, "_version"), []byte("-")))
@@ -74,14 +75,13 @@ func (bulkReply) Split(reply []byte) (items [][]byte, refused []bool, err error)
 	return items, refused, nil
 }
 
-// itemOf returns the action of an item of a bulk's reply and what it says of it.
-func itemOf(item []byte) (action string, outcome []jsonedit.Member, err error) {
+// outcomeOf returns what an item of a bulk's reply says of its document.
+func outcomeOf(item []byte) ([]byte, error) {
 	members, err := jsonedit.Members(item)
 	if err != nil || len(members) == 0 {
-		return "", nil, fmt.Errorf("%w: an item without an action", adapters.ErrNotUnderstood)
+		return nil, fmt.Errorf("%w: an item without an action", adapters.ErrNotUnderstood)
 	}
-	outcome, err = jsonedit.Members(members[0].Value)
-	return members[0].Key, outcome, err
+	return members[0].Value, nil
 }
 
 // Join returns a bulk's reply with other items.
@@ -96,64 +96,26 @@ func (b bulkReply) Join(reply []byte, items [][]byte) ([]byte, error) {
 }
 
 // NoOp returns the item of an operation that changes nothing.
-func (bulkReply) NoOp(o rule.Operation, of adapters.Standing) ([]byte, error) {
-	d := documentOf(of)
-	if of.Stored == nil {
-		_, outcome, err := itemOf(of.Entry)
-		if err != nil {
-			return nil, err
-		}
-		d = described(outcome)
+func (bulkReply) NoOp(o rule.Operation, of adapters.Standing) (item []byte, err error) {
+	if of.Stored != nil {
+		item = unchanged(of, 1) // of how many copies an index has, a read tells nothing
+	} else if item, err = outcomeOf(of.Entry); err == nil {
+		item, err = jsonedit.Set(item, "result", []byte(`"noop"`))
 	}
-	if d.shards == "" { // of how many copies an index has, a read tells nothing
-		d.shards = `{"total":1,"successful":1,"failed":0}`
+	if err == nil {
+		item, err = jsonedit.Set(item, "status", []byte("200"))
 	}
-	item := jsonedit.AppendString([]byte{'{'}, o.Form)
-	return append(append(d.append(append(item, ':')), `,"status":200}`...), '}'), nil
+	return fmt.Appendf(nil, `{%q:%s}`, o.Form, item), err
 }
 
 // NoOp returns the reply to the writing of one document that changes nothing.
 func (documentReply) NoOp(_ rule.Operation, of adapters.Standing) ([]byte, error) {
-	d := documentOf(of)
-	d.shards = `{"total":0,"successful":0,"failed":0}`
-	return append(d.append(nil), '}'), nil
+	return unchanged(of, 0), nil
 }
 
-// answered is what a reply to a write says of a document, each value as it stands in JSON.
-type answered struct{ index, id, version, shards, seqNo, primaryTerm string }
-
-// append appends the object of a no-op, up to its last brace.
-func (s answered) append(dst []byte) []byte {
-	for i, m := range []struct{ key, value string }{
-		{"_index", s.index}, {"_id", s.id}, {"_version", s.version}, {"result", `"noop"`}, {"_shards", s.shards}, {"_seq_no", s.seqNo},
-		{"_primary_term", s.primaryTerm},
-	} {
-		if i == 0 {
-			dst = append(dst, '{')
-		} else if m.value != "" {
-			dst = append(dst, ',')
-		}
-		if m.value != "" {
-			dst = append(append(jsonedit.AppendString(dst, m.key), ':'), m.value...)
-		}
-	}
-	return dst
-}
-
-// documentOf returns the state of a stored document.
-func documentOf(of adapters.Standing) answered {
-	if of.Stored == nil {
-		return answered{}
-	}
-	s := answered{index: string(jsonedit.AppendString(nil, of.Index)), id: string(jsonedit.AppendString(nil, of.Stored.ID))}
-	if v, ok := of.Stored.Version.(version); ok {
-		s.version, s.seqNo, s.primaryTerm = fmt.Sprint(v.number), fmt.Sprint(v.seqNo), fmt.Sprint(v.primaryTerm)
-	}
-	return s
-}
-
-// described returns the state that an item tells.
-func described(outcome []jsonedit.Member) answered {
-	get := func(key string) string { return string(jsonedit.Get(outcome, key)) }
-	return answered{get("_index"), get("_id"), get("_version"), get("_shards"), get("_seq_no"), get("_primary_term")}
+// unchanged returns what the engine says of a stored document that an update left as it was in so many copies.
+func unchanged(of adapters.Standing, copies int) []byte {
+	v, _ := of.Stored.Version.(version)
+	return fmt.Appendf(nil, `{"_index":%s,"_id":%s,"_version":%d,"result":"noop","_shards":{"total":%d,"successful":%[4]d,"failed":0},"_seq_no":%[5]d,"_primary_term":%d}`,
+		jsonedit.AppendString(nil, of.Index), jsonedit.AppendString(nil, of.Stored.ID), v.number, copies, v.seqNo, v.primaryTerm)
 }

@@ -102,9 +102,7 @@ func long(c adapters.Class, e *rule.Enricher, partial bool, dst io.Writer, src i
 	}
 	e.Start(rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
 	read := bufio.NewReader(src)
-	whole, err := e.CopyLong(dst, &legibleOnes{read}, c.Target, partial, func(path []string) (_, ok bool) {
-		return partial, len(path) == 0
-	}, end)
+	whole, err := e.CopyLong(dst, &legibleOnes{read}, c.Target, map[string]bool{"": partial}, end)
 	if err == nil && whole { // what follows a zero byte
 		_, err = io.Copy(dst, read)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -183,13 +184,11 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	return dst
 }
 
-// CopyLong copies a body that is too long to be held: less our fields, and without a sketch. part says of the object that a path leads to
-// whether it is a document, and whether that is partial; such a one with a sketched field clears the stored ones. partial is what counts for
-// the body. From where it is not well-formed on the rest is left out, so that the engine refuses it, and end stands there: whole is false
-// then.
-func (e *Enricher) CopyLong(
-	dst io.Writer, src io.Reader, index string, partial bool, part func(path []string) (partial, ok bool), end string,
-) (whole bool, err error) {
+// CopyLong copies a body that is too long to be held: less our fields, and without a sketch. parts are the names of its members that are
+// documents, "" for all of it, and whether each is partial; such a one with a sketched field clears the stored ones. From where the body is
+// not well-formed on the rest is left out, so that the engine refuses it, and end stands there: whole is false then.
+func (e *Enricher) CopyLong(dst io.Writer, src io.Reader, index string, parts map[string]bool, end string) (whole bool, err error) {
+	partial := slices.Contains(slices.Collect(maps.Values(parts)), true)
 	rule, _ := e.Rule(index, !partial && !e.NoCreate)
 	switch {
 	case rule == nil:
@@ -198,6 +197,11 @@ func (e *Enricher) CopyLong(
 		return true, err
 	case !partial:
 		e.Count(Oversized)
+	}
+	part := func(path []string) (partial, ok bool) {
+		name := strings.Join(path, ".")
+		partial, ok = parts[name]
+		return partial, ok && (name != "" || len(path) == 0)
 	}
 	var touched []byte // what there is of sketched fields
 	err = jsonedit.CleanStrictly(dst, src, jsonedit.Cuts{Depth: 2, Drop: func(path []string) bool {
