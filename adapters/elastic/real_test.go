@@ -160,21 +160,8 @@ func (l *larder) own(r *adapters.Request) string {
 	return clean.String()
 }
 
-// seeded returns a source of chance: NEARDUP_SEED, if it is set, and always the same in CI.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if os.Getenv("CI") == "true" {
-		seed = 1
-	}
-	if text := os.Getenv("NEARDUP_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("NEARDUP_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 5))
-}
+// seeded returns a source of chance.
+func seeded(t *testing.T) *rand.Rand { return rand.New(rand.NewPCG(effort.Seed(t), 5)) }
 
 // searches is how many searches a random test makes: fewer in a short run, more in a long one.
 func searches(n int) int {

@@ -284,15 +284,7 @@ func (m memo) corpus(r *rand.Rand, matched *rule.Rule, n int, duplicates float64
 		}
 		body := familyText(family, r.IntN(3))
 		d := map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprint("t ", i, " <b>&\u2028"), "body": body, "n": i}
-		switch s := m.sketch(matched, body); r.IntN(10) {
-		case 0:
-		case 1:
-			other := s.Sketch
-			other.Scheme++
-			d[rule.SketchField] = other.String()
-		default:
-			d[rule.SketchField] = s.Text
-		}
+		m.store(d, matched, body, r.IntN(10))
 		documents[i] = d
 	}
 	return documents
@@ -318,4 +310,17 @@ func (m memo) oracle(r *rule.Rule, documents []map[string]any, window, page, per
 	}
 	from := (page - 1) * perPage
 	return list[min(from, len(list)):min(from+perPage, len(list))]
+}
+
+// store puts the sketch of its text into a document: none where chance is 0, where it is 1 one of a stale scheme.
+func (m memo) store(d map[string]any, matched *rule.Rule, text string, chance int) {
+	switch s := m.sketch(matched, text); chance {
+	case 0:
+	case 1:
+		other := s.Sketch
+		other.Scheme++
+		d[rule.SketchField] = other.String()
+	default:
+		d[rule.SketchField] = s.Text
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -143,7 +144,7 @@ func (i identity) request() *adapters.Request {
 // without us: whatever the parameters, right or wrong, wherever they and the keys stand.
 func TestRealSearchesAreTheEnginesOwn(t *testing.T) {
 	b := newBench(t, vectors, "body")
-	r := rand.New(rand.NewPCG(searchSeed(t), 2))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 2))
 	b.loadVectors(r, 330, 0)
 	scoped := b.searchKey()
 	i := identity{r: r, collection: b.collection, keys: append(slices.Repeat([]string{b.key, scoped(nil)}, 4), "wrong")}

@@ -45,15 +45,7 @@ func (b *bench) loadVectors(r *rand.Rand, n int, duplicates float64) {
 		body := familyText(family, r.IntN(3))
 		d := map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprintf("alpha t%d beta", r.IntN(9)), "body": body, "n": i % 7, "v": v,
 			"meta": map[string]any{"a": fmt.Sprintf("alpha <m%d>&é", i%4), "lang": []string{"en", "de"}[r.IntN(2)], "b": map[string]any{"c": 9007199254740993 + int64(i)}}, "f": 1e21 * float64(i)}
-		switch s := b.memo.sketch(b.rule, body); r.IntN(12) {
-		case 0:
-		case 1:
-			other := s.Sketch
-			other.Scheme++
-			d[rule.SketchField] = other.String()
-		default:
-			d[rule.SketchField] = s.Text
-		}
+		b.memo.store(d, b.rule, body, r.IntN(12))
 		for name, value := range map[string]any{
 			"at": 1_700_000_000 + r.IntN(400_000), "host": fmt.Sprintf("h%d.example", r.IntN(4)), "votes": float64(r.IntN(9)) / 2,
 			"tags": []string{"a", "b", "c", "d", "e"}[r.IntN(4):], "un": r.IntN(3),
@@ -95,22 +87,6 @@ func (b *bench) searchKey() func(imposed map[string]any) string {
 		digest := base64.StdEncoding.EncodeToString(mac.Sum(nil))
 		return base64.StdEncoding.EncodeToString([]byte(digest + key.Value[:4] + string(params)))
 	}
-}
-
-// searchSeed returns the seed of a random run: NEARDUP_SEED, if it is set, and always the same in CI.
-func searchSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64()
-	if os.Getenv("CI") == "true" {
-		seed = 1
-	}
-	if text := os.Getenv("NEARDUP_SEED"); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("NEARDUP_SEED=%d", seed)
-	return seed
 }
 
 // searchRounds is how many searches a random run makes: fewer in a short run, ten times as many in a long one.
@@ -277,7 +253,7 @@ func cleanHits(t *testing.T, reply []byte, named bool) [][]byte {
 // the engine itself answers, in the frame of the engine's answer to the client's own request.
 func TestRealSearches(t *testing.T) {
 	b := newBench(t, vectors, "body")
-	r := rand.New(rand.NewPCG(searchSeed(t), 1))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
 	b.loadVectors(r, 450, 0.5)
 	for i, override := range []string{
 		`{"rule":{"query":"t1","match":"exact"},"includes":[{"id":"d20","position":2},{"id":"d40","position":3}],"excludes":[{"id":"d21"}]}`,

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -19,7 +20,7 @@ const walked = 450
 // Walked page by page a long list shows every group once and in order, whatever is shown of each, in three requests a page at most (sketches, the
 // texts of hits without one, the page's hits); and what is deleted in between changes the pages that follow as it does the engine's own.
 func TestRealWalks(t *testing.T) {
-	seed := searchSeed(t)
+	seed := effort.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 7))
 	b := newBench(t, vectors, "body")
 	b.loadVectors(r, walked, 0.6)
@@ -82,7 +83,7 @@ func TestRealWalks(t *testing.T) {
 
 // Pages of neighbours are those of one list, with whatever choices, whether or not anything in it folds.
 func TestRealNeighbours(t *testing.T) {
-	r := rand.New(rand.NewPCG(searchSeed(t), 8))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 8))
 	b := newBench(t, vectors, "body")
 	b.loadVectors(r, 150, 0.4)
 	key, sum := b.searchKey()(nil), sums{left: map[adapters.Reason]int{}}

@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // Every text that the engine stores as something else in a field of another type is one that we take for such.
 func TestRealCoerced(t *testing.T) {
 	texts := []string{"TRUE", "false", "nan(1)", "0x1p3", "1e999", "1984"}
-	r := rand.New(rand.NewPCG(searchSeed(t), 1))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
 	for range 400 {
 		text := make([]byte, 1+r.IntN(4))
 		for i := range text {

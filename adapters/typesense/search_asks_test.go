@@ -107,7 +107,7 @@ func capped(f *fake, most int) func(*adapters.Request) *adapters.Reply {
 
 // A server that grants smaller pages than most do is asked for these, once it has said so.
 func TestPagesOfAServerThatGrantsSmallOnes(t *testing.T) {
-	r := rand.New(rand.NewPCG(searchSeed(t), 1))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
 	m := memo{}
 	for range max(effort.Rounds(60), 12) {
 		c := randomCase(t, r)
@@ -241,7 +241,7 @@ func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
 // limit and offset are ignored by one release and obeyed by the next: the page is cut from where the client's own reply says, which shows
 // in the reply as it does there.
 func TestLimitAndOffset(t *testing.T) {
-	r := rand.New(rand.NewPCG(searchSeed(t), 1))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
 	m, rule := memo{}, newRule(t, "news", "body")
 	rule.Window = 60
 	for i := range max(effort.Rounds(200), 10) {

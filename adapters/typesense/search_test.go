@@ -88,7 +88,7 @@ func (c pageCase) query() url.Values {
 }
 
 func TestPagesAgreeWithTheDefinition(t *testing.T) {
-	r := rand.New(rand.NewPCG(searchSeed(t), 1))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
 	m := memo{}
 	for range max(effort.Rounds(120), 6) {
 		c := randomCase(t, r)
@@ -181,7 +181,7 @@ func TestLargeWindows(t *testing.T) {
 }
 
 func TestMultiSearchAnswersEachEntry(t *testing.T) {
-	r := rand.New(rand.NewPCG(searchSeed(t), 2))
+	r := rand.New(rand.NewPCG(effort.Seed(t), 2))
 	m := memo{}
 	for range max(effort.Rounds(50), 4) {
 		rule := newRule(t, "news", "body")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/chaos"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/rule"
 
@@ -29,7 +30,7 @@ func TestChaos(t *testing.T) {
 	if soaking() {
 		plan, least, kinds = &chaosPlan{faults: 1050, each: 150, atMost: 30 * time.Minute}, 1000, engines.Kinds
 	}
-	start := seeded(t)
+	start := effort.Seed(t)
 	stacks := make([]*chaosStack, len(kinds))
 	for i, kind := range kinds {
 		stacks[i] = newChaosStack(t, engines.Shared(t, kind), start+uint64(i))

@@ -31,7 +31,7 @@ func (c *contract) patchy(n int) func(i int) int {
 // randomContract makes a contract with rules and papers at random.
 func randomContract(t *testing.T, e *engines.Engine, listeners, papers int) *contract {
 	t.Helper()
-	seed := seeded(t)
+	seed := effort.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 12))
 	shelves := 1 + r.IntN(3)
 	var rules [][]*terms

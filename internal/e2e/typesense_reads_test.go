@@ -183,7 +183,7 @@ func randomFields(r *rand.Rand) string {
 // sketches.
 func TestTypesenseFieldsAtRandom(t *testing.T) {
 	p := newDuo(t, nestedSchema, nestedDocuments(20)...)
-	one := seeded(t)
+	one := effort.Seed(t)
 	r := rand.New(rand.NewPCG(one, 2))
 	for range effort.Rounds(150) {
 		params := url.Values{}
@@ -333,7 +333,7 @@ func TestTypesensePageOneInOneRequest(t *testing.T) {
 	through.drop(t, name)
 	call(t, e, "POST", through.base+"/collections", strings.ReplaceAll(factSchema, "NAME", name)).want(t, 201)
 	const documents, warm, measured = 1000, 10, 80
-	r, w := rand.New(rand.NewPCG(seeded(t), 3)), newWriter(3)
+	r, w := rand.New(rand.NewPCG(effort.Seed(t), 3)), newWriter(3)
 	var lines strings.Builder
 	var body []string
 	for i := range documents {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -114,7 +115,7 @@ func TestTypesenseConcurrentWrites(t *testing.T) {
 	if soaking() {
 		lasting = time.Minute
 	}
-	seed := seeded(t)
+	seed := effort.Seed(t)
 	e := engines.Shared(t, engines.Typesense)
 	for name, schema := range schemasOfTexts {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +179,7 @@ func TestTypesenseWritesAtRandom(t *testing.T) {
 	if soaking() {
 		rounds = 5000
 	}
-	seed := seeded(t)
+	seed := effort.Seed(t)
 	e := engines.Shared(t, engines.Typesense)
 	for name, schema := range schemasOfTexts {
 		t.Run(name, func(t *testing.T) {

@@ -6,37 +6,19 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
 // soaking reports whether the long forms of tests are wanted: make soak.
 func soaking() bool { return os.Getenv("NEARDUP_SOAK") != "" }
-
-// seeded returns the seed of a random test, which it logs, and which the environment may give. In CI it is always the same, so that what
-// fails there is what was changed; new ground is for the runs at a desk and for the long ones.
-func seeded(t *testing.T) uint64 {
-	t.Helper()
-	n := uint64(time.Now().UnixNano())
-	if os.Getenv("CI") == "true" && !soaking() {
-		n = 1
-	}
-	if text := os.Getenv("NEARDUP_SEED"); text != "" {
-		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("NEARDUP_SEED=%d", n)
-	return n
-}
 
 // scribbler makes up writes of a few documents.
 type scribbler struct {
@@ -147,7 +129,7 @@ func TestConcurrentWrites(t *testing.T) {
 	if soaking() {
 		rounds = 100
 	}
-	start := seeded(t)
+	start := effort.Seed(t)
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		s := setup{match: "wcon-*"}
 		const index = "wcon-1"
