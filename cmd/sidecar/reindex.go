@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
@@ -138,24 +138,22 @@ func (t target) job() jobs.Job {
 // watch keeps looking at all indices until ctx ends.
 func (r *reindexJob) watch(ctx context.Context) error {
 	_, _ = fmt.Fprintf(r.err, "all is done: watching %d indices, each every %v, until interrupted\n", len(r.watched), r.every)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	reports, errs := make([]jobs.Report, len(r.watched)), make([]error, len(r.watched))
-	var all sync.WaitGroup
+	all, ctx := errgroup.WithContext(ctx) // which ends when one of them fails
 	for i, w := range r.watched {
 		lines, shown := watchLines(r.err, w.title()), r.metrics.Index(w.Config.Name)
 		show := func(p jobs.Progress) {
 			lines(p)
 			shown.Reindexed(p)
 		}
-		all.Go(func() {
+		all.Go(func() error {
 			if reports[i], errs[i] = jobs.Watch(ctx, w.job(), w.options, r.every, show); errs[i] != nil {
 				errs[i] = w.Explain(fmt.Errorf("watch: %w", errs[i]))
-				stop()
 			}
+			return errs[i]
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // all errors are returned below
 	for i, w := range r.watched {
 		r.total = r.total.Add(reports[i].Progress)
 		r.print(w.target, reports[i], errs[i])
