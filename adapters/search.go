@@ -109,9 +109,8 @@ type Asked struct {
 type Ways struct {
 	// Apart says that what hits are judged by can't be read with the hits as the client wants them, TextsApart that their texts can't.
 	Apart, TextsApart bool
-	// Anew has everything be read anew, with texts, once one is missing; otherwise only those are read that are.
-	Anew bool
-	// Scattered says that hits can be read at once wherever they stand: folded ones then are, once it is known which are shown.
+	// Scattered says that hits can be read at once wherever they stand: folded ones then are, once it is known which are shown; and all are read
+	// anew, with texts, once one is missing. Otherwise folded ones are read with all others, and only those texts that are missing.
 	Scattered bool
 	// Weighed says that it matters how long the hits are: the sketches of long ones are read first.
 	Weighed bool

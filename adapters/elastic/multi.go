@@ -105,18 +105,12 @@ func (d Dialect) entry(
 			return unknown, nil
 		}
 	}
-	q, reason, err := parse(cmp.Or(targetOf(members), target), nil, body, controls)
-	if err != nil {
+	if q, err = d.parse(cmp.Or(targetOf(members), target), nil, body, controls, p, left); err != nil {
 		return nil, err
 	}
-	q.header = header
-	if reason = cmp.Or(left, reason); reason == "" {
-		reason = q.under(d, p)
+	if q.header = header; q.asked.Reason == "" && q.after != nil {
+		q.asked.Reason = adapters.ReasonCursor
 	}
-	if reason == "" && q.after != nil {
-		reason = "cursor"
-	}
-	q.asked.Reason = reason
 	return q, nil
 }
 

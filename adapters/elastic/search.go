@@ -80,7 +80,7 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if reason := format(asked); reason != "" {
 		return adapters.ParsedSearch{Plain: plain, Reason: reason}
 	}
-	q, reason, err := parse(c.Target, adapters.Params(asked.RawQuery), asked.Body, controls)
+	q, err := d.parse(c.Target, adapters.Params(asked.RawQuery), asked.Body, controls, p, "")
 	if err != nil {
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
@@ -91,14 +91,11 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	case len(plain.Body) > 0:
 		plain.Body = q.body
 	}
-	if reason == "" && !d.filters(q.params) {
-		reason = "filter_path"
+	if q.asked.Reason == "" && !d.filters(q.params) {
+		q.asked.Reason = "filter_path"
 	}
-	s := adapters.ParsedSearch{Plain: plain, Reason: reason, Shown: q.shown}
-	if reason != "" {
-		return s
-	}
-	if s.Reason = q.under(d, p); s.Reason != "" {
+	s := adapters.ParsedSearch{Plain: plain, Reason: q.asked.Reason, Shown: q.shown}
+	if s.Reason != "" {
 		return s
 	}
 	q.request, q.plan = asked, p
@@ -111,30 +108,35 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	return s
 }
 
-// parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
-// error is a bad control.
-func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
-	q = &query{params: params, body: body}
-	q.asked = adapters.Asked{Target: target, Controls: outer, Size: 10}
+// parse reads a search, and what its scope makes of it. asked.Reason, if not empty, says why it has to be left alone, left one that is known; the
+// query is then good for its body alone. An error is a bad control.
+func (d Dialect) parse(
+	target string, params []adapters.Param, body []byte, outer adapters.Controls, p adapters.Plan, left adapters.Reason,
+) (*query, error) {
+	q := &query{d: d, params: params, body: body}
+	q.asked = adapters.Asked{Target: target, Controls: outer, Size: 10, Reason: left}
 	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
 	members, err := jsonedit.FewMembers(q.body)
 	if err != nil || jsonedit.Repeated(members) || !jsonedit.Shallow(q.body, maxDepth) { // the engine says so
-		return q, "not_understood", nil
+		q.asked.Reason = cmp.Or(left, adapters.ReasonNotUnderstood)
+		return q, nil
 	}
-	if members, err = q.takeControls(members); err != nil {
-		return q, "", err
+	if q.members, err = q.takeControls(members); err != nil {
+		return nil, err
 	}
-	q.members = members
-	q.shown = rule.NamesOurs(body)
-	for _, p := range params {
-		q.shown = q.shown || rule.NamesOurs(p.Value)
+	q.shown = rule.NamesOurs(body) || slices.ContainsFunc(params, func(p adapters.Param) bool { return rule.NamesOurs(p.Value) })
+	if q.asked.Reason == "" {
+		q.asked.Reason = q.check()
 	}
-	if reason := q.check(); reason != "" {
-		return q, reason, nil
+	if q.asked.Reason == "" {
+		q.asked.Reason = q.readPage()
 	}
-	return q, q.readPage(), nil
+	if q.asked.Reason == "" {
+		q.asked.Reason = q.under(p)
+	}
+	return q, nil
 }
 
 // check returns why a search that the client wrote so is left alone, or nothing.
@@ -202,8 +204,8 @@ func (q *query) readPage() adapters.Reason {
 }
 
 // under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
-func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
-	a := &q.asked
+func (q *query) under(p adapters.Plan) adapters.Reason {
+	d, a := q.d, &q.asked
 	a.Scope = p.ScopeUnder(a.Target, a.Controls)
 	if !a.Scope.Configured {
 		return adapters.ReasonUnconfigured
@@ -217,7 +219,6 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	if q.after != nil && q.raised != nil {
 		return "cursor"
 	}
-	q.d = d
 	q.deciding = decidingOf(a.Scope.Deciding)
 	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
 	q.texts = q.textsOf(q.fields)
@@ -227,7 +228,7 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
 	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.asked.Scope.CollapsedTotals
 	a.Ways = adapters.Ways{
-		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Anew: true, Scattered: true, Weighed: q.whole && q.narrows,
+		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Scattered: true, Weighed: q.whole && q.narrows,
 	}
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"

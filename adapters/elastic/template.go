@@ -74,18 +74,14 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	if err != nil {
 		return nil, err
 	}
-	q, reason, err := parse(t.target, t.params, body, t.controls)
+	q, err := t.d.parse(t.target, t.params, body, t.controls, t.plan, "")
 	switch {
 	case err != nil, q.stripped: // controls belong in the request, not in its template: the engine refuses them
 		return nil, adapters.ErrWidened
-	case reason == "":
-		reason = q.under(t.d, t.plan)
-	}
-	if reason == "" && q.after != nil {
-		reason = "cursor"
-	}
-	if reason != "" {
-		return nil, adapters.Alone{Reason: reason}
+	case q.asked.Reason == "" && q.after != nil:
+		return nil, adapters.Alone{Reason: adapters.ReasonCursor}
+	case q.asked.Reason != "":
+		return nil, adapters.Alone{Reason: q.asked.Reason}
 	}
 	r := *t.request
 	r.Path, q.plan = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template"), t.plan

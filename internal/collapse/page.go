@@ -91,30 +91,29 @@ type search struct {
 	cursor     *cursor     // nil where the dialect knows no cursors
 	texts      texts
 
-	read    readings
 	native  adapters.NativeOutcome
 	pointed bool // a point in time was asked for
-}
 
-// readings are what is kept of what was read.
-type readings struct {
-	rounds int  // how often the engine was asked
-	moved  bool // the list did, while it was read
-	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources are the hits of the last reading with
-	// sources, by their ranks.
-	frame   *adapters.Listing
-	sources map[int]adapters.Place
-	// judged are the hits of the last reading from rank 0, texts the same with the texts that some of them were judged by.
-	judged, texts adapters.Hits
-	// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
-	// result of the client's own search as the client wrote it.
-	own     *adapters.Listing
-	ownFrom int
-	asSent  []byte
-	// total is the engine's count, -1 until it is known; atLeast says that there may be more.
-	total    int
-	atLeast  bool
-	hitBytes int // how long the hits were that came last, in the mean
+	// read is what is kept of what was read.
+	read struct {
+		rounds int  // how often the engine was asked
+		moved  bool // the list did, while it was read
+		// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources are the hits of the last reading
+		// with sources, by their ranks.
+		frame   *adapters.Listing
+		sources map[int]adapters.Place
+		// judged are the hits of the last reading from rank 0, texts the same with the texts that some of them were judged by.
+		judged, texts adapters.Hits
+		// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
+		// result of the client's own search as the client wrote it.
+		own     *adapters.Listing
+		ownFrom int
+		asSent  []byte
+		// total is the engine's count, -1 until it is known; atLeast says that there may be more.
+		total    int
+		atLeast  bool
+		hitBytes int // how long the hits were that came last, in the mean
+	}
 }
 
 // newSearch returns the search of a place in the request.
@@ -160,7 +159,7 @@ func (s *search) begin(from, size int) {
 	}
 	if s.judge == nil {
 		s.judge = s.newJudge()
-		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Anew
+		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Scattered
 	}
 	s.page.SketchOnly = s.asked.Scope.DryRun // no hit of the page is shown
 	s.page.SketchFirst = a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
@@ -328,7 +327,7 @@ func (s *search) judged(ctx context.Context, r *adapters.Reading, seen adapters.
 		return nil, err
 	case r.Sources && (ways.Apart || ways.TextsApart && r.Texts && len(missing) > 0): // read again at once, it does not show all
 		return nil, portError(adapters.ErrMoved)
-	case len(missing) > 0 && !r.Texts && ways.Anew:
+	case len(missing) > 0 && !r.Texts && ways.Scattered:
 		s.texts.beside = true
 		return nil, s.anew()
 	case len(missing) > 0 && !r.Texts:
