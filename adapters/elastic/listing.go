@@ -50,8 +50,8 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 	} else if err != nil {
 		return nil, err
 	}
-	l := &adapters.Listing{Total: read.total, AtLeast: read.lowest, Framed: r.framed}
-	if r.sources && q.asked.Ways.Weighed && len(read.hits) > 0 {
+	l := &adapters.Listing{Total: read.total, AtLeast: read.lowest, Framed: r.Frame}
+	if r.Sources && q.asked.Ways.Weighed && len(read.hits) > 0 {
 		for i := range read.hits {
 			l.HitBytes += len(read.hits[i].raw)
 		}
@@ -101,15 +101,15 @@ func (h *hits) cut() {
 	case h.picked:
 		h.keepSort(h.Known.(*hits))
 	case h.q.after != nil && !h.Before: // every reading begins at the cursor
-		h.hits = h.hits[min(h.from, len(h.hits)):]
+		h.hits = h.hits[min(h.From, len(h.hits)):]
 	}
 	if h.Ranks == nil || h.picked {
 		return
 	}
 	list := make([]hit, 0, len(h.Ranks))
 	for _, rank := range h.Ranks {
-		if rank-h.from < len(h.hits) {
-			list = append(list, h.hits[rank-h.from])
+		if rank-h.From < len(h.hits) {
+			list = append(list, h.hits[rank-h.From])
 		}
 	}
 	h.hits = list

@@ -24,13 +24,13 @@ type document struct{ index, id string }
 // pick says how to read ranks whose hits were judged: picked by a filter, or in a row.
 func (r *reader) pick() error {
 	q := r.q
-	r.from, r.to = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
+	r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	known, _ := r.Known.(*hits)
 	if known == nil {
 		return nil
 	}
 	r.numbered = known.numbered
-	wide := r.to-r.from > max(spanAlways, 3*len(r.Ranks)) // else it is not worth to have hits scored again
+	wide := r.To-r.From > max(spanAlways, 3*len(r.Ranks)) // else it is not worth to have hits scored again
 	if !wide && !(q.narrows && len(r.Ranks) <= mostPicked) || !q.picks || !known.tellable(r.Ranks) {
 		return nil
 	}

@@ -22,38 +22,38 @@ var scoreSort = []byte(`["_score",{"neardup_none":{"order":"asc","unmapped_type"
 var errNoBorder = errors.New("the ranks at the engine's limit can't be told apart")
 
 // deep reports whether a reading goes beyond what the engine lets one read.
-func (r *reader) deep() bool { return r.to > maxResultWindow && !r.picked }
+func (r *reader) deep() bool { return r.To > maxResultWindow && !r.picked }
 
 // beyond reports whether no rank up to the limit is wanted.
-func (r *reader) beyond() bool { return r.from >= maxResultWindow }
+func (r *reader) beyond() bool { return r.From >= maxResultWindow }
 
 // deepQueries returns the next piece of a reading, none where all are there.
 func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, error) {
 	q, piece := r.q, *r
-	piece.Reading = adapters.Reading{}
+	piece.Reading = adapters.Reading{From: r.From, To: r.To, Sources: r.Sources, Frame: r.Frame}
 	var cursor []byte
 	switch len(pieces) {
 	case 0:
 		if r.beyond() {
-			piece.from = 0
+			piece.From = 0
 		}
-		piece.to = piece.from + max(1, maxResultWindow-r.from) // without a hit there is no best score
+		piece.To = piece.From + max(1, maxResultWindow-r.From) // without a hit there is no best score
 	case 1:
 		list, err := hitsOf(pieces[0].Raw())
-		if err != nil || !r.beyond() && len(list) < maxResultWindow-r.from { // the list ends before
+		if err != nil || !r.beyond() && len(list) < maxResultWindow-r.From { // the list ends before
 			return nil, err
 		}
-		piece = reader{q: q, from: maxResultWindow - bordering, to: maxResultWindow, source: sourceOf(nil)}
+		piece = reader{q: q, Reading: adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, source: sourceOf(nil)}
 	case 2:
 		var rank int
 		var err error
 		if cursor, rank, err = border(pieces[1].Raw()); err != nil {
 			return nil, err
 		}
-		if r.to-rank > maxResultWindow {
+		if r.To-rank > maxResultWindow {
 			return nil, errNoBorder
 		}
-		piece.from, piece.to = 0, r.to-rank
+		piece.From, piece.To = 0, r.To-rank
 	default:
 		return nil, nil
 	}
@@ -117,7 +117,7 @@ func (r *reader) deepReply(pieces []adapters.QueryResult) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		known := max(r.from, maxResultWindow) - rank // or not wanted
+		known := max(r.From, maxResultWindow) - rank // or not wanted
 		list = append(list, rest[min(known, len(rest)):]...)
 	}
 	return withHits(first, list)

@@ -27,11 +27,8 @@ var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 type reader struct {
 	q *query
 	adapters.Reading
-	from, to int  // the ranks
 	picked   bool // by a filter, from the start
-	sources  bool // hits come as the client wants them
 	judged   bool // the fields that they are judged by are read
-	framed   bool // all of the reply beside the hits is asked for
 	numbered bool // hits are identified by their sequence numbers
 	// source is the source filter in place of the client's, nil to leave that; texts says that all sketched texts are shown.
 	source []byte
@@ -40,24 +37,24 @@ type reader struct {
 
 // Read implements adapters.Search.
 func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
-	r := &reader{q: q, Reading: reading, from: reading.From, to: reading.To, sources: reading.Sources, judged: reading.Ranks == nil || !reading.Sources}
+	r := &reader{q: q, Reading: reading, judged: reading.Ranks == nil || !reading.Sources}
 	var err error
 	switch {
 	case r.AsSent:
 		return r, nil
 	case r.Own, r.From == r.To: // the client's own page
-		r.Ranks, r.from, r.to = nil, q.asked.From, q.asked.From+q.asked.Size
-		r.sources, r.judged, r.framed = true, false, true
+		r.Ranks, r.From, r.To = nil, q.asked.From, q.asked.From+q.asked.Size
+		r.Sources, r.judged, r.Frame = true, false, true
 	case r.Ranks != nil:
 		err = r.pick()
 	default:
 		r.numbered = !r.Sources && !r.Texts && q.numbers
 	}
-	r.framed = r.framed || r.Frame && (r.Sources || q.picks) // whose sources are read without
+	r.Frame = r.Frame && (r.Sources || q.picks) // whose sources are read without
 	switch {
-	case !r.sources && r.Texts:
+	case !r.Sources && r.Texts:
 		r.source, r.texts = sourceOf(q.fields), true
-	case !r.sources:
+	case !r.Sources:
 		r.source = sourceOf(nil)
 	case r.Texts && r.judged:
 		r.source, r.texts = q.texts.filter, q.texts.known
@@ -86,7 +83,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 
 // query returns what is asked.
 func (r *reader) query() (out adapters.Query, err error) {
-	q, from, to := r.q, r.from, r.to
+	q, from, to := r.q, r.From, r.To
 	switch {
 	case r.picked:
 		from, to = 0, len(r.Ranks)
@@ -96,15 +93,15 @@ func (r *reader) query() (out adapters.Query, err error) {
 	void := []string{"from", "size", "filter_path"}
 	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
 	// cursor, with the documents in them that have no value, which sort after it (2.19, a sort without "missing").
-	counted := r.framed || !q.picks || q.after != nil || r.judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
+	counted := r.Frame || !q.picks || q.after != nil || r.judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
 	}
-	if !r.framed {
+	if !r.Frame {
 		void = append(void, once...)
 		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
 	}
-	if !r.sources {
+	if !r.Sources {
 		void = append(void, perHit...)
 	}
 	if r.numbered {
@@ -142,18 +139,18 @@ func (r *reader) query() (out adapters.Query, err error) {
 	}
 	if r.numbered {
 		set("seq_no_primary_term", []byte("true"))
-		if !r.sources { // nor is anything read that is stored
+		if !r.Sources { // nor is anything read that is stored
 			set("stored_fields", []byte(`"_none_"`))
 		}
 	}
 	if err == nil && r.judged {
-		body, err = listed(body, "docvalue_fields", q.extractions(r.sources, q.deciding))
+		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.deciding))
 	}
 	if r.Before { // no one looks at the count, and it can cost much
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.sources}, err
+	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources}, err
 }
 
 // line returns a body as it is sent: in a multi-search after its header.

@@ -141,7 +141,7 @@ func plain(p adapters.Place) ([]byte, error) {
 	}
 	h := p.Hits.(*hits)
 	q, raw := h.q, h.hits[p.At].raw
-	if h.sources && h.source != nil {
+	if h.Sources && h.source != nil {
 		raw = q.texts.cut(raw)
 	}
 	var err error
