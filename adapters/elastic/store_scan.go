@@ -142,30 +142,30 @@ func (r *scan) walk(ctx context.Context) error {
 		return err
 	}
 	if r.sel.Part == "" && r.sel.After == "" {
-		all, err := r.search(ctx, post(r.index+"/_search", "", `{"size":0,"track_total_hits":true,"query":`+r.query+`}`), 0)
+		all, err := r.search(ctx, post(r.index+"/_search", "", `{"size":0,"track_total_hits":true,"query":`+r.query+`}`))
 		if err != nil {
 			return err
 		}
 		r.total = all.total
 	}
-	points := make([]string, len(p))
 	defer func() {
-		for _, point := range points {
-			r.close(ctx, point)
+		for i := range p {
+			r.close(ctx, &p[i])
 		}
 	}()
-	for i, s := range p {
-		if s.to < 0 && r.sel.Part != "" && len(p) > 1 {
-			points[i], _ = r.open(ctx, s) // else it is opened when its turn comes
+	for i := range p {
+		if p[i].to < 0 && r.sel.Part != "" && len(p) > 1 {
+			_ = r.open(ctx, &p[i]) // else it is opened when its turn comes
 		}
 	}
 	for i, s := range p {
 		if s.to >= 0 && s.from >= s.to { // read before
 			continue
 		}
-		if err := r.shard(ctx, p, i, &points[i]); err != nil {
+		if err := r.shard(ctx, p, i); err != nil {
 			return err
 		}
+		r.close(ctx, &p[i])
 	}
 	return nil
 }
@@ -225,15 +225,10 @@ func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
 
 // shard reads a share of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
 // meanwhile comes a second time then.
-func (r *scan) shard(ctx context.Context, p part, i int, point *string) error {
-	defer func() {
-		r.close(ctx, *point)
-		*point = ""
-	}()
+func (r *scan) shard(ctx context.Context, p part, i int) error {
 	for lost := 0; ; {
-		if *point == "" && !r.live {
-			var err error
-			switch *point, err = r.open(ctx, p[i]); {
+		if p[i].point == "" && !r.live {
+			switch err := r.open(ctx, &p[i]); {
 			case err == nil:
 			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy):
 				return err
@@ -242,18 +237,18 @@ func (r *scan) shard(ctx context.Context, p part, i int, point *string) error {
 			}
 		}
 		n := r.want()
-		found, err := r.page(ctx, p[i], *point, n)
+		found, err := r.page(ctx, p[i], n)
 		switch {
 		case errors.Is(err, errTooLong) && n > 1:
 			r.size = n / 2
 			continue
-		case missing(err) && *point != "" && lost < pointTries:
-			*point, lost = "", lost+1
+		case missing(err) && p[i].point != "" && lost < pointTries:
+			p[i].point, lost = "", lost+1
 			continue
 		case err != nil:
 			return err
 		}
-		lost, *point = 0, cmp.Or(found.point, *point)
+		lost, p[i].point = 0, cmp.Or(found.point, p[i].point)
 		last := len(found.hits) < n
 		if err := r.take(p, i, found, last); err != nil || last {
 			return err
@@ -281,7 +276,7 @@ func (r *scan) take(p part, i int, found scanPage, last bool) error {
 }
 
 // open opens a point in time of a shard.
-func (r *scan) open(ctx context.Context, s share) (point string, err error) {
+func (r *scan) open(ctx context.Context, s *share) error {
 	var reply struct {
 		ID    string
 		PitID string `json:"pit_id"`
@@ -290,37 +285,38 @@ func (r *scan) open(ctx context.Context, s share) (point string, err error) {
 	if r.s.dialect().OpenSearch {
 		endpoint = "/_search/point_in_time"
 	}
-	err = r.s.do(ctx, post(r.index+endpoint, "keep_alive="+pointHeld+"&"+s.preference(), ""), &reply)
-	if point = reply.ID + reply.PitID; err == nil && point == "" {
+	err := r.s.do(ctx, post(r.index+endpoint, "keep_alive="+pointHeld+"&"+s.preference(), ""), &reply)
+	if s.point = reply.ID + reply.PitID; err == nil && s.point == "" {
 		err = errors.New("the engine opened a point in time and named none")
 	}
-	return point, err
+	return err
 }
 
-// close gives a point in time back, if there is one.
-func (r *scan) close(ctx context.Context, point string) {
-	switch name := string(jsonedit.AppendString(nil, point)); {
-	case point == "":
+// close gives a share's point in time back, if there is one.
+func (r *scan) close(ctx context.Context, s *share) {
+	switch name := string(jsonedit.AppendString(nil, s.point)); {
+	case s.point == "":
 	case r.s.dialect().OpenSearch:
 		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
 	default:
 		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
 	}
+	s.point = ""
 }
 
-// page reads the next documents of a share, in a point in time if there is one.
-func (r *scan) page(ctx context.Context, s share, point string, n int) (scanPage, error) {
-	body := `"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
+// page reads the next n documents of a share, in its point in time if there is one.
+func (r *scan) page(ctx context.Context, s share, n int) (scanPage, error) {
+	body := `{"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
 	if s.from > 0 {
 		body += `,"search_after":[` + strconv.FormatInt(s.from-1, 10) + `]`
 	}
 	s.from = 0 // the cursor says it: alike on all pages, the query can be cached
-	body += `,"query":` + allOf(r.query, s.numbers()) + `}`
-	if point == "" {
-		return r.search(ctx, post(r.index+"/_search", s.preference(), `{`+body), scanLimit)
+	body += `,"query":` + allOf(r.query, s.numbers())
+	if s.point == "" {
+		return r.search(ctx, post(r.index+"/_search", s.preference(), body+`}`))
 	}
-	body = `{"pit":{"id":` + string(jsonedit.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},` + body
-	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.pastPipelines(r.index), body}, scanLimit)
+	body += `,"pit":{"id":` + string(jsonedit.AppendString(nil, s.point)) + `,"keep_alive":"` + pointHeld + `"}}`
+	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.pastPipelines(r.index), body})
 }
 
 // give hands on some documents, which are of one reply of that length, and chooses the size of the next page by it.
@@ -378,17 +374,17 @@ type scanned struct {
 }
 
 // search asks for documents, with their vectors if they are to be written again.
-func (r *scan) search(ctx context.Context, request raw, limit int64) (scanPage, error) {
+func (r *scan) search(ctx context.Context, request raw) (scanPage, error) {
 	if r.made.vectors && !r.sel.Brief {
 		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
 	}
-	return r.find(ctx, request, limit)
+	return r.find(ctx, request)
 }
 
 // find sends a search whose body says what is shown of the documents; withVectors would overrule that. It fails where it was not answered for all
 // that it concerns.
-func (r *scan) find(ctx context.Context, request raw, limit int64) (scanPage, error) {
-	body, err := r.s.body(ctx, request, limit)
+func (r *scan) find(ctx context.Context, request raw) (scanPage, error) {
+	body, err := r.s.body(ctx, request, scanLimit)
 	if err != nil {
 		return scanPage{}, err
 	}
@@ -484,6 +480,7 @@ func number(value []byte) int64 {
 type share struct {
 	shard    int
 	from, to int64
+	point    string // a point in time of the shard, while it is read
 }
 
 // preference returns the parameter that directs a search to the shard.
@@ -638,11 +635,11 @@ func parted(all part, documents []int, n int) (names []string) {
 	closed := max(min(total/partDocuments, morePieces*n, mostPieces), min(n-1, total))
 	tail := make(part, len(all))
 	for i, s := range all {
-		tail[i] = share{i, 0, -1}
+		tail[i] = share{shard: i, to: -1}
 		pieces := int64((closed*documents[i] + total - 1) / max(1, total))
 		for k := range pieces {
 			if to := s.from + (s.to-s.from)*(k+1)/pieces; to > tail[i].from {
-				names = append(names, part{{i, tail[i].from, to}}.String())
+				names = append(names, part{{shard: i, from: tail[i].from, to: to}}.String())
 				tail[i].from = to
 			}
 		}

@@ -62,7 +62,7 @@ func TestPartsThatAreNone(t *testing.T) {
 		}
 	}
 	for _, after := range []string{"x", "1", "1,2,3", "1,-2", "1,"} {
-		if err := (part{{0, 0, 5}, {1, 0, -1}}).from(after); err == nil {
+		if err := (part{{to: 5}, {shard: 1, to: -1}}).from(after); err == nil {
 			t.Errorf("%q is a mark", after)
 		}
 	}

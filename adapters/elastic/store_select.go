@@ -43,7 +43,7 @@ func (r *scan) inOneSearch() bool {
 func (r *scan) readOnce(ctx context.Context) error {
 	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + bySeqNo + `,"track_total_hits":false,` +
 		`"seq_no_primary_term":true,"query":` + r.query + `}`
-	found, err := r.search(ctx, post(r.index+"/_search", "", body), scanLimit)
+	found, err := r.search(ctx, post(r.index+"/_search", "", body))
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (r *scan) sample(ctx context.Context) error {
 		n := min(most-read, maxResultWindow)
 		body := fmt.Sprintf(`{"size":%d,"_source":false,"track_total_hits":%t,"sort":["_score",{"_seq_no":{"unmapped_type":"long"}}]%s,%s`,
 			n, after == "", after, query)
-		found, err := r.find(ctx, post(r.index+"/_search", "", body), scanLimit)
+		found, err := r.find(ctx, post(r.index+"/_search", "", body))
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (r *scan) fetch(ctx context.Context, wanted []scanned) error {
 		if n == 0 {
 			return errEnough
 		}
-		found, err := r.search(ctx, post(r.index+"/_mget", "", r.gets(wanted[:n])), scanLimit)
+		found, err := r.search(ctx, post(r.index+"/_mget", "", r.gets(wanted[:n])))
 		if errors.Is(err, errTooLong) && n > 1 {
 			r.size = n / 2
 			continue
@@ -144,24 +144,16 @@ func (r *scan) gets(list []scanned) string {
 
 // routed reads those of the documents that are stored with a routing of their own.
 func (r *scan) routed(ctx context.Context, ids []string) error {
-	for len(ids) > 0 {
-		n := min(len(ids), scanMost)
+	for some := range slices.Chunk(ids, scanMost) {
 		body := `{"size":` + strconv.Itoa(maxResultWindow) + `,"_source":false,"track_total_hits":false,"query":{"ids":{"values":` +
-			string(stringsOf(ids[:n])) + `}}}`
-		found, err := r.find(ctx, post(r.index+"/_search", "", body), scanLimit)
+			string(stringsOf(some)) + `}}}`
+		found, err := r.find(ctx, post(r.index+"/_search", "", body))
 		if err != nil {
 			return err
 		}
-		var list []scanned
-		for _, d := range found.hits {
-			if d.routing != "" {
-				list = append(list, d)
-			}
-		}
-		if err := r.fetch(ctx, list); err != nil {
+		if err := r.fetch(ctx, slices.DeleteFunc(found.hits, func(d scanned) bool { return d.routing == "" })); err != nil {
 			return err
 		}
-		ids = ids[n:]
 	}
 	return nil
 }
