@@ -5,5 +5,12 @@
 // it by docvalue_fields whatever the client's source filter. For rules that have them, its bands are stored as neardup_bands, numbers
 // to be looked up by, and the document's cluster as neardup_cluster, a keyword. Jobs keep their journal in an index of its own.
 //
-// A search is asked as the client wrote it, with from and size widened; the reply's own bytes become the client's page.
+// A search is asked as the client wrote it, with from and size widened; the reply's own bytes become the client's page. What an ordinary one
+// takes is in five files:
+//
+//	classify.go   Classify   what a request is, by method and path
+//	search.go     Search     what the client asks for, under the rules of its index; how queries travel (single)
+//	reading.go    Read       the query of a reading: the client's own, with other ranks and our field beside it
+//	listing.go    Listing    the hits of the reply, read in one pass
+//	render.go     Render     the page's hits in place of the reply's own
 package elastic

@@ -5,32 +5,34 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
 )
 
-// natively has the engine collapse the search. It returns nil where the search goes on at query time.
-func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
+// natively has the engine collapse the search. The result is nil where the search goes on at query time.
+func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapters.Outcome, err error) {
 	if s.native.Fell = s.asked.Scope.Fell; s.native.Fell != "" { // a moment ago
-		return nil, nil
+		return nil, o, nil
 	}
-	queries, err := s.asked.Native.Natively()
-	if err != nil {
-		s.fall(err)
-		return nil, nil
-	}
-	s.native.Tried = true
-	results, err := s.engine.ask(ctx, queries)
-	if err != nil && !errors.Is(err, adapters.ErrWidened) {
-		return nil, err
-	}
+	var results []adapters.QueryResult
 	var page *adapters.NativePage
+	queries, err := s.asked.Native.Natively()
+	if err == nil {
+		s.native.Tried = true
+		if results, err = s.engine.ask(ctx, queries); err != nil && !errors.Is(err, adapters.ErrWidened) {
+			return s.leave(ctx, err)
+		}
+	}
 	if err == nil {
 		page, err = s.asked.Native.NativePage(results)
 	}
 	if err != nil {
 		s.fall(err)
-		return nil, nil
+		return nil, o, nil
 	}
-	return page, nil
+	return adapters.Pieces{page.Result}, adapters.Outcome{
+		Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1,
+		NativeOutcome: adapters.NativeOutcome{Native: true},
+	}, nil
 }
 
 // fall notes why the search goes on at query time.

@@ -131,13 +131,8 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 	}
 	s.begin(s.asked.From, s.asked.Size)
 	if s.asked.Native != nil {
-		if page, err := s.natively(ctx); err != nil {
-			return s.leave(ctx, err)
-		} else if page != nil {
-			return adapters.Pieces{page.Result}, adapters.Outcome{
-				Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1,
-				NativeOutcome: adapters.NativeOutcome{Native: true},
-			}, nil
+		if result, o, err := s.natively(ctx); result != nil || err != nil {
+			return result, o, err
 		}
 	}
 	result, err := s.collapse(ctx)
