@@ -411,8 +411,8 @@ func (h *holding) keep(ctx context.Context, lose func(error)) {
 		trying, cancel := context.WithTimeout(ctx, h.lease/2)
 		err := h.append(trying, h.lease, false)
 		cancel()
-		if late := h.certain(ctx); !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) {
-			err = late
+		if !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) { // else it is tried again, until the lease ends
+			err = h.certain(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			lose(err)

@@ -29,15 +29,10 @@ func (l *ledger) Append(_ context.Context, job string, e adapters.Entry) (bool, 
 }
 
 // Entries implements adapters.Journal.
-func (l *ledger) Entries(_ context.Context, job string) (found []adapters.Entry, err error) {
+func (l *ledger) Entries(_ context.Context, job string) ([]adapters.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range l.entries {
-		if job == "" || e.Job == job {
-			found = append(found, e)
-		}
-	}
-	return found, nil
+	return slices.DeleteFunc(slices.Clone(l.entries), func(e adapters.Entry) bool { return job != "" && e.Job != job }), nil
 }
 
 // Drop implements adapters.Journal.
