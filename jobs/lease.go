@@ -238,7 +238,7 @@ func (s state) live() bool {
 		return time.Since(s.plan.Begun) < leaseFor
 	}
 	for i := range s.plan.Parts { // whoever watches joins the run that begins
-		if r, held := s.at[partOf(s.run, i)]; held && !r.Done && !r.ended() && time.Now().Round(0).Sub(r.Until) < clocks {
+		if r, held := s.at[partOf(s.run, i)]; held && !r.Done && r.For > 0 && time.Now().Round(0).Sub(r.Until) < clocks {
 			return true
 		}
 	}

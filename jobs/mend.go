@@ -22,11 +22,11 @@ const (
 // after each page how many documents there are as far as the engine says, and what became of those that were to be written.
 func mend(
 	ctx context.Context, job Job, s adapters.Selection, perSecond float64,
-	judge func(d adapters.Stored, again bool) (adapters.Patch, bool), report func(total int, done Repair),
+	judge func(d adapters.Stored, again bool) (adapters.Patch, bool), report func(total int, done Progress),
 ) error {
 	defer job.Store.Release(ctx, job.Index)
 	pace := NewPace(perSecond)
-	var done Repair
+	var done Progress
 	var changed []string // the ids of those that changed since they were read
 	page := func(p adapters.Page, again bool) error {
 		var list []adapters.Patch
@@ -37,16 +37,10 @@ func mend(
 		}
 		err := pace.Patch(ctx, job, list, nil, func(patches []adapters.Patch, results []adapters.Result) {
 			for i, result := range results {
-				switch result {
-				case adapters.Busy: // it is sent again
-				case adapters.Changed:
+				if result == adapters.Changed {
 					changed = append(changed, patches[i].ID)
-				case adapters.Patched:
-					done.Mended++
-				case adapters.Gone:
-					done.Gone++
-				default:
-					done.Refused++
+				} else {
+					done.count(result)
 				}
 			}
 		})

@@ -55,9 +55,9 @@ func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal))
 	}
 	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
 	// there stands a null.
-	err := mend(ctx, job, adapters.Selection{}, o.RequestsPerSecond, judge, func(total int, done Repair) {
+	err := mend(ctx, job, adapters.Selection{}, o.RequestsPerSecond, judge, func(total int, done Progress) {
 		r.Total = max(r.Total, total)
-		r.Cleaned, r.Gone, r.Refused, r.Left = done.Mended+byOthers, done.Gone, done.Refused, done.Changed
+		r.Cleaned, r.Gone, r.Refused, r.Left = done.Written+byOthers, done.Gone, done.Refused, done.Changed
 		if report != nil {
 			report(r)
 		}

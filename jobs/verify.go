@@ -84,8 +84,8 @@ func Verify(ctx context.Context, job Job, s adapters.Selection, o VerifyOptions,
 		want, right := count.Count(job.Rule, d)
 		return adapters.Patch{Stored: d, Ours: want}, o.Repair && !right
 	}
-	err := mend(ctx, job, s, o.RequestsPerSecond, judge, func(total int, done Repair) {
-		f.Total, f.Repair = max(f.Total, total), done
+	err := mend(ctx, job, s, o.RequestsPerSecond, judge, func(total int, done Progress) {
+		f.Total, f.Repair = max(f.Total, total), Repair{done.Written, done.Changed, done.Gone, done.Refused}
 		if report != nil {
 			report(f)
 		}
