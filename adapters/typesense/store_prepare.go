@@ -75,28 +75,23 @@ func (c collection) index(rule *rule.Rule) (i adapters.Index, change string) {
 
 // Resolve implements adapters.Store.
 func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
-	collections, err := s.collections(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var list []adapters.Index
-	for _, c := range collections {
-		index, _ := c.index(s.rules.For(c.Name))
-		list = append(list, index)
-	}
-	return list, nil
+	return s.indices(ctx, name, false)
 }
 
 // Prepare implements adapters.Store. It never makes a collection, since no write to the engine would.
 func (s *Store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.Index, error) {
+	return s.indices(ctx, name, true)
+}
+
+// indices returns the collections behind a name, with our fields declared where that is wanted.
+func (s *Store) indices(ctx context.Context, name string, declare bool) (list []adapters.Index, err error) {
 	collections, err := s.collections(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var list []adapters.Index
 	for _, c := range collections {
 		index, change := c.index(s.rules.For(c.Name))
-		if change != "" {
+		if declare && change != "" {
 			index = s.declare(ctx, c.Name, change)
 		}
 		list = append(list, index)
