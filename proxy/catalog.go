@@ -119,7 +119,7 @@ func (c *catalog) altered(who client, status int) {
 // lastChange returns a number that is another one after a change of indices that concerns the client: what was asked before answers nothing
 // that comes after. The lock is held.
 func (c *catalog) lastChange(who client) int {
-	if own := c.changes.Get(who.key, ttlcache.WithDisableTouchOnHit[string, int]()); own != nil {
+	if own := c.changes.Get(who.key); own != nil {
 		return max(c.change, own.Value())
 	}
 	return c.change
@@ -181,12 +181,20 @@ func written(i adapters.Index) bool { return !i.NoWrite }
 // single returns the one rule that all indices share which a document written to the name can go to, or nil if they do not. Where
 // there is none it is the rule of the name.
 func (c *catalog) single(name string, indices []adapters.Index) *rule.Rule {
-	first := slices.IndexFunc(indices, written)
-	if first < 0 {
+	if !slices.ContainsFunc(indices, written) {
 		return c.Rules.For(name)
 	}
+	return c.shared(indices, written)
+}
+
+// shared returns the rule of all those indices that count, nil if they have none or several.
+func (c *catalog) shared(indices []adapters.Index, counts func(adapters.Index) bool) *rule.Rule {
+	first := slices.IndexFunc(indices, counts)
+	if first < 0 {
+		return nil
+	}
 	rule := indices[first].Rule(c.Rules)
-	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return written(i) && i.Rule(c.Rules) != rule }) {
+	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return counts(i) && i.Rule(c.Rules) != rule }) {
 		return nil
 	}
 	return rule
@@ -238,19 +246,9 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 
 // native returns the rule that all indices behind a name share, if it is known and lets the engine collapse by clusters; or nil.
 func (c *catalog) native(e entry) *rule.Rule {
-	if e.err != nil {
+	shared := c.shared(e.indices, func(i adapters.Index) bool { return !i.Absent })
+	if e.err != nil || shared == nil || !shared.GoesNative() {
 		return nil
-	}
-	var shared *rule.Rule
-	for _, i := range e.indices {
-		rule := i.Rule(c.Rules)
-		switch {
-		case i.Absent:
-			continue
-		case rule == nil || !rule.GoesNative() || shared != nil && rule != shared:
-			return nil
-		}
-		shared = rule
 	}
 	return shared
 }

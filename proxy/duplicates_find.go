@@ -187,45 +187,22 @@ func (g *group) candidate(d adapters.Stored) *candidate {
 
 // settle goes over a group's newcomers in their order.
 func (f *findings) settle(g *group) {
-	shelves := map[int64][]*candidate{}
-	put := func(c *candidate, keys []int64) {
-		for _, key := range keys {
-			shelves[key] = append(shelves[key], c)
-		}
-	}
-	slices.SortFunc(g.stored, func(a, b *candidate) int { return strings.Compare(a.id, b.id) })
-	for _, c := range g.stored {
-		put(c, g.rule.BandKeys(c.sketch))
-	}
+	var near shelf
 	place := entryKey(f.who, g.name)
+	for _, c := range g.stored {
+		near.add(place, g.rule, c, g.rule.BandKeys(c.sketch))
+	}
 	for _, n := range g.newcomers {
 		n.index = g.index
-		list := append(n.candidates(shelves), f.h.recent.find(place, n)...)
+		list := append(near.find(place, n), f.h.recent.find(place, n)...)
 		f.tag(g, n, list)
 		if f.mayGo(g, n) {
 			n.standing = best(n, list, func(c *candidate) bool { return f.stands(n, c) })
 		}
 		if n.standing == nil {
-			put(&n.candidate, n.keys)
+			near.add(place, g.rule, &n.candidate, n.keys)
 		}
 	}
-}
-
-// candidates returns the documents that share a band with the newcomer, no more than it is compared with.
-func (n *newcomer) candidates(shelves map[int64][]*candidate) (list []*candidate) {
-	seen := map[*candidate]bool{}
-	for _, key := range n.keys {
-		for _, c := range shelves[key] {
-			if seen[c] {
-				continue
-			}
-			if seen[c] = true; len(seen) > maxCompared {
-				return list
-			}
-			list = append(list, c)
-		}
-	}
-	return list
 }
 
 // tag gives a newcomer its cluster: the one that it has already, if its text is what is stored, or that of what it is most alike.
@@ -255,22 +232,27 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 }
 
 // best returns the candidate that the newcomer is most alike, of those that fit, or nil if it is a near-duplicate of none. Of
-// those that are as much alike it is the one of the least cluster, and of these the first.
+// those that are as much alike it is the one of the least cluster, and of these a stored one, the one with the least id.
 func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *candidate) {
 	alike := 0.0
 	for _, c := range list {
-		if !fits(c) {
-			continue
-		}
 		near, agreement := n.rule.Profile.NearDuplicates(n.sketch, c.sketch)
-		if !near {
+		if !near || !fits(c) {
 			continue
 		}
-		if found == nil || cmp.Or(cmp.Compare(agreement, alike), strings.Compare(found.cluster, c.cluster)) > 0 {
+		if found == nil || cmp.Or(cmp.Compare(agreement, alike), strings.Compare(found.cluster, c.cluster), found.late()-c.late(), strings.Compare(found.id, c.id)) > 0 {
 			found, alike = c, agreement
 		}
 	}
 	return found
+}
+
+// late is 1 for a document of the same write.
+func (c *candidate) late() int {
+	if c.newcomer != nil {
+		return 1
+	}
+	return 0
 }
 
 // mayGo reports whether the operation of a newcomer may be left out, if something stands for it.

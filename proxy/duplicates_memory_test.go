@@ -44,7 +44,7 @@ func TestRecentIsBounded(t *testing.T) {
 	if len(r.find(place, last)) == 0 || len(r.find(entryKey(client{key: "y"}, "news-1"), last)) > 0 {
 		t.Error("the last document is not found, or by another client")
 	}
-	r.young.began = r.young.began.Add(-10 * recentFor)
+	r.began = r.began.Add(-10 * recentFor)
 	if old := r.find(place, last); len(old) > 0 {
 		t.Errorf("%d documents are remembered for long", len(old))
 	}

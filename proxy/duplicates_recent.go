@@ -21,38 +21,18 @@ const (
 // apart for each client and name. That one is there still is for others to find out.
 type recent struct {
 	mu         sync.Mutex
-	young, old half
-}
-
-// half is what was written in some time.
-type half struct {
-	began time.Time
-	docs  []remembered
-	last  map[uint64]int32 // by band: the last node of it, counted from 1
-	nodes []node
-}
-
-// node is one band of a document, and the node before it of the same band.
-type node struct{ doc, before int32 }
-
-type remembered struct {
-	place string
-	rule  *rule.Rule
-	*candidate
-}
-
-// band returns what a band is kept under that a document in a place has.
-func band(place string, key int64) uint64 {
-	return binary.LittleEndian.Uint64([]byte(place)) ^ uint64(key)
+	young, old shelf
+	began      time.Time // the young one
 }
 
 // turn forgets what is old.
 func (r *recent) turn(now time.Time) {
-	if len(r.young.docs) >= recentMost || now.Sub(r.young.began) > recentFor {
-		r.old, r.young = r.young, half{began: now, last: map[uint64]int32{}}
+	age := now.Sub(r.began)
+	if len(r.young.docs) >= recentMost || age > recentFor {
+		r.old, r.young, r.began = r.young, shelf{}, now
 	}
-	if now.Sub(r.old.began) > 3*recentFor {
-		r.old = half{}
+	if age > 3*recentFor {
+		r.old = shelf{}
 	}
 }
 
@@ -61,28 +41,59 @@ func (r *recent) add(place string, rule *rule.Rule, c *candidate, keys []int64) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(time.Now())
-	h := &r.young
-	h.docs = append(h.docs, remembered{place, rule, c})
-	for _, key := range keys {
-		b := band(place, key)
-		h.nodes = append(h.nodes, node{int32(len(h.docs) - 1), h.last[b]})
-		h.last[b] = int32(len(h.nodes))
-	}
+	r.young.add(place, rule, c, keys)
 }
 
 // find returns the documents of a place that share a band key with the newcomer.
-func (r *recent) find(place string, n *newcomer) (list []*candidate) {
+func (r *recent) find(place string, n *newcomer) []*candidate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn(time.Now())
+	return append(r.young.find(place, n), r.old.find(place, n)...)
+}
+
+// shelf holds documents by their bands.
+type shelf struct {
+	docs  []shelved
+	last  map[uint64]int32 // by band: the last node of it, counted from 1
+	nodes []node
+}
+
+type shelved struct {
+	place string
+	rule  *rule.Rule
+	*candidate
+}
+
+// node is one band of a document, and the node before it of the same band.
+type node struct{ doc, before int32 }
+
+// band returns what a band is kept under that a document in a place has.
+func band(place string, key int64) uint64 {
+	return binary.LittleEndian.Uint64([]byte(place)) ^ uint64(key)
+}
+
+// add puts a document with these band keys on the shelf.
+func (s *shelf) add(place string, rule *rule.Rule, c *candidate, keys []int64) {
+	if s.last == nil {
+		s.last = map[uint64]int32{}
+	}
+	s.docs = append(s.docs, shelved{place, rule, c})
+	for _, key := range keys {
+		b := band(place, key)
+		s.nodes = append(s.nodes, node{int32(len(s.docs) - 1), s.last[b]})
+		s.last[b] = int32(len(s.nodes))
+	}
+}
+
+// find returns the documents of a place that share a band key with the newcomer, no more than it is compared with.
+func (s *shelf) find(place string, n *newcomer) (list []*candidate) {
 	seen := map[*candidate]bool{}
-	for _, h := range []*half{&r.young, &r.old} {
-		for _, key := range n.keys {
-			for at := h.last[band(place, key)]; at > 0 && len(list) < maxCompared; at = h.nodes[at-1].before {
-				if d := h.docs[h.nodes[at-1].doc]; d.place == place && d.rule == n.rule && !seen[d.candidate] {
-					seen[d.candidate] = true
-					list = append(list, d.candidate)
-				}
+	for _, key := range n.keys {
+		for at := s.last[band(place, key)]; at > 0 && len(list) < maxCompared; at = s.nodes[at-1].before {
+			if d := s.docs[s.nodes[at-1].doc]; d.place == place && d.rule == n.rule && !seen[d.candidate] {
+				seen[d.candidate] = true
+				list = append(list, d.candidate)
 			}
 		}
 	}
