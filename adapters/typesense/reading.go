@@ -110,27 +110,25 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 // pages returns pages that hold what is wanted of a reading. No page of neighbours ends after the number that is looked for, if the reading
 // does not: the engine would look for more, and might find others.
 func (q *query) pages(r *adapters.Reading) []ask {
-	s := sizes{1, q.most, q.asked.Limit}
-	if size := q.fixedSize(); size > 0 {
-		s.least, s.most = size, size
-	}
+	limit := q.asked.Limit
 	if r.Neighbours > 0 && r.To <= r.Neighbours {
-		s.limit = min(r.Neighbours, s.limit)
+		limit = min(r.Neighbours, limit)
 	}
 	if r.Ranks != nil {
-		return s.scatter(r.Ranks, q.atOnce)
+		return q.scatter(r.Ranks, limit)
 	}
-	return s.cover(r.From, r.To)
+	return q.cover(r.From, r.To, limit)
 }
 
-// sizes are the sizes that a page can have, from the least to the most. None ends after limit.
-type sizes struct{ least, most, limit int }
-
-// cover returns as few pages as hold the ranks [from, to), in order; they can overlap. to is no greater than the limit.
-func (s sizes) cover(from, to int) (list []ask) {
+// cover returns as few pages as hold the ranks [from, to), in order; they can overlap. No page ends after limit, and to is not greater.
+func (q *query) cover(from, to, limit int) (list []ask) {
+	least, most := 1, q.most
+	if size := q.fixedSize(); size > 0 {
+		least, most = size, size
+	}
 	to = max(to, from+1)
-	if pages := (to + s.most - 1) / s.most; from == 0 && s.least < s.most { // alike, since they are read at once
-		if size := max((to+pages-1)/pages, s.least); size*pages <= s.limit {
+	if pages := (to + most - 1) / most; from == 0 && least < most { // alike, since they are read at once
+		if size := (to + pages - 1) / pages; size*pages <= limit {
 			for page := range pages {
 				list = append(list, ask{page: page + 1, perPage: size})
 			}
@@ -139,9 +137,9 @@ func (s sizes) cover(from, to int) (list []ask) {
 	}
 	for at := from; at < to; at = list[len(list)-1].to() {
 		best := ask{} // the page with the rank that reaches farthest, the smallest of several
-		for size := s.least; size <= s.most; size++ {
+		for size := least; size <= most; size++ {
 			a := ask{page: at/size + 1, perPage: size}
-			if a.to() <= s.limit && min(a.to(), to) > min(best.to(), to) {
+			if a.to() <= limit && min(a.to(), to) > min(best.to(), to) {
 				best = a
 			}
 		}
@@ -158,8 +156,8 @@ func (s sizes) cover(from, to int) (list []ask) {
 const worthAPage = 50
 
 // scatter returns small pages that hold the ranks, which ascend: neighbours share one where what lies between them costs less than
-// another page. Where that makes more than most pages, more is read in fewer of them, as far as that helps.
-func (s sizes) scatter(ranks []int, most int) []ask {
+// another page. Where that makes more pages than are read at once, more is read in fewer of them, as far as that helps.
+func (q *query) scatter(ranks []int, limit int) []ask {
 	for gap := worthAPage; ; gap *= 2 {
 		var list []ask
 		for i := 0; i < len(ranks); {
@@ -167,10 +165,10 @@ func (s sizes) scatter(ranks []int, most int) []ask {
 			for end < len(ranks) && ranks[end]-ranks[end-1] <= gap {
 				end++
 			}
-			list = append(list, s.cover(ranks[i], ranks[end-1]+1)...)
+			list = append(list, q.cover(ranks[i], ranks[end-1]+1, limit)...)
 			i = end
 		}
-		if list = slices.Compact(list); len(list) <= most || gap > maxPerPage {
+		if list = slices.Compact(list); len(list) <= q.atOnce || gap > maxPerPage {
 			return list
 		}
 	}

@@ -26,13 +26,13 @@ func TestPagesCoverSpans(t *testing.T) {
 		for _, length := range []int{1, 7, 10, 100, 250, 251, 700} {
 			for _, fixed := range []int{0, 1, 7, 250} {
 				for _, limit := range []int{maxRanks, from + length, from + length + 13} {
-					granted := sizes{1, maxPerPage, limit}
+					granted := &query{most: maxPerPage}
 					if fixed > 0 {
 						limit = limit / fixed * fixed
-						granted = sizes{fixed, fixed, limit}
+						granted = &query{wanted: wanted{perPage: fixed}, fixed: map[string]string{"per_page": ""}}
 					}
 					at, to := from, min(from+length, limit)
-					list := granted.cover(from, to)
+					list := granted.cover(from, to, limit)
 					for _, s := range list {
 						if s.perPage > maxPerPage || s.page < 1 || s.from() > at || s.to() <= at || s.to() > limit || fixed > 0 && s.perPage != fixed {
 							t.Fatalf("%d to %d in pages of %d up to %d: %v", from, to, fixed, limit, list)

@@ -26,14 +26,10 @@ const worthARequest = 100
 // cost one request. What is bare is asked for uncompressed: it takes longer to pack and unpack than to send.
 func (w *wire) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
 	all, before := 0, 0
-	weight := func(q *adapters.Query) int {
-		if !q.Bare {
-			return 0
-		}
-		return q.Hits
-	}
 	for i := range queries {
-		all += weight(&queries[i])
+		if queries[i].Bare {
+			all += queries[i].Hits
+		}
 	}
 	requests := min(max(all/worthARequest, 1), adapters.MaxAtOnce)
 	share := func() int { return min(before*requests/max(all, 1), requests-1) } // which a query begins in
@@ -41,7 +37,11 @@ func (w *wire) Join(queries []adapters.Query) (list []adapters.Joined, err error
 		r, j, searches := *w.request, adapters.Joined{Bare: true}, [][]byte(nil)
 		for own := share(); len(searches) == 0 || len(searches) < min(len(queries), w.most) && share() <= own; {
 			q := &queries[len(searches)]
-			searches, j.Bare, before = append(searches, q.Body), j.Bare && q.Bare, before+weight(q)
+			if searches = append(searches, q.Body); q.Bare {
+				before += q.Hits
+			} else {
+				j.Bare = false
+			}
 		}
 		if j.Bare {
 			r.Header = maps.Clone(r.Header)
