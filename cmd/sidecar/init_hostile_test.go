@@ -42,9 +42,7 @@ func TestResultsMoveNoTerminal(t *testing.T) {
 	found := similar.Similar{
 		Searched: []similar.Searched{{Index: evil}}, Alike: []similar.Alike{{Index: "a\u009b2J", ID: "b\u009b2J", Source: []byte(`"\u009b2J"`)}},
 	}
-	if err := (&similarJob{Likeness: similar.Likeness{Source: true}}).print(&out, found); err != nil {
-		t.Fatal(err)
-	}
+	out.WriteString((&similarJob{Likeness: similar.Likeness{Source: true}}).text(found))
 	if text := out.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\u009b") || !strings.Contains(text, "2J") {
 		t.Errorf("%q", text)
 	}

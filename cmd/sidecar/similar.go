@@ -103,10 +103,7 @@ func (s *similarJob) run(ctx context.Context) error {
 	if err != nil {
 		return e.Explain(err)
 	}
-	if s.output == formJSON {
-		return terminal.WriteJSON(s.out, found)
-	}
-	return s.print(s.out, found)
+	return show(s.out, s.output, found, s.text(found))
 }
 
 // behind returns the one engine that has indices behind the name, and these.
@@ -142,8 +139,8 @@ func readDocument(in io.Reader) ([]byte, error) {
 	return json.Marshal(map[string]string{rule.TextField: string(raw)})
 }
 
-// print prints what was found as a table.
-func (s *similarJob) print(out io.Writer, found similar.Similar) error {
+// text returns what was found as a table.
+func (s *similarJob) text(found similar.Similar) string {
 	var b bytes.Buffer
 	for _, in := range found.Searched {
 		fmt.Fprintf(&b, "%s: threshold %v, compared with %d", in.Index, in.Threshold, in.Compared)
@@ -163,18 +160,14 @@ func (s *similarJob) print(out io.Writer, found similar.Similar) error {
 	default:
 		s.table(&b, found)
 	}
-	_, err := io.WriteString(out, terminal.Harmless(b.String()))
-	return err
+	return terminal.Harmless(b.String())
 }
 
 func (s *similarJob) table(b *bytes.Buffer, found similar.Similar) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(w, "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE\n")
 	for _, a := range found.Alike {
-		same, resemblance := "", ""
-		if a.SameText {
-			same = "yes"
-		}
+		same, resemblance := map[bool]string{true: "yes"}[a.SameText], ""
 		if a.Resemblance != nil {
 			resemblance = fmt.Sprintf("%.3f", *a.Resemblance)
 		}
