@@ -33,21 +33,21 @@ const (
 
 // texts are what init found in the documents of a candidate.
 type texts struct {
-	looked int // documents
-	fields []*fieldTexts
-	chosen []string
-	// duplicates is how many of the documents are near-duplicates of one before them.
-	duplicates int
+	Looked int // documents
+	read   []*fieldTexts
+	Chosen []string
+	// Duplicates is how many of the documents are near-duplicates of one before them.
+	Duplicates int
 	// word is one to search for, empty where none suggests itself.
 	word string
-	// html says that many of them are marked up.
-	html bool
-	// date, host and vector are fields that other presets go by, empty where there are none.
-	date, host, vector string
+	// HTML says that many of them are marked up.
+	HTML bool
+	// Date, Host and Vector are fields that other presets go by, empty where there are none.
+	Date, Host, Vector string
 	// least is how many words a text must have on average.
 	least int
-	// unread says why no document was read.
-	unread string
+	// Unread says why no document was read.
+	Unread string
 }
 
 // fieldTexts are what documents hold in one field.
@@ -100,19 +100,19 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 		asked = []string{adapters.AllFields}
 	}
 	documents := n.sampleOf(ctx, c, asked)
-	c.texts.take(names, documents)
-	c.texts.least = leastWords
+	c.take(names, documents)
+	c.least = leastWords
 	if c.searchable() == 0 {
-		c.texts.least = leastInNames
+		c.least = leastInNames
 	}
 	if len(documents) == 0 {
-		c.texts.chooseByName()
+		c.chooseByName()
 		return nil
 	}
-	if c.texts.choose(); len(c.texts.chosen) == 0 {
+	if c.choose(); len(c.Chosen) == 0 {
 		return errNoText
 	}
-	c.texts.countDuplicates(documents)
+	c.countDuplicates(documents)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (n *survey) sampleOf(ctx context.Context, c *candidate, fields []string) (d
 		share := (sampleSize - len(documents) + i) / (i + 1)
 		list, err := n.store.Documents(ctx, m.Name, fields, share)
 		if err != nil {
-			c.texts.unread = err.Error()
+			c.Unread = err.Error()
 			break
 		}
 		documents = append(documents, list...)
@@ -148,15 +148,15 @@ func (c *candidate) findSpecial(anyText bool) {
 		named := f.Kind == adapters.NameKind || anyText && f.Kind == adapters.TextKind
 		at := slices.IndexFunc(dateNames, func(word string) bool { return strings.Contains(last(f.Name), word) })
 		switch {
-		case f.Kind == adapters.DateKind && (c.texts.date == "" || at >= 0 && at < best):
-			c.texts.date = f.Name
+		case f.Kind == adapters.DateKind && (c.Date == "" || at >= 0 && at < best):
+			c.Date = f.Name
 			if at >= 0 {
 				best = at
 			}
 		case f.Kind == adapters.VectorKind:
-			c.texts.vector = f.Name
+			c.Vector = f.Name
 		case named && slices.Contains(hostNames, last(cmp.Or(f.Of, f.Name))):
-			c.texts.host = f.Name
+			c.Host = f.Name
 		}
 	}
 }
@@ -166,9 +166,9 @@ var markup = regexp.MustCompile(`(?i)</?(p|div|br|span|a|h[1-6]|ul|li|td|body|ht
 // take counts the texts in the fields of some documents.
 func (t *texts) take(names []string, documents [][]byte) {
 	marked := 0
-	t.looked = len(documents)
+	t.Looked = len(documents)
 	for _, name := range names {
-		t.fields = append(t.fields, &fieldTexts{name: name, values: map[int]string{}})
+		t.read = append(t.read, &fieldTexts{name: name, values: map[int]string{}})
 	}
 	rule := rule.Rule{Fields: names}
 	for d, document := range documents {
@@ -179,7 +179,7 @@ func (t *texts) take(names []string, documents [][]byte) {
 			if words == 0 {
 				continue
 			}
-			f := t.fields[i]
+			f := t.read[i]
 			f.in, f.words = f.in+1, f.words+words
 			f.values[d] = value
 			ascii := strings.IndexFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) < 0
@@ -192,26 +192,26 @@ func (t *texts) take(names []string, documents [][]byte) {
 			marked++
 		}
 	}
-	t.html = marked*2 > len(documents)
+	t.HTML = marked*2 > len(documents)
 }
 
 // chooseByName chooses by the fields' names, where there is nothing else to go by.
 func (t *texts) chooseByName() {
 	var known, all []string
 	for _, word := range slices.Concat(titles, bodies) {
-		for _, f := range t.fields {
+		for _, f := range t.read {
 			if last(f.name) == word {
 				known = append(known, f.name)
 			}
 		}
 	}
-	for _, f := range t.fields {
+	for _, f := range t.read {
 		all = append(all, f.name)
 	}
 	if known == nil {
 		known = all
 	}
-	t.chosen = known[:min(len(known), mostFields)]
+	t.Chosen = known[:min(len(known), mostFields)]
 }
 
 // title reports whether a field holds titles.
@@ -219,30 +219,30 @@ func (f *fieldTexts) title() bool { return slices.Contains(titles, last(f.name))
 
 // choose chooses among the fields by their texts: titles first, then the longest.
 func (t *texts) choose() {
-	slices.SortStableFunc(t.fields, func(a, b *fieldTexts) int {
+	slices.SortStableFunc(t.read, func(a, b *fieldTexts) int {
 		if a.title() != b.title() {
 			return map[bool]int{true: -1, false: 1}[a.title()]
 		}
 		return cmp.Or(cmp.Compare(b.words, a.words), strings.Compare(a.name, b.name))
 	})
 	longest := 0
-	for _, f := range t.fields {
+	for _, f := range t.read {
 		if f.why = f.unfit(t.least); f.why == "" {
 			longest = max(longest, f.words)
 		}
 	}
-	for i, f := range t.fields {
-		same := slices.IndexFunc(t.fields[:i], func(other *fieldTexts) bool { return other.why == "" && f.repeats(other) })
+	for i, f := range t.read {
+		same := slices.IndexFunc(t.read[:i], func(other *fieldTexts) bool { return other.why == "" && f.repeats(other) })
 		switch {
 		case f.why != "":
 		case !f.title() && f.words*littleText < longest:
 			f.why = "little text beside the others"
 		case same >= 0:
-			f.why = "says the same as " + t.fields[same].name
-		case len(t.chosen) == mostFields:
+			f.why = "says the same as " + t.read[same].name
+		case len(t.Chosen) == mostFields:
 			f.why = "there are longer ones"
 		default:
-			t.chosen = append(t.chosen, f.name)
+			t.Chosen = append(t.Chosen, f.name)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func (f *fieldTexts) repeats(other *fieldTexts) bool {
 // countDuplicates compares the documents with one another as a search would, and finds a word to search for.
 func (t *texts) countDuplicates(documents [][]byte) {
 	index := config.DefaultIndex()
-	index.Fields = t.chosen
+	index.Fields = t.Chosen
 	sketcher, err := sketch.New(index.Sketch.Scheme())
 	if err != nil {
 		return // of the defaults none is wrong
@@ -305,12 +305,12 @@ func (t *texts) countDuplicates(documents [][]byte) {
 			pairs = append(pairs, [2]int{i, j})
 		}
 	}
-	t.duplicates, t.word = len(pairs), t.exampleWord(pairs)
+	t.Duplicates, t.word = len(pairs), t.exampleWord(pairs)
 }
 
 // exampleWord returns a word by which a search finds near-duplicates, or many documents where there are none.
 func (t *texts) exampleWord(pairs [][2]int) string {
-	values := t.fields[slices.IndexFunc(t.fields, func(f *fieldTexts) bool { return f.name == t.chosen[0] })].values
+	values := t.read[slices.IndexFunc(t.read, func(f *fieldTexts) bool { return f.name == t.Chosen[0] })].values
 	in, by := map[string]int{}, map[int][]string{} // documents by word, and words by document
 	for d, value := range values {
 		by[d] = slices.Compact(slices.Sorted(slices.Values(sketch.Words(value))))

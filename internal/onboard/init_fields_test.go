@@ -20,16 +20,16 @@ func chosenOf(t *testing.T, names string, n, least int, make func(i int) map[str
 		}
 		documents = append(documents, document)
 	}
-	c := texts{looked: n, least: least}
+	c := texts{Looked: n, least: least}
 	c.take(strings.Fields(names), documents)
 	c.choose()
 	var left []string
-	for _, f := range c.fields {
+	for _, f := range c.read {
 		if f.why != "" {
 			left = append(left, f.name+": "+f.why)
 		}
 	}
-	if len(c.chosen) > 0 {
+	if len(c.Chosen) > 0 {
 		c.countDuplicates(documents)
 	}
 	return &c, left
@@ -80,7 +80,7 @@ func TestInitChoosesFields(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, left := chosenOf(t, c.fields, 20, c.least, c.make)
-			if diff := cmp.Diff(c.want, strings.Join(got.chosen, " ")); diff != "" {
+			if diff := cmp.Diff(c.want, strings.Join(got.Chosen, " ")); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(c.left, strings.Join(left, "; ")); diff != "" {

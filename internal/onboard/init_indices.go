@@ -29,12 +29,12 @@ const (
 
 // candidate is what may become one rule: an index, or several that look alike.
 type candidate struct {
-	match   string
+	Match   string
 	members []adapters.Holding // by name, of which the newest is the last
-	// documents is how many there are, -1 if the engine does not say.
-	documents int
+	// Documents is how many there are, -1 if the engine does not say.
+	Documents int
 	fields    []adapters.Field
-	texts     texts
+	texts
 	// why says why it is left alone; empty where it is not.
 	why string
 }
@@ -88,10 +88,10 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 		others := len(members) > 1 || !h.Stream && (len(h.Aliases) > 0 || serial.MatchString(h.Name))
 		switch {
 		case pattern == "" || !others:
-			list = append(list, &candidate{match: h.Name, members: []adapters.Holding{h}})
+			list = append(list, &candidate{Match: h.Name, members: []adapters.Holding{h}})
 		case !done[pattern]:
 			done[pattern] = true
-			list = append(list, &candidate{match: pattern, members: members})
+			list = append(list, &candidate{Match: pattern, members: members})
 		}
 	}
 	return list
@@ -118,7 +118,7 @@ func (n *survey) inspect(ctx context.Context) error {
 	}
 	candidates = n.split(candidates)
 	slices.SortStableFunc(candidates, func(a, b *candidate) int {
-		return cmp.Or(b.searchable()-a.searchable(), cmp.Compare(b.documents, a.documents))
+		return cmp.Or(b.searchable()-a.searchable(), cmp.Compare(b.Documents, a.Documents))
 	})
 	seen := 0
 	for _, c := range candidates {
@@ -145,7 +145,7 @@ func (n *survey) inspect(ctx context.Context) error {
 // noRule says why a configuration takes no rule for a candidate, empty where it takes one.
 func (c *candidate) noRule() string {
 	index := config.DefaultIndex()
-	index.Match, index.Fields = c.match, c.texts.chosen
+	index.Match, index.Fields = c.Match, c.Chosen
 	if wrong := config.Flatten(index.Rule(nil).Validate()); len(wrong) > 0 {
 		return "no rule can be written for it: " + wrong[0].Error()
 	}
@@ -182,7 +182,7 @@ func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	case err != nil && status >= http.StatusBadRequest && len(n.options.Indices) > 0:
 		n.notes = append(n.notes, "the engine does not say what it holds: the names of --index are taken as they are")
 		for _, name := range n.options.Indices {
-			list = append(list, &candidate{match: name, members: []adapters.Holding{{Name: name}}})
+			list = append(list, &candidate{Match: name, members: []adapters.Holding{{Name: name}}})
 		}
 		return list, nil
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
@@ -198,7 +198,7 @@ func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	var open []adapters.Holding
 	for _, h := range holdings {
 		if h.Why != "" {
-			n.skipped = append(n.skipped, &candidate{match: h.Name, members: []adapters.Holding{h}, why: h.Why})
+			n.skipped = append(n.skipped, &candidate{Match: h.Name, members: []adapters.Holding{h}, why: h.Why})
 			continue
 		}
 		open = append(open, h)
@@ -209,7 +209,7 @@ func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 // wanted returns the candidates that --index names: a pattern or an index as it stands, an alias as what it leads to.
 func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err error) {
 	for _, name := range n.options.Indices {
-		c := &candidate{match: name}
+		c := &candidate{Match: name}
 		var behind []adapters.Holding
 		for _, h := range holdings {
 			switch {
@@ -227,7 +227,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 			return nil, fmt.Errorf("--index: the engine holds no %s: it holds %s", name, few(namesOf(holdings)))
 		}
 		for _, c := range more {
-			if slices.ContainsFunc(list, func(other *candidate) bool { return other.match == c.match }) {
+			if slices.ContainsFunc(list, func(other *candidate) bool { return other.Match == c.Match }) {
 				continue
 			}
 			open := slices.DeleteFunc(slices.Clone(c.members), func(h adapters.Holding) bool { return h.Shut })
@@ -244,7 +244,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 
 // describe asks for a candidate's documents and fields.
 func (n *survey) describe(ctx context.Context, c *candidate) error {
-	c.documents = -1
+	c.Documents = -1
 	fields, err := n.store.Fields(ctx, c.names())
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (n *survey) describe(ctx context.Context, c *candidate) error {
 		return errNoText
 	}
 	if documents, err := n.store.Count(ctx, namesOf(c.members)); err == nil { // else it goes without
-		c.documents = documents
+		c.Documents = documents
 	}
 	return nil
 }
@@ -266,7 +266,7 @@ func (n *survey) split(list []*candidate) (out []*candidate) {
 			continue
 		}
 		for _, m := range c.members {
-			alone := &candidate{match: m.Name, members: []adapters.Holding{m}, documents: -1}
+			alone := &candidate{Match: m.Name, members: []adapters.Holding{m}, Documents: -1}
 			for _, f := range c.fields {
 				if !slices.Contains(f.Lacking, m.Name) {
 					alone.fields = append(alone.fields, f)
@@ -332,7 +332,7 @@ func ordered(list []*candidate) (out []*candidate) {
 	for len(left) > 0 {
 		next := max(0, slices.IndexFunc(left, func(c *candidate) bool {
 			return !slices.ContainsFunc(left, func(other *candidate) bool {
-				return c != other && rule.Matches(c.match, other.match)
+				return c != other && rule.Matches(c.Match, other.Match)
 			})
 		}))
 		out = append(out, left[next])

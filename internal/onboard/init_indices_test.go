@@ -17,7 +17,7 @@ func TestInitOrdersRules(t *testing.T) {
 	} {
 		var list []*candidate
 		for _, name := range names {
-			list = append(list, &candidate{match: name})
+			list = append(list, &candidate{Match: name})
 		}
 		list = ordered(list)
 		if len(list) != len(names) {
@@ -25,8 +25,8 @@ func TestInitOrdersRules(t *testing.T) {
 		}
 		for i, c := range list {
 			for _, earlier := range list[:i] {
-				if rule.Matches(earlier.match, c.match) {
-					t.Errorf("%s takes what stands behind it: %s", earlier.match, c.match)
+				if rule.Matches(earlier.Match, c.Match) {
+					t.Errorf("%s takes what stands behind it: %s", earlier.Match, c.Match)
 				}
 			}
 		}
@@ -52,7 +52,7 @@ func TestInitGroups(t *testing.T) {
 		}
 		var got []string
 		for _, g := range groupsOf(holdings) {
-			got = append(got, g.match)
+			got = append(got, g.Match)
 		}
 		slices.Sort(got)
 		want := strings.Fields(c.want)

@@ -30,8 +30,8 @@ func (n *survey) untested() string {
 	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.TestedVersions())
 }
 
-// sized returns what a candidate holds, in words.
-func (c *candidate) sized() string {
+// Sized returns what a candidate holds, in words.
+func (c *candidate) Sized() string {
 	var parts []string
 	switch {
 	case len(c.members) > 1 && c.members[0].Stream:
@@ -41,8 +41,8 @@ func (c *candidate) sized() string {
 	case len(c.members) == 1 && c.members[0].Stream:
 		parts = append(parts, "a data stream")
 	}
-	if c.documents >= 0 {
-		parts = append(parts, terminal.Count(c.documents, "document"))
+	if c.Documents >= 0 {
+		parts = append(parts, terminal.Count(c.Documents, "document"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -50,12 +50,12 @@ func (c *candidate) sized() string {
 // duplicated says how many near-duplicates there are among the documents that were read.
 func (t *texts) duplicated() string {
 	switch {
-	case t.looked == 0:
+	case t.Looked == 0:
 		return ""
-	case t.duplicates == 0:
-		return fmt.Sprintf("no near-duplicates among %d", t.looked)
+	case t.Duplicates == 0:
+		return fmt.Sprintf("no near-duplicates among %d", t.Looked)
 	}
-	return fmt.Sprintf("%d of %d near-duplicates", t.duplicates, t.looked)
+	return fmt.Sprintf("%d of %d near-duplicates", t.Duplicates, t.Looked)
 }
 
 // listed returns candidates in a line each, with columns: the number where they are numbered, what matches, what it holds, which
@@ -69,7 +69,7 @@ func listed(list []*candidate, numbered bool) string {
 			number = fmt.Sprintf("%d\t", i+1)
 		}
 		_, _ = fmt.Fprintf(w, "  %s%s\t%s\t%s\t%s\n", // a builder takes all
-			number, comment(c.match), c.sized(), comment(strings.Join(c.texts.chosen, ", ")), c.texts.duplicated())
+			number, comment(c.Match), c.Sized(), comment(strings.Join(c.Chosen, ", ")), c.duplicated())
 	}
 	_ = w.Flush() // as above
 	lines := strings.Split(b.String(), "\n")
@@ -85,17 +85,17 @@ func (n *survey) search() string {
 	if config.IsThisHost(host) {
 		host = "localhost"
 	}
-	index, example := "news", &texts{chosen: []string{"title", "body"}, duplicates: -1}
+	index, example := "news", &texts{Chosen: []string{"title", "body"}, Duplicates: -1}
 	for _, c := range n.candidates {
-		if c.texts.duplicates <= example.duplicates {
+		if c.Duplicates <= example.Duplicates {
 			continue
 		}
-		index, example = c.match, &c.texts
+		index, example = c.Match, &c.texts
 		if kind.Of(n.engine.Kind).KeysOnly { // which takes no pattern
 			index = c.members[len(c.members)-1].Name
 		}
 	}
-	r := kind.Of(n.engine.Kind).Words(index, example.chosen, cmp.Or(example.word, "example"))
+	r := kind.Of(n.engine.Kind).Words(index, example.Chosen, cmp.Or(example.word, "example"))
 	login := ""
 	switch {
 	case slices.Contains(n.variables, userVariable):
@@ -110,15 +110,9 @@ func (n *survey) search() string {
 //go:embed *.tmpl
 var templateFiles embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"comment": comment, "quote": config.Quote}).ParseFS(templateFiles, "*.tmpl"))
-
-// ruleText is what the configuration says of a candidate.
-type ruleText struct {
-	Match, Sized, Names, Fields, Date, Host, Vector string
-
-	Found []string // lines on what was found in its documents
-	HTML  bool
-}
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"comment": comment, "quote": config.Quote, "count": terminal.Count,
+}).ParseFS(templateFiles, "*.tmpl"))
 
 // write fills a template in: the configuration, the summary of what was found and done, or what to try once the sidecar listens.
 func (n *survey) write(name string) (string, error) {
@@ -127,14 +121,10 @@ func (n *survey) write(name string) (string, error) {
 	if strings.HasPrefix(listen, "[") || strings.HasPrefix(listen, ":") {
 		listen = config.Quote(listen)
 	}
-	var rules []ruleText
-	for _, c := range n.candidates {
-		rules = append(rules, c.text())
-	}
 	const most = 30
 	var left, inShort []string
 	for _, c := range n.skipped {
-		left, inShort = append(left, comment(c.match)+": "+comment(c.why)), append(inShort, c.match+" ("+c.why+")")
+		left, inShort = append(left, comment(c.Match)+": "+comment(c.why)), append(inShort, c.Match+" ("+c.why+")")
 	}
 	if more := len(left) - most; more > 0 {
 		left = append(left[:most], fmt.Sprintf("and %d more", more))
@@ -149,41 +139,14 @@ func (n *survey) write(name string) (string, error) {
 		"Kind": k.Name, "File": n.file, "ToFile": n.file != standardOutput, "Serve": n.options.Serve,
 		"Command":   func(command string) string { return commandLine(command, n.file) },
 		"Variables": n.variables, "ByUser": slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !k.KeysOnly,
-		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": rules, "Left": left, "LeftInShort": few(inShort), "Export": export, "Notes": n.notes,
+		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": n.candidates, "Left": left, "LeftInShort": few(inShort), "Export": export, "Notes": n.notes,
 		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow, "Search": n.search, "Table": listed(n.candidates, false),
 	})
 	return b.String(), err
 }
 
-// text returns what to say of a candidate, and why its rule is so.
-func (c *candidate) text() ruleText {
-	t := &c.texts
-	r := ruleText{
-		Match: c.match, Sized: cmp.Or(c.sized(), "not counted"), Names: c.shown(), Date: t.date, Host: t.host, Vector: t.vector, HTML: t.html,
-	}
-	switch {
-	case t.unread != "":
-		r.Found = []string{
-			"Its documents could not be read (" + comment(t.unread) + "),",
-			"so the fields are chosen by their names: see that they are those with the texts.",
-		}
-	case t.looked == 0 && c.documents > 0:
-		r.Found = []string{"Its documents show no text (is their source kept?), and without one there is no sketch. The fields are chosen by their names."}
-	case t.looked == 0:
-		r.Found = []string{"There is no document to look at, so the fields are chosen by their names: see that they hold the texts."}
-	default:
-		r.Found = slices.Concat([]string{c.foundAlike(), ""}, t.table(), []string{""})
-	}
-	var fields []string
-	for _, f := range t.chosen {
-		fields = append(fields, config.Quote(f))
-	}
-	r.Fields = strings.Join(fields, ", ")
-	return r
-}
-
-// shown returns the names behind a pattern, and by which clients know them.
-func (c *candidate) shown() string {
+// Shown returns the names behind a pattern, and by which clients know them.
+func (c *candidate) Shown() string {
 	names, text := namesOf(c.members), ""
 	var aliases []string
 	for _, m := range c.members {
@@ -193,7 +156,7 @@ func (c *candidate) shown() string {
 			}
 		}
 	}
-	if len(names) > 1 || len(names) == 1 && names[0] != c.match {
+	if len(names) > 1 || len(names) == 1 && names[0] != c.Match {
 		slices.Reverse(names)
 		text = "Now: " + few(names) + ". "
 	}
@@ -203,27 +166,10 @@ func (c *candidate) shown() string {
 	return comment(strings.TrimSpace(text))
 }
 
-// foundAlike says what the documents that were read have in common.
-func (c *candidate) foundAlike() string {
-	t := &c.texts
-	all := t.looked == c.documents
-	looked := fmt.Sprintf("Of %s chosen at random, ", terminal.Count(t.looked, "document"))
-	if all {
-		looked = "Of all of them, "
-	}
-	switch {
-	case t.duplicates == 0 && all:
-		return looked + "none is a near-duplicate of another one."
-	case t.duplicates == 0:
-		return looked + "none is a near-duplicate of another one among these; that is more likely among all."
-	}
-	return fmt.Sprintf("%s%d are near-duplicates of another one among these.", looked, t.duplicates)
-}
-
-// table returns what was found in the fields, as far as it is of interest, a line for each.
-func (t *texts) table() []string {
+// Table returns what was found in the fields, as far as it is of interest, a line for each.
+func (t *texts) Table() []string {
 	const most = 12
-	width, rows := len("field"), t.fields[:min(len(t.fields), most)]
+	width, rows := len("field"), t.read[:min(len(t.read), most)]
 	for _, f := range rows {
 		width = max(width, len(comment(f.name)))
 	}
@@ -233,9 +179,9 @@ func (t *texts) table() []string {
 		if f.why != "" {
 			what = "left out: " + comment(f.why)
 		}
-		lines = append(lines, fmt.Sprintf("  %-*s  %8s  %5d  %s", width, comment(f.name), percent(f.in, t.looked), f.average(), what))
+		lines = append(lines, fmt.Sprintf("  %-*s  %8s  %5d  %s", width, comment(f.name), percent(f.in, t.Looked), f.average(), what))
 	}
-	if more := len(t.fields) - len(rows); more > 0 {
+	if more := len(t.read) - len(rows); more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more with less text", more))
 	}
 	return lines
