@@ -126,9 +126,9 @@ func explained(ctx context.Context, err error, c Credentials) *failure {
 
 // short returns a text as far as it is shown.
 func short(text string) string {
-	const most = 600
-	if len(text) <= most {
-		return text
+	text, cut := cutAt(text, 600)
+	if cut {
+		text += "…"
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return text
 }

@@ -4,13 +4,14 @@ package certs
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func EngineFiles(cert, key, ca string) Files {
 
 // material is what the files hold.
 type material struct {
-	sum   [sha256.Size]byte
+	text  [3]string        // of the files
 	pair  *tls.Certificate // nil without one
 	pool  *x509.CertPool   // nil without one
 	poolT time.Time        // when the last certificate of the pool ends
@@ -85,12 +86,7 @@ func (f Files) read() (*material, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	h := sha256.New()
-	for _, text := range [][]byte{cert, key, ca} {
-		_, _ = fmt.Fprintf(h, "%d:", len(text)) // a hash takes everything
-		_, _ = h.Write(text)
-	}
-	h.Sum(m.sum[:0])
+	m.text = [3]string{string(cert), string(key), string(ca)}
 	if f.cert != "" && f.key != "" {
 		pair, err := f.pair(cert, key)
 		errs = append(errs, err)
@@ -283,7 +279,7 @@ func (c *Certificates) reload() error {
 			break
 		}
 	}
-	if err == nil && m.sum == c.holding.Load().sum {
+	if err == nil && m.text == c.holding.Load().text {
 		return nil
 	}
 	if err == nil {
@@ -346,4 +342,44 @@ func (c *Certificates) ServerConfig() *tls.Config {
 		return nil
 	}
 	return c.inward
+}
+
+// ReadFile reads a file of at most so many bytes. The error says what to do, without the path.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is no regular file: name a file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("is larger than %v: name another file", bytesText(limit))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return text, nil
+}
+
+// unreadable says why a file can't be read, and what to do.
+func unreadable(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("can't be read: %w: give the user that runs the sidecar (uid %d) leave to read it, and its folders", err, os.Getuid())
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("can't be read: %w: name one that is there", err)
+	}
+	return fmt.Errorf("can't be read: %w", err)
+}
+
+// bytesText returns a limit as configurations write it.
+func bytesText(limit int64) string {
+	if limit%(1<<20) == 0 {
+		return fmt.Sprintf("%dMB", limit>>20)
+	}
+	return fmt.Sprintf("%dKB", limit>>10)
 }

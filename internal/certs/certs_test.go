@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -198,4 +199,10 @@ func testExpiry(t *testing.T) {
 	// One that has expired is better than none.
 	p.Put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e8, 0)})
 	heldOf(t, ListenerFiles(p.Cert, p.Key, ""), &log)
+}
+
+func TestUnreadable(t *testing.T) {
+	if err := unreadable(&fs.PathError{Err: fs.ErrPermission}); !strings.Contains(err.Error(), "uid") || !strings.Contains(err.Error(), "leave to read it") {
+		t.Errorf("no hint: %v", err)
+	}
 }

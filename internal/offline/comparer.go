@@ -3,6 +3,7 @@ package offline
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -135,3 +138,71 @@ func (g *Comparer) write(lines []byte) error {
 
 // AtLine adds to an error where it is.
 func AtLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }
+
+// Sketch prints the sketches of a file of documents.
+func (g *Comparer) Sketch(ctx context.Context, file string, asJSON bool) error {
+	scheme := fmt.Sprintf("%08x", g.Sketcher.SchemeID())
+	return EachDocument(ctx, g, file, "id", func(out []byte, _ int, d *documents.Document) ([]byte, error) {
+		text := "" // of a document without a word
+		if s, has := g.Sketcher.Sketch(d.Texts...); has {
+			s.Source = g.Rule.Source()
+			text = s.String()
+		}
+		switch {
+		case asJSON:
+			return fmt.Appendf(out, "{\"id\":%s,\"scheme\":%q,\"sketch\":%q}\n", d.RawID, scheme, text), nil
+		case strings.ContainsAny(d.ID, "\t\n\r"):
+			return out, errors.New("id: holds a tab or a line break, which no table can hold: use --output json")
+		}
+		return fmt.Appendf(out, "%s\t%s\t%s\n", d.ID, scheme, text), nil
+	}, g.write)
+}
+
+// Comparison says how documents are compared.
+type Comparison struct {
+	// Docs and pairs are files of documents and of pairs of their ids, - for standard input.
+	Docs, Pairs string
+	// Preset judges in place of the rule's, and threshold in place of the preset's; empty and 0 for those.
+	Preset    string
+	Threshold float64
+	// NoTexts goes by the sketches alone, as a search does; json prints JSON.
+	NoTexts, JSON bool
+}
+
+// doubt is how far an agreement may lie from a threshold of one's own for the texts to decide: at 128 positions more than two
+// standard errors.
+const doubt = 0.1
+
+// profile returns what is judged by: the rule's profile, if there is one, less what the flags say otherwise.
+func (f *Comparison) profile(g *Comparer) rerank.Profile {
+	i := config.DefaultIndex()
+	if g.Index != nil {
+		i = *g.Index
+	}
+	if f.Preset != "" {
+		i = config.PresetOf(f.Preset).Start(g.section)
+	}
+	if f.Threshold > 0 {
+		i.Threshold = f.Threshold
+	}
+	p, known := rerank.Presets()[i.Preset]
+	if !known {
+		p = rerank.Default()
+	}
+	p.MinShingles = i.MinShingles
+	switch {
+	case i.Measure == string(rerank.Containment): // the second look is at the resemblance
+		p.Measure, p.Threshold, p.Check = rerank.Containment, i.Threshold, rerank.Check{}
+	case i.Threshold != p.Threshold:
+		p.Threshold, p.Check = i.Threshold, rerank.Check{From: i.Threshold - doubt, To: i.Threshold + doubt}
+	}
+	return f.checked(g, p)
+}
+
+// checked returns the profile without its second look at doubtful pairs where there is no text to look at.
+func (f *Comparison) checked(g *Comparer, p rerank.Profile) rerank.Profile {
+	if f.NoTexts || g.Sketcher.Scheme().Features == sketch.Value64 {
+		p.Check = rerank.Check{}
+	}
+	return p
+}
