@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -58,6 +59,9 @@ func (t *texts) duplicated() string {
 	return fmt.Sprintf("%d of %d near-duplicates", t.Duplicates, t.Looked)
 }
 
+// lineEnds are ends of lines with the spaces before them.
+var lineEnds = regexp.MustCompile(` *\n`)
+
 // listed returns candidates in a line each, with columns: the number where they are numbered, what matches, what it holds, which
 // fields are compared, and how many near-duplicates there are.
 func listed(list []*candidate, numbered bool) string {
@@ -72,11 +76,7 @@ func listed(list []*candidate, numbered bool) string {
 			number, comment(c.Match), c.Sized(), comment(strings.Join(c.Chosen, ", ")), c.duplicated())
 	}
 	_ = w.Flush() // as above
-	lines := strings.Split(b.String(), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
+	return lineEnds.ReplaceAllString(b.String(), "\n")
 }
 
 // search returns a command that searches through the sidecar.

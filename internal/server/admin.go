@@ -210,23 +210,26 @@ func page(w http.ResponseWriter, code int, text string) {
 
 // ready answers whether every engine can be reached and nothing is being shut down; with verbose, which nodes can be.
 func (s *status) ready(w http.ResponseWriter, r *http.Request) {
-	verbose := r.URL.Query().Has("verbose")
-	if verbose && !s.ownHost(r.Host) {
-		verbose = false
-	}
+	verbose := r.URL.Query().Has("verbose") && s.ownHost(r.Host)
 	code, lines := http.StatusOK, []string{}
+	say := func(good bool, text string) {
+		if !good {
+			code = http.StatusServiceUnavailable
+		}
+		if verbose {
+			text = map[bool]string{true: "[+] ", false: "[-] "}[good] + text
+		}
+		lines = append(lines, text)
+	}
 	if s.draining.Load() {
-		code, lines = http.StatusServiceUnavailable, append(lines, mark(verbose, false)+"draining")
+		say(false, "draining")
 	}
 	for _, found := range s.now.Load().reach(verbose) {
-		line := mark(verbose, found.err == nil) + "engine " + found.name + ": ok"
+		state := "ok"
 		if found.err != nil {
-			code = http.StatusServiceUnavailable
-			why := strings.ReplaceAll(found.err.Error(), "\n", "; ")
-			line = fmt.Sprintf("%sengine %s: can't be reached: %s", mark(verbose, false), found.name, why)
+			state = "can't be reached: " + strings.ReplaceAll(found.err.Error(), "\n", "; ")
 		}
-		lines = append(lines, line)
-		if verbose {
+		if say(found.err == nil, "engine "+found.name+": "+state); verbose {
 			lines = append(lines, found.nodes...)
 		}
 	}
@@ -239,16 +242,6 @@ func (s *status) ready(w http.ResponseWriter, r *http.Request) {
 		lines = append(lines, map[bool]string{true: "ready", false: "not ready"}[code == http.StatusOK])
 	}
 	page(w, code, strings.Join(lines, "\n"))
-}
-
-func mark(verbose, good bool) string {
-	switch {
-	case !verbose:
-		return ""
-	case good:
-		return "[+] "
-	}
-	return "[-] "
 }
 
 // probeResult is what was found out of an engine.
