@@ -147,9 +147,15 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *asked) (any, error) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	var shingles []uint32
+	for _, hit := range hits {
+		if hit.Sketch != nil {
+			shingles = append(shingles, hit.Sketch.Shingles)
+		}
+	}
 	f := &found{
 		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Rule: l.rule(), YAML: l.view.YAML,
-		Curve: curveOf(l.view.Rule.Sketcher.Scheme(), l.view.Rule.Profile.Measure, shinglesOf(hits)),
+		Curve: curveOf(l.view.Rule.Sketcher.Scheme(), l.view.Rule.Profile.Measure, shingles),
 	}
 	f.Sidecar, err = l.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)
 	if err != nil {
@@ -219,15 +225,6 @@ func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rera
 		all[i].Order = order
 	}
 	return hits, all
-}
-
-func shinglesOf(hits []rerank.Hit) (list []uint32) {
-	for _, hit := range hits {
-		if hit.Sketch != nil {
-			list = append(list, hit.Sketch.Shingles)
-		}
-	}
-	return list
 }
 
 // compared returns a field's texts as one, as they are compared: without markup, where that does not count.

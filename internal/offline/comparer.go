@@ -91,12 +91,6 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 	return &g, errors.Join(errs...)
 }
 
-// noteFields says on stderr that no document had any of the fields, which are then most likely the wrong ones.
-func (g *Comparer) noteFields(name string) {
-	const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
-	_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
-}
-
 // NameOf returns what to call a file in messages.
 func NameOf(file string) string {
 	if file == "-" {

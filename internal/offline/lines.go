@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"runtime"
 	"sync/atomic"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/terminal"
 )
@@ -110,7 +112,8 @@ func EachDocument[R any](
 	}
 	err = EachBatch(ctx, src, work, use)
 	if err == nil && count.Load() > 0 && held.Load() == 0 {
-		g.noteFields(name)
+		const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
+		_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
 	}
 	return err
 }

@@ -105,7 +105,7 @@ func (o *InitOptions) file() (string, error) {
 		}
 		return file, nil
 	}
-	if o.Output == "" && !o.Chosen && isManual(file) {
+	if text, err := os.ReadFile(file); err == nil && o.Output == "" && !o.Chosen && strings.HasPrefix(string(text), manualTitle) {
 		file = localConfigFile
 	}
 	if _, err := os.Stat(file); err == nil && !o.Force {
@@ -136,12 +136,6 @@ func shellWord(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// isManual reports whether a file is the manual in the repository.
-func isManual(file string) bool {
-	text, err := os.ReadFile(file)
-	return err == nil && strings.HasPrefix(string(text), manualTitle)
 }
 
 // chooseAddresses chooses where the sidecar listens.

@@ -74,13 +74,6 @@ func (s *status) handler() http.Handler {
 	return withHeaders(mux)
 }
 
-// metricsAlone returns the page of all metrics and no other.
-func (s *status) metricsAlone() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
-	return withHeaders(mux)
-}
-
 // withHeaders puts adminHeaders on every reply.
 func withHeaders(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

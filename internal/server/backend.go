@@ -27,7 +27,7 @@ type backend struct {
 	certificates *certs.Certificates
 
 	busy atomic.Int64 // requests under way
-	gone atomic.Bool  // no new ones come
+	gone atomic.Bool  // no new ones come: the last of them closes the connections
 }
 
 // newBackend makes the proxy of an engine. engine is not nil for an embedded one.
@@ -75,12 +75,6 @@ func (u *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	u.handler.ServeHTTP(w, r)
-}
-
-// retire closes the backend after the last of its requests.
-func (u *backend) retire() {
-	u.gone.Store(true)
-	u.release()
 }
 
 // release closes the connections to the engine that no request is using.

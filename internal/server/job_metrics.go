@@ -44,7 +44,9 @@ func (j *JobMetrics) Start(job string, log io.Writer) error {
 	}
 	status := status{meters: &meters{registry: j.register(job)}}
 	status.now.Store(&state{config: &config.Config{Admin: j.Address}})
-	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: config.ReadHeaderTimeout, IdleTimeout: config.IdleTimeout}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", status.guarded(status.meters.handler()))
+	j.server = &http.Server{Handler: withHeaders(mux), ReadHeaderTimeout: config.ReadHeaderTimeout, IdleTimeout: config.IdleTimeout}
 	go func() {
 		if err := j.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			_, _ = fmt.Fprintf(log, "--metrics: %v\n", err) // the job goes on without

@@ -95,27 +95,17 @@ type viewKey struct {
 	preset string
 }
 
-// View returns a view, which is made when it is first asked for.
+// View returns a view, which is made when it is first asked for. Under the rule's own preset it is the rule as it serves; under another one a sidecar
+// of its own, which nobody else asks and which counts nothing.
 func (v *source) View(rule int, preset string) (*playground.View, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	key := viewKey{rule, cmp.Or(preset, v.engine.Indices[rule].Preset)}
+	index, rules := v.engine.Indices[rule], v.backend.rules
+	key := viewKey{rule, cmp.Or(preset, index.Preset)}
 	if made := v.views[key]; made != nil {
 		return made, nil
 	}
-	made, err := v.make(key)
-	if err != nil {
-		return nil, err
-	}
-	v.views[key] = made
-	return made, nil
-}
-
-// make makes a view. Under the rule's own preset it is the rule as it serves; under another one a sidecar of its own, which
-// nobody else asks and which counts nothing.
-func (v *source) make(key viewKey) (*playground.View, error) {
-	index, rules := v.engine.Indices[key.rule], v.backend.rules
-	made := &playground.View{Rules: rules, Rule: rules[key.rule], Handler: v.backend, MaxWindow: v.engine.Limits.MaxWindow}
+	made := &playground.View{Rules: rules, Rule: rules[rule], Handler: v.backend, MaxWindow: v.engine.Limits.MaxWindow}
 	if key.preset != index.Preset {
 		var err error
 		index, err = index.Under(key.preset, v.config.Sketch)
@@ -128,7 +118,7 @@ func (v *source) make(key viewKey) (*playground.View, error) {
 		}
 		made.Rule = index.Rule(sketcher)
 		made.Rules = slices.Clone(rules)
-		made.Rules[key.rule] = made.Rule
+		made.Rules[rule] = made.Rule
 		log := v.process.log.With("engine", v.engine.Name, "preset", key.preset)
 		made.Handler, err = v.backend.proxy(v.engine, made.Rules, proxy.NewMetrics(nil), nil, log)
 		if err != nil {
@@ -139,5 +129,6 @@ func (v *source) make(key viewKey) (*playground.View, error) {
 	if made.Representative = "the first-ranked"; !made.Rule.Choice.Ranked() {
 		made.Representative = index.Chosen()
 	}
+	v.views[key] = made
 	return made, nil
 }

@@ -231,7 +231,8 @@ func (s *process) giveUp(from, kept state) {
 	}
 	for name, u := range from.backends {
 		if kept.backends[name] != u {
-			u.retire()
+			u.gone.Store(true)
+			u.release()
 		}
 	}
 	for name, engine := range from.embedded {
