@@ -113,14 +113,10 @@ func cut(text string, features Features, keep Keep) []token {
 	var list []token
 	it := words.FromString(text)
 	for it.Next() {
-		segment := it.Value()
-		switch {
-		case keep.Punctuation:
-			if trimmed := strings.TrimSpace(segment); trimmed != "" {
-				list = appendSegment(list, trimmed, features, isVisible)
-			}
-		default:
-			list = appendSegment(list, segment, features, nil)
+		if keep.Punctuation {
+			list = appendSegment(list, strings.TrimSpace(it.Value()), features, isVisible)
+		} else {
+			list = appendSegment(list, it.Value(), features, nil)
 		}
 	}
 	if features == CharacterShingles {

@@ -98,45 +98,45 @@ func committed(dir string) (files []string, err error) {
 	return files, err
 }
 
-// pairsIn yields the pairs in the committed files of a directory.
+// pairsIn yields the pairs in the committed files of a directory, and the first error.
 func pairsIn(dir string) iter.Seq2[[2]uint64, error] {
 	return func(yield func([2]uint64, error) bool) {
 		files, err := committed(dir)
+		more := true
+		for i := 0; i < len(files) && err == nil && more; i++ {
+			err = eachPair(files[i], func(pair [2]uint64) bool {
+				more = yield(pair, nil)
+				return more
+			})
+		}
 		if err != nil {
 			yield([2]uint64{}, err)
-			return
-		}
-		for _, file := range files {
-			if !pairsOf(file, yield) {
-				return
-			}
 		}
 	}
 }
 
-func pairsOf(path string, yield func([2]uint64, error) bool) (more bool) {
+// eachPair visits the pairs of a file until visit returns false.
+func eachPair(path string, visit func([2]uint64) bool) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return yield([2]uint64{}, err)
+		return err
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<20)
 	for n := 1; ; n++ {
 		line, err := r.ReadSlice('\n')
 		if err == io.EOF && len(line) == 0 {
-			return true
+			return nil
+		}
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("%s: line %d: %w", path, n, err)
 		}
 		pair, ok := pairOf(line)
-		switch {
-		case err != nil && err != io.EOF:
-			err = fmt.Errorf("%s: line %d: %w", path, n, err)
-		case !ok || err == io.EOF: // every line that Flink writes is ended
-			err = fmt.Errorf("%s: line %d is no pair of numbers: %.80q", path, n, line)
-		default:
-			err = nil
+		if !ok || err == io.EOF { // every line that Flink writes is ended
+			return fmt.Errorf("%s: line %d is no pair of numbers: %.80q", path, n, line)
 		}
-		if !yield(pair, err) || err != nil {
-			return false
+		if !visit(pair) {
+			return nil
 		}
 	}
 }

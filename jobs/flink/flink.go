@@ -51,8 +51,7 @@ func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) 
 	if err != nil {
 		return nil, err
 	}
-	job := *j
-	r := &run{Job: &job, g: g, name: "neardup-" + strings.ToLower(rand.Text()[:10])}
+	r := &run{Job: *j, g: g, name: "neardup-" + strings.ToLower(rand.Text()[:10])}
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
@@ -65,17 +64,13 @@ func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) 
 				r.Log.Warn("files are left", "job", r.name, "error", err)
 			}
 		}()
-		for pair, err := range pairsIn(r.pairs) {
-			if !yield(pair, err) || err != nil {
-				return
-			}
-		}
+		pairsIn(r.pairs)(yield)
 	}, nil
 }
 
 // run is one run of a job.
 type run struct {
-	*Job
+	Job
 	g    *gateway
 	name string
 
@@ -102,7 +97,8 @@ func (r *run) seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) 
 		return nil
 	}
 	start = time.Now()
-	if err := r.submit(ctx); err != nil {
+	r.Log.Info("job submitted", "job", r.name, "gateway", r.g.base.Redacted())
+	if err := r.work(ctx, r.properties(), r.statements(r.location+"/texts", r.location+"/pairs")); err != nil {
 		return err
 	}
 	r.Log.Info("job finished", "job", r.name, "seconds", seconds(start))
@@ -182,21 +178,12 @@ func (r *run) probe(ctx context.Context) error {
 		"and here", r.location, r.dir)
 }
 
-// clear removes what the run has laid down.
+// clear removes what the run has laid down, if anything.
 func (r *run) clear() error {
-	if r.dir == "" {
-		return nil
-	}
 	if err := os.RemoveAll(r.dir); err != nil {
 		return fmt.Errorf("remove the files of a run that is over, which may be done by hand: %w", err)
 	}
 	return nil
-}
-
-// submit runs the job and waits for its end.
-func (r *run) submit(ctx context.Context) error {
-	r.Log.Info("job submitted", "job", r.name, "gateway", r.g.base.Redacted())
-	return r.work(ctx, r.properties(), r.statements(r.location+"/texts", r.location+"/pairs"))
 }
 
 // work runs statements in a session, the last of which is a job. Where that is not ended in good order it is stopped.

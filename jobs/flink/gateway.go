@@ -34,20 +34,12 @@ type gateway struct {
 func newGateway(address string) (*gateway, error) {
 	base, err := url.Parse(strings.TrimRight(address, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("gateway: %q is no address: write it as http://host:8083", redacted(base, address))
+		if _, rest, ok := strings.Cut(address, "@"); ok { // a name and a password stay hidden
+			address = "…@" + rest
+		}
+		return nil, fmt.Errorf("gateway: %q is no address: write it as http://host:8083", address)
 	}
 	return &gateway{base: base, client: &http.Client{}}, nil
-}
-
-// redacted is an address as messages show it: a password in it stays hidden.
-func redacted(base *url.URL, address string) string {
-	if base != nil {
-		return base.Redacted()
-	}
-	if _, rest, ok := strings.Cut(address, "@"); ok {
-		return "…@" + rest
-	}
-	return address
 }
 
 // call sends one request and decodes the reply into the value that into points to.

@@ -4,7 +4,7 @@ import "strings"
 
 // kind says what an element means for the words in it and around it. An element may be of several kinds; one that is only known
 // is an inline element that holds text, such as <b>.
-type kind uint8
+type kind uint16
 
 const (
 	known     kind = 1 << iota // an element of HTML
@@ -15,14 +15,16 @@ const (
 	gloss                      // holds text alone and often goes without its end tag
 	paragraph                  // ends a <p> that is open
 	alone                      // tells HTML even without an attribute: <p> in a text is rarely anything else
+	whole                      // tells HTML by its name: <html> and <body>
 )
 
 // elements holds the elements of the HTML standard and those it calls obsolete, in lower case.
 var elements = tabulate(map[kind]string{
 	known: `a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label map mark math meter nobr output picture
 		progress q ruby s samp slot small span strike strong sub sup time tt u var`,
-	known | void: `area base basefont bgsound col embed frame img input keygen link meta param source track wbr`,
-	known | block: `body button caption colgroup frameset head html legend optgroup option select tbody td textarea tfoot th thead
+	known | void:          `area base basefont bgsound col embed frame img input keygen link meta param source track wbr`,
+	known | block | whole: `html body`,
+	known | block: `button caption colgroup frameset head legend optgroup option select tbody td textarea tfoot th thead
 		title tr`,
 	known | block | paragraph: `address article aside blockquote center dd details dialog dir dl dt fieldset figcaption figure footer
 		form h1 h2 h3 h4 h5 h6 header hgroup listing main marquee menu nav ol plaintext pre search section summary table ul xmp`,

@@ -1,6 +1,9 @@
 package content
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // IsHTML reports whether a text is taken for HTML. It is when one of its "<" begins one of these, in any case of letters:
 //
@@ -36,15 +39,15 @@ func beginsTag(rest string) bool {
 	case '!':
 		return isDoctype(rest[1:])
 	case '/':
-		k, _, after := cutName(rest[1:])
+		k, after := cutName(rest[1:])
 		return k&known != 0 && strings.HasPrefix(trimSpace(after), ">")
 	}
-	k, name, after := cutName(rest)
+	k, after := cutName(rest)
 	if k&known == 0 || after == "" {
 		return false
 	}
 	space := isSpace(after[0])
-	if name == "html" || name == "body" {
+	if k&whole != 0 {
 		return space || after[0] == '/' || after[0] == '>'
 	}
 	after = trimSpace(after)
@@ -64,42 +67,27 @@ func isDoctype(rest string) bool {
 }
 
 // cutName reads the name of an element, and says of what kind it is; none for what is no element.
-func cutName(text string) (k kind, name, after string) {
+func cutName(text string) (k kind, after string) {
 	var lower [maxName]byte
 	n := 0
 	for n < len(text) && isAlphanumeric(text[n]) {
 		if n == maxName {
-			return 0, "", ""
+			return 0, ""
 		}
 		lower[n] = text[n] | 0x20 // lower case for a letter; a digit has the bit already
 		n++
 	}
-	k = elements[string(lower[:n])]
-	if k == 0 {
-		return 0, "", ""
-	}
-	if n == 4 && string(lower[:n]) == "html" {
-		name = "html"
-	} else if n == 4 && string(lower[:n]) == "body" {
-		name = "body"
-	}
-	return k, name, text[n:]
+	return elements[string(lower[:n])], text[n:]
 }
 
 func beginsAttribute(text string) bool {
-	n := 0
-	for n < len(text) && (isAlphanumeric(text[n]) || text[n] == '-' || text[n] == '_' || text[n] == ':') {
-		n++
-	}
-	return n > 0 && strings.HasPrefix(trimSpace(text[n:]), "=")
+	after := strings.TrimLeftFunc(text, func(r rune) bool {
+		return r < utf8.RuneSelf && isAlphanumeric(byte(r)) || r == '-' || r == '_' || r == ':'
+	})
+	return len(after) < len(text) && strings.HasPrefix(trimSpace(after), "=")
 }
 
-func trimSpace(text string) string {
-	for text != "" && isSpace(text[0]) {
-		text = text[1:]
-	}
-	return text
-}
+func trimSpace(text string) string { return strings.TrimLeft(text, " \n\t\r\f") }
 
 // isSpace tells the white space of the HTML standard.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
