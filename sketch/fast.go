@@ -35,10 +35,7 @@ type baseWriter struct {
 	wordBits []byte
 	// blank: the last byte written is a blank, or nothing is written.
 	blank bool
-	// ccc is the combining class of the rune written last.
-	ccc uint8
-	// marks is how many runes with another ccc than 0 came last.
-	marks int
+	marks
 }
 
 // appendBase appends the base text of a text to w.base.
@@ -209,26 +206,18 @@ func (b *baseWriter) write(c byte) {
 	b.blank = c == ' '
 }
 
-// manyMarks is how many combining marks in a row take the plain way: from 30 on, Unicode's stream-safe form parts them.
-const manyMarks = 20
-
 // rune writes the base text of a rune beyond ASCII. It returns from where on it wrote: where it had to write all after the last blank
 // anew, from there on.
 func (b *baseWriter) rune(r rune) (from int) {
 	from = b.n
 	p := pageOf(r)
 	info := p.info[r&(pageSize-1)]
-	if b.ccc == 0 {
-		b.marks = 0
-	}
-	if info.ccc() != 0 {
-		b.marks++
-	}
+	doubt := b.marks.doubt(info.ccc())
 	switch {
 	case info.class() == blank:
 		b.write(' ')
-	case info&doubtBase != 0 || info.ccc() != 0 && info.ccc() < b.ccc || b.marks > manyMarks:
-		return b.doubt()
+	case info&doubtBase != 0 || doubt:
+		return b.anew()
 	case info&manyBase != 0:
 		many := p.many[info.base()]
 		b.n += copy(b.out[b.n:], many)
@@ -244,8 +233,8 @@ func (b *baseWriter) rune(r rune) (from int) {
 	return from
 }
 
-// doubt writes the text between two blanks anew, in the plain way, and returns where that begins.
-func (b *baseWriter) doubt() (from int) {
+// anew writes the text between two blanks again, in the plain way, and returns where that begins.
+func (b *baseWriter) anew() (from int) {
 	begin, end := 0, b.in
 	if blank := strings.LastIndexFunc(b.text[:b.in], unicode.IsSpace); blank >= 0 {
 		_, size := utf8.DecodeRuneInString(b.text[blank:])

@@ -19,10 +19,7 @@ type chunk struct {
 	before class
 	// kept: the last rune is part of a token, so a mark after it belongs to it.
 	kept bool
-	// ccc is the combining class of the last rune.
-	ccc uint8
-	// marks is how many runes with another ccc than 0 came last.
-	marks int
+	marks
 }
 
 // maxWord is the longest word with runes beyond ASCII, in bytes. A longer one takes the plain way.
@@ -111,24 +108,19 @@ func (c *chunk) cut(text []byte) bool {
 		i += size
 		p := pageOf(r)
 		info := p.info[r&(pageSize-1)]
-		if c.ccc == 0 {
-			c.marks = 0
-		}
-		if info.ccc() != 0 {
-			c.marks++
-		}
+		doubt := c.marks.doubt(info.ccc())
 		switch {
 		case info.class() == nothing:
 		case info>>42 == runeInfo(alone):
 			c.ccc, c.last = 0, alone
 			c.flush()
 			c.character(info.word())
-		case info&doubtWord != 0 || info.ccc() != 0 && info.ccc() < c.ccc || c.marks > manyMarks || c.n > maxWord:
+		case info&doubtWord != 0 || doubt || c.n > maxWord:
 			return false
 		case info&manyWord != 0:
 			c.ccc = 0
 			for _, r := range p.many[info.word()] {
-				c.put(r, classIn(r))
+				c.put(r, infoOf(r).class())
 			}
 		default:
 			c.ccc = info.ccc()
@@ -137,14 +129,6 @@ func (c *chunk) cut(text []byte) bool {
 	}
 	c.flush()
 	return c.n <= maxWord
-}
-
-// classIn returns the class of a rune of a folded text.
-func classIn(r rune) class {
-	if r < utf8.RuneSelf {
-		return asciiClass[r]
-	}
-	return infoOf(r).class()
 }
 
 // put takes the next rune of the folded text.
