@@ -15,7 +15,6 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -268,12 +267,8 @@ func (s *Store) blocked(ctx context.Context, index string) error {
 	return nil
 }
 
-const (
-	// countedAtOnce is how many indices one search counts the documents of: their names are in its URL. countedSingly is how many are counted
-	// by a request each if such a search is refused.
-	countedAtOnce = 50
-	countedSingly = 20
-)
+// countedSingly is how many indices are counted by a request each, where the one for all is refused.
+const countedSingly = 20
 
 // Listed implements adapters.EngineStore. Data streams come as themselves. Hidden ones come where a rule matches them.
 func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
@@ -294,42 +289,36 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 		list = append(list, adapters.Listed{Index: adapters.Index{Name: name, Mapped: i.Mapped, Ready: i.Ready}, Documents: -1})
 	}
 	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
-	for part := range slices.Chunk(list, countedAtOnce) {
-		if s.countAll(ctx, part) != nil {
-			s.countEach(ctx, part[:min(len(part), countedSingly)])
-			break
-		}
+	if s.countAll(ctx, list) != nil {
+		s.countEach(ctx, list[:min(len(list), countedSingly)])
 	}
 	return list, nil
 }
 
-// countAll counts the documents of some indices by one search.
+// countAll counts the documents of all indices by one search.
 func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
-	var names, queries []string
-	for _, l := range list {
-		names = append(names, url.PathEscape(l.Name))
-		name := string(jsonedit.AppendString(nil, l.Name))
-		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
-	}
 	var reply struct {
 		Aggregations struct {
 			Each struct {
-				Buckets map[string]struct {
-					Count *int `json:"doc_count"`
+				Buckets []struct {
+					Key   string
+					Count int `json:"doc_count"`
 				}
 			}
 		}
 	}
 	yes := true
-	query := fmt.Sprintf(`{"size":0,"aggs":{"each":{"filters":{"filters":{%s}}}}}`, strings.Join(queries, ","))
-	r := esapi.SearchRequest{Index: names, IgnoreUnavailable: &yes, AllowNoIndices: &yes, Body: strings.NewReader(query)}
+	query := strings.NewReader(`{"size":0,"aggs":{"each":{"terms":{"field":"_index","size":10000}}}}`)
+	r := esapi.SearchRequest{IgnoreUnavailable: &yes, AllowNoIndices: &yes, ExpandWildcards: "open,hidden", Body: query}
 	if err := s.do(ctx, r, &reply); err != nil {
 		return err
 	}
+	counts := map[string]int{}
+	for _, index := range reply.Aggregations.Each.Buckets {
+		counts[s.dialect().ruleName(index.Key)] += index.Count
+	}
 	for i := range list {
-		if n := reply.Aggregations.Each.Buckets[list[i].Name].Count; n != nil {
-			list[i].Documents = *n
-		}
+		list[i].Documents = counts[list[i].Name]
 	}
 	return nil
 }

@@ -365,35 +365,28 @@ func (e *editor) finish(open byte, place int, kept, dropped bool) {
 // member copies the member or element at hand, or returns true if it goes, with what is between the place and it. first says that all before
 // it were dropped, so that the comma goes with them.
 func (e *editor) member(open byte, place int, first bool) (gone bool) {
-	if open == '[' {
-		if first {
-			e.cut(place, e.comma-e.base)
+	if open == '{' {
+		quoted := e.quoted()
+		asked := e.Drop != nil && (e.Prefix == "" || begins(quoted, e.Prefix))
+		opens := e.at < len(e.data) && (e.data[e.at] == '{' || e.data[e.at] == '[')
+		if asked || opens || e.Edit != nil { // the path is wanted
+			e.push(quoted)
+			defer e.pop()
 		}
-		if gone = e.value(true); gone {
+		if asked && e.Drop(e.decoded()) {
 			e.cut(place, e.at)
+			e.mute = true
+			if e.Skip() {
+				e.copied, e.mute = e.at, false
+			}
+			return true
 		}
-		return gone
 	}
-	quoted := e.quoted()
-	asked := e.Drop != nil && (e.Prefix == "" || begins(quoted, e.Prefix))
-	opens := e.at < len(e.data) && (e.data[e.at] == '{' || e.data[e.at] == '[')
-	if asked || opens || e.Edit != nil { // the path is wanted
-		e.push(quoted)
-		defer e.pop()
+	if first {
+		e.cut(place, e.comma-e.base)
 	}
-	if asked && e.Drop(e.decoded()) {
+	if gone = e.value(open == '['); gone {
 		e.cut(place, e.at)
-		gone, e.mute = true, true
-		if e.Skip() {
-			e.copied, e.mute = e.at, false
-		}
-	} else {
-		if first {
-			e.cut(place, e.comma-e.base)
-		}
-		if gone = e.value(false); gone {
-			e.cut(place, e.at)
-		}
 	}
 	return gone
 }
@@ -431,18 +424,15 @@ func (p *path) decoded() []string {
 
 // name returns a key, decoded.
 func (p *path) name(quoted []byte) string {
-	if !simple(quoted) {
-		name, _ := Text(quoted)
-		return name
-	}
+	key, _ := TextBytes(quoted)
 	for _, name := range p.names {
-		if name == string(quoted[1:len(quoted)-1]) {
+		if name == string(key) {
 			return name
 		}
 	}
-	name := string(quoted[1 : len(quoted)-1])
 	if len(p.names) < cap(p.names) {
-		p.names = append(p.names, name)
+		p.names = append(p.names, string(key))
+		return p.names[len(p.names)-1]
 	}
-	return name
+	return string(key)
 }

@@ -37,10 +37,7 @@ func membersUpTo(data []byte, most int) ([]Member, error) {
 		if len(list) == most {
 			return nil, ErrTooMany
 		}
-		key, ok := keyText(r.quoted())
-		if !ok {
-			return nil, ErrMalformed
-		}
+		key := string(r.Key())
 		value := r.Value()
 		list = append(list, Member{Key: key, Value: value, Start: r.key, End: r.at})
 	}

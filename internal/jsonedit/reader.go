@@ -172,12 +172,8 @@ func (r *Reader) quoted() []byte { return r.data[r.key-r.base : r.colon-r.base] 
 
 // Key returns the key of the member at hand, decoded. It shares the document's memory where that is possible.
 func (r *Reader) Key() []byte {
-	quoted := r.quoted()
-	if !simple(quoted) {
-		text, _ := Text(quoted)
-		return []byte(text)
-	}
-	return quoted[1 : len(quoted)-1]
+	key, _ := TextBytes(r.quoted())
+	return key
 }
 
 // Value reads the value that comes next and returns its bytes; nil if it is not well-formed.

@@ -39,7 +39,7 @@ func Decoded(value []byte, valid bool) (string, bool) {
 
 // TextBytes is [Text] as bytes, which share the value's memory if nothing in it is escaped.
 func TextBytes(value []byte) ([]byte, bool) {
-	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && !overlong(value) {
+	if len(value) >= 2 && value[0] == '"' && simple(value) {
 		return value[1 : len(value)-1 : len(value)-1], true
 	}
 	text, ok := Text(value)
@@ -156,14 +156,6 @@ func AppendString(dst []byte, s string) []byte {
 		}
 	}
 	return append(dst, '"')
-}
-
-// keyText is [Text] for a well-formed key.
-func keyText(quoted []byte) (string, bool) {
-	if simple(quoted) {
-		return string(quoted[1 : len(quoted)-1]), true
-	}
-	return Text(quoted)
 }
 
 // simple reports whether a string needs no decoding: nothing in it is escaped, nor written in more bytes than it needs.
