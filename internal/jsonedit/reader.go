@@ -355,20 +355,14 @@ func (r *Reader) str() bool {
 	}
 	for {
 		r.at += plain(r.data[r.at:])
-		if r.at >= len(r.data) {
-			return false
-		}
-		switch r.data[r.at] {
-		case '"':
-			r.at++
+		if r.take('"') {
 			return true
-		case '\\':
-			if !r.escape() {
-				return false
-			}
-		default: // a control character
+		}
+		n := escape(r.data[r.at:])
+		if n == 0 { // it ends here, or there is a control character
 			return false
 		}
+		r.at += n
 	}
 }
 
@@ -419,29 +413,17 @@ func plain(data []byte) int {
 	return n
 }
 
-// escape goes over a backslash and what follows it.
-func (r *Reader) escape() bool {
-	if len(r.data)-r.at < 2 {
-		return false
+// escape returns how long the escape is that a text begins with; 0 if it begins with none.
+func escape(text []byte) int {
+	switch {
+	case len(text) < 2 || text[0] != '\\':
+		return 0
+	case bytes.IndexByte([]byte(`"\/bfnrt`), text[1]) >= 0:
+		return 2
+	case text[1] == 'u' && len(text) >= 6 && len(bytes.Trim(text[2:6], "0123456789abcdefABCDEF")) == 0:
+		return 6
 	}
-	switch r.data[r.at+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		r.at += 2
-		return true
-	case 'u':
-	default:
-		return false
-	}
-	if len(r.data)-r.at < 6 {
-		return false
-	}
-	for _, h := range r.data[r.at+2 : r.at+6] {
-		if !(h >= '0' && h <= '9' || h >= 'a' && h <= 'f' || h >= 'A' && h <= 'F') {
-			return false
-		}
-	}
-	r.at += 6
-	return true
+	return 0
 }
 
 // scalar reports whether a word is a number, true, false or null.
