@@ -52,7 +52,7 @@ func (q *query) Key() string {
 func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 	hit := &last.Hits.(*hits).hits[last.At]
 	sort := hit.at(hit.sort)
-	if !q.walks || sort == nil {
+	if !q.walks() || sort == nil {
 		return ""
 	}
 	pit := q.pit()
@@ -62,6 +62,13 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 		}
 	}
 	return q.cursorKey(pit, sort)
+}
+
+// walks reports whether clients go on from the last hit of the page by a cursor, so that what was shown is remembered for that.
+func (q *query) walks() bool {
+	a := &q.asked
+	ranked := a.From == 0 && !a.Scope.Chooses && !a.Scope.Transitive && q.raised == nil
+	return q.request != nil && (q.after != nil || ranked && q.sorted())
 }
 
 // At implements adapters.Cursor.

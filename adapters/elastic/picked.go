@@ -35,7 +35,7 @@ func (r *reader) pick() error {
 		return nil
 	}
 	if r.numbered && !known.oneShard { // several shards share numbers
-		if wide && q.scatters {
+		if scope := &q.asked.Scope; wide && (scope.Chooses || scope.Transitive || scope.CollapsedTotals) { // they stand anywhere in the window
 			return errUnnumbered
 		}
 		return nil

@@ -60,8 +60,6 @@ type means struct {
 	picks    bool            // hits can be picked by a filter
 	narrows  bool            // that can stand within the query
 	numbers  bool            // hits can be told by their sequence numbers
-	scatters bool            // the page's hits can stand anywhere in the window
-	walks    bool            // clients go on from its last hit by a cursor, and what was shown is remembered for that
 }
 
 // Search implements adapters.Dialect.
@@ -102,8 +100,6 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if q.points(segments(asked.Path)) {
 		q.asked.Point = q
 	}
-	ranked := q.asked.From == 0 && !q.asked.Scope.Chooses && !q.asked.Scope.Transitive && q.raised == nil
-	q.walks = q.after != nil || ranked && q.sorted()
 	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: &single{q: q, request: asked}, Plan: p}
 	return s
 }
@@ -226,7 +222,6 @@ func (q *query) under(p adapters.Plan) adapters.Reason {
 	q.narrows = q.picks && q.narrowable()
 	q.numbers = q.picks && !d.Named && q.asked.Scope.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
-	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.asked.Scope.CollapsedTotals
 	a.Ways = adapters.Ways{
 		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Scattered: true, Weighed: q.whole && q.narrows,
 	}

@@ -245,9 +245,10 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 	case span.Ranks != nil:
 		return s.picked(&r, span.Ranks, listing)
 	}
-	hits, err := s.judged(ctx, &r, listing.Hits)
-	if errors.Is(err, errOthers) {
-		return s.readSpan(ctx, span) // with all texts at once
+	s.read.judged, s.read.texts = listing.Hits, listing.Hits
+	hits, missing, err := s.judgeAll(s.judge, listing.Hits)
+	if err == nil && (len(missing) > 0 || r.Sources && s.asked.Ways.Apart) {
+		return s.judgeWithTexts(ctx, span, &r, hits, missing)
 	}
 	return hits, err
 }
@@ -310,29 +311,6 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 			s.read.sources[rank] = adapters.Place{Hits: l.Hits, At: at}
 		}
 	}
-}
-
-// judged returns what is compared of the hits of a reading.
-func (s *search) judged(ctx context.Context, r *adapters.Reading, seen adapters.Hits) ([]rerank.Hit, error) {
-	s.read.judged = seen
-	hits, missing, err := s.judgeAll(s.judge, seen)
-	ways := s.asked.Ways
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Sources && (ways.Apart || ways.TextsApart && r.Texts && len(missing) > 0): // read again at once, it does not show all
-		return nil, portError(adapters.ErrMoved)
-	case len(missing) > 0 && !r.Texts && ways.Scattered:
-		s.texts.beside = true
-		return nil, s.anew()
-	case len(missing) > 0 && !r.Texts:
-		if seen, err = s.readTexts(ctx, r, seen, missing); err != nil {
-			return nil, err
-		}
-		hits, _, err = s.judgeAll(s.judge, seen)
-	}
-	s.read.texts = seen
-	return hits, err
 }
 
 // judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.

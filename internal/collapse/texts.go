@@ -2,7 +2,6 @@ package collapse
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
@@ -43,11 +42,18 @@ func (h *withTexts) Seen(i int) rule.Seen {
 	return seen
 }
 
-// errOthers: hits that were read once more turn out to be of other documents.
-var errOthers = errors.New("texts of other documents")
-
-// readTexts reads the texts of those hits of a reading that lack a sketch, by their places in it.
-func (s *search) readTexts(ctx context.Context, of *adapters.Reading, hits adapters.Hits, missing []int) (adapters.Hits, error) {
+// judgeWithTexts judges a reading anew, by the texts of those hits that lack a sketch, as far as they can be read.
+func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapters.Reading, hits []rerank.Hit, missing []int) ([]rerank.Hit, error) {
+	ways := s.asked.Ways
+	switch {
+	case of.Sources && (ways.Apart || ways.TextsApart && of.Texts): // read again at once, it does not show all
+		return nil, portError(adapters.ErrMoved)
+	case of.Texts:
+		return hits, nil
+	case ways.Scattered:
+		s.texts.beside = true
+		return nil, s.anew()
+	}
 	s.texts.beside = true
 	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
 	for _, i := range missing {
@@ -59,10 +65,12 @@ func (s *search) readTexts(ctx context.Context, of *adapters.Reading, hits adapt
 	}
 	s.texts.always = more.Hits.Len() != len(missing)
 	for at := 0; at < len(missing) && !s.texts.always; at++ {
-		s.texts.always = more.Hits.Seen(at).ID != hits.Seen(missing[at]).ID
+		s.texts.always = more.Hits.Seen(at).ID != s.read.judged.Seen(missing[at]).ID
 	}
-	if s.texts.always {
-		return nil, errOthers
+	if s.texts.always { // they are of other documents
+		return s.readSpan(ctx, span)
 	}
-	return &withTexts{hits, missing, more.Hits}, nil
+	s.read.texts = &withTexts{s.read.judged, missing, more.Hits}
+	hits, _, err = s.judgeAll(s.judge, s.read.texts)
+	return hits, err
 }
