@@ -7,11 +7,10 @@
 //	  search                      search.go          read whole, asked wider, collapsed
 //	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
 //	    parse                     search.go          Search of the dialect, with what is known of its indices (catalog.go)
-//	    collapse                  search.go          the page, by internal/collapse
-//	      ask                     ask.go             requests of ours, within the deadline of the search
-//	        exchange              ask.go             one request and its reply, read whole
-//	    answer                    search.go          the page goes out
-//	    sendAsWritten             search.go          where there is no page, the search as the client wrote it
+//	    collapse                  search.go          the page, by internal/collapse, goes out
+//	      ask                     search.go          requests of ours, within the deadline of the search
+//	        exchange              search.go          one request and its reply, read whole
+//	    failed, giveUp            search.go          where there is no page: sendAsWritten sends the search as the client wrote it
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    look                      duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
