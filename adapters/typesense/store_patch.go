@@ -83,9 +83,6 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 // outdone reports whether another has written our fields since the document was read, or to a document that is to be stripped a text
 // too, and rightly so.
 func (p patching) outdone(r *rule.Rule, source []byte) bool {
-	if r == nil {
-		return false
-	}
 	if _, right := r.Wanted(source, numberOf(p.ID)); !right {
 		return false
 	}
