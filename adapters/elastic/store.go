@@ -196,10 +196,7 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
-	if r.reason == "" {
-		return fmt.Sprintf("the engine answered %d", r.status)
-	}
-	return fmt.Sprintf("the engine answered %d: %s", r.status, r.reason)
+	return strings.TrimSuffix(fmt.Sprintf("the engine answered %d: %s", r.status, r.reason), ": ")
 }
 
 // Is reports whether an error of this kind says what target does.

@@ -121,7 +121,8 @@ func (r *scan) filter(ctx context.Context) error {
 			return err
 		}
 		if len(list) == 1 && list[0].Mapped { // else the engine can't tell which documents have the field
-			filters = append(filters, `{"bool":{"should":[`+existing(ourFields)+`]}}`)
+			exist := `{"exists":{"field":"` + strings.Join(ourFields, `"}},{"exists":{"field":"`) + `"}}`
+			filters = append(filters, `{"bool":{"should":[`+exist+`]}}`)
 		}
 	}
 	r.query = allOf(filters...)

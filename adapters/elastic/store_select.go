@@ -19,11 +19,6 @@ import (
 // mostTerms is how many terms one clause takes: engines grant 65,536.
 const mostTerms = 60000
 
-// existing returns a list of queries, each for documents that have something in one of the fields.
-func existing(fields []string) string {
-	return `{"exists":{"field":"` + strings.Join(fields, `"}},{"exists":{"field":"`) + `"}}`
-}
-
 // anyBand returns a query for documents with one of the band keys.
 func anyBand(keys []int64) string {
 	clauses := []string{`{"match_none":{}}`}

@@ -78,15 +78,26 @@ func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, erro
 	return out, nil
 }
 
-// byIDs reads documents by their ids, each once.
+// byIDs reads documents by their ids, each once: those that no filter can name one by one.
 func (r *reading) byIDs(ctx context.Context) error {
 	left := map[string]bool{}
 	for _, id := range r.sel.IDs {
 		left[id] = true
 	}
-	filters, odd := idFilters(r.sel.IDs)
-	for _, filter := range filters {
-		err := r.lookUp(ctx, filter, func(id string) bool {
+	var odd []string
+	for chunk := range slices.Chunk(r.sel.IDs, idsAtOnce) {
+		var quoted []string
+		for _, id := range chunk {
+			if strings.Contains(id, "`") || strings.TrimSpace(id) != id {
+				odd = append(odd, id)
+			} else {
+				quoted = append(quoted, "`"+id+"`")
+			}
+		}
+		if len(quoted) == 0 {
+			continue
+		}
+		err := r.lookUp(ctx, "id:["+strings.Join(quoted, ",")+"]", func(id string) bool {
 			selected := left[id] // a filter may find an id that is merely like one it names
 			delete(left, id)
 			return selected
@@ -120,36 +131,16 @@ func (r *reading) byBands(ctx context.Context) error {
 
 // lookUp reads the documents that a filter lets through and that are wanted.
 func (r *reading) lookUp(ctx context.Context, filter string, wanted func(id string) bool) error {
-	l := listing{filter: filter, include: readFields(r.rule, r.sel), perPage: batch}
-	for {
-		l.page++
-		got, err := r.store.list(ctx, r.index, l)
+	for page := 1; ; page++ {
+		got, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), page, batch})
 		if err != nil {
 			return err
 		}
-		full := got.full
-		if err := r.hand(slices.DeleteFunc(got.documents, func(d adapters.Stored) bool { return !wanted(d.ID) })); err != nil || !full {
+		documents := slices.DeleteFunc(got.documents, func(d adapters.Stored) bool { return !wanted(d.ID) })
+		if err := r.hand(documents); err != nil || !got.full {
 			return err
 		}
 	}
-}
-
-// idFilters returns filters for so many ids, and those that none can name.
-func idFilters(ids []string) (filters, odd []string) {
-	for chunk := range slices.Chunk(ids, idsAtOnce) {
-		var quoted []string
-		for _, id := range chunk {
-			if strings.Contains(id, "`") || strings.TrimSpace(id) != id {
-				odd = append(odd, id)
-				continue
-			}
-			quoted = append(quoted, "`"+id+"`")
-		}
-		if len(quoted) > 0 {
-			filters = append(filters, "id:["+strings.Join(quoted, ",")+"]")
-		}
-	}
-	return filters, odd
 }
 
 // fetch reads the documents with ids that no filter can name, one by one.
