@@ -97,25 +97,24 @@ func (m *Metrics) search(outcome string, reason adapters.Reason) {
 
 // outcome counts what was done with one search.
 func (m *Metrics) outcome(o adapters.Outcome) {
+	folded, outcome := m.folded, "collapsed"
 	switch {
 	case o.Reason != "":
-		m.search("bypassed", o.Reason)
+		outcome = "bypassed"
 	case o.DryRun:
-		m.search("dry_run", "")
-		m.wouldFold.Add(float64(o.Folded))
+		folded, outcome = m.wouldFold, "dry_run"
 	case o.Native:
-		m.search("native", "")
-		m.folded.Add(float64(o.Folded))
-	default:
-		m.search("collapsed", "")
-		m.folded.Add(float64(o.Folded))
+		outcome = "native"
 	}
+	m.search(outcome, o.Reason)
+	folded.Add(float64(o.Folded))
 	m.refills.Add(float64(max(o.Rounds-1, 0)))
-	m.hits.WithLabelValues("stored").Add(float64(o.Sketches.Stored))
-	m.hits.WithLabelValues("computed").Add(float64(o.Sketches.Computed))
-	m.hits.WithLabelValues("missing").Add(float64(o.Sketches.Missing))
-	m.hits.WithLabelValues("stale").Add(float64(o.Sketches.Stale))
-	m.hits.WithLabelValues("foreign").Add(float64(o.Sketches.Foreign))
+	for from, hits := range map[string]int{
+		"stored": o.Sketches.Stored, "computed": o.Sketches.Computed, "missing": o.Sketches.Missing, "stale": o.Sketches.Stale,
+		"foreign": o.Sketches.Foreign,
+	} {
+		m.hits.WithLabelValues(from).Add(float64(hits))
+	}
 	if o.Fell != "" {
 		m.nativeFell.WithLabelValues(string(o.Fell)).Inc()
 	}

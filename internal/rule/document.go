@@ -395,8 +395,6 @@ func HasSketch(document []byte) bool {
 type texts struct {
 	// list are the texts, field after field in the rule's order.
 	list []string
-	// seen says that the document sets the field at hand.
-	seen bool
 	// touched is how many of the fields the document sets.
 	touched int
 	// grazed says that it sets an object above a field without the field: merged into an object that keeps it, but put in the place
@@ -478,18 +476,17 @@ func (r *Rule) find(members []jsonedit.Member) texts {
 func (r *Rule) findIn(t *texts, members []jsonedit.Member) {
 	*t = texts{list: t.list[:0]}
 	for _, field := range r.Fields {
-		t.seen = false
-		t.descend(members, field)
-		if t.seen {
+		if t.descend(members, field) {
 			t.touched++
 			t.nested = t.nested || strings.Contains(field, ".")
 		}
 	}
 }
 
-// descend follows a path from an object's members. Where it leads from several of them to the field, the one with the shortest
-// name, in which the field is the deepest, counts: the others are copies that an engine has written down beside it.
-func (t *texts) descend(members []jsonedit.Member, path string) {
+// descend follows a path from an object's members, and reports whether they set the field. Where it leads from several of them to the
+// field, the one with the shortest name, in which the field is the deepest, counts: the others are copies that an engine has written down
+// beside it.
+func (t *texts) descend(members []jsonedit.Member, path string) (set bool) {
 	var room [4]jsonedit.Member
 	led := room[:0]
 	for i, m := range members {
@@ -499,36 +496,29 @@ func (t *texts) descend(members []jsonedit.Member, path string) {
 		}
 	}
 	slices.SortStableFunc(led, func(a, b jsonedit.Member) int { return len(a.Key) - len(b.Key) })
-	before := t.seen
-	t.seen = false
 	for _, m := range led {
-		if t.seen {
-			break
-		}
 		if m.Key == path {
-			t.seen = true
 			t.collect(m.Value)
-			continue
+			return true
 		}
 		t.grazed = true
-		t.into(m.Value, path[len(m.Key)+1:])
+		if t.into(m.Value, path[len(m.Key)+1:]) {
+			return true
+		}
 	}
-	t.seen = t.seen || before
+	return false
 }
 
-// into follows a path into a value. What is no object, and so replaces whatever stood below it, touches the field.
-func (t *texts) into(value []byte, path string) {
-	switch value[0] {
-	case '{':
-		if members, err := jsonedit.Members(value); err == nil {
-			t.descend(members, path)
-		}
-	case '[':
-		t.seen = true
-		jsonedit.Leaves(value, func(leaf []byte) { t.into(leaf, path) })
-	default:
-		t.seen = true
+// into follows a path into a value, and reports whether it sets the field: what is no object replaces whatever stood below it.
+func (t *texts) into(value []byte, path string) (set bool) {
+	if value[0] == '{' {
+		members, err := jsonedit.Members(value)
+		return err == nil && t.descend(members, path)
 	}
+	if value[0] == '[' {
+		jsonedit.Leaves(value, func(leaf []byte) { t.into(leaf, path) })
+	}
+	return true
 }
 
 // collect takes the texts of a field's value: a string, or each of a list of strings. Null is no text.
@@ -550,15 +540,13 @@ func (t *texts) collect(value []byte) {
 
 // FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
 func (r *Rule) FieldTexts(document []byte) [][]string {
-	members, _, err := r.leading(document)
-	if err != nil {
-		return make([][]string, len(r.Fields))
-	}
 	byField := make([][]string, len(r.Fields))
-	for i, field := range r.Fields {
-		var found texts
-		found.descend(members, field)
-		byField[i] = found.list
+	if members, _, err := r.leading(document); err == nil {
+		for i, field := range r.Fields {
+			var found texts
+			found.descend(members, field)
+			byField[i] = found.list
+		}
 	}
 	return byField
 }

@@ -213,16 +213,8 @@ func (r *Rule) Wanted(document []byte, number uint64) (want Ours, right bool) {
 
 // NamesOurs reports whether one of our fields is named anywhere in a text.
 func NamesOurs[T string | []byte](text T) bool {
-	for rest := []byte(text); ; {
-		at := bytes.Index(rest, []byte(FieldPrefix))
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+len(FieldPrefix):]
-		for _, field := range [...]string{SketchField, BandsField, ClusterField} {
-			if bytes.HasPrefix(rest, []byte(field[len(FieldPrefix):])) {
-				return true
-			}
-		}
-	}
+	all := []byte(text)
+	return bytes.Contains(all, []byte(FieldPrefix)) && slices.ContainsFunc([]string{SketchField, BandsField, ClusterField}, func(field string) bool {
+		return bytes.Contains(all, []byte(field))
+	})
 }

@@ -168,9 +168,8 @@ func (r *Rule) Source() uint16 {
 }
 
 // Sketch returns the sketch of the texts, in the stored form's terms, and false if they hold no word.
-func (r *Rule) Sketch(texts []string) (sketch.Sketch, bool) {
-	s, ok := r.Sketcher.Sketch(texts...)
-	s.Source = r.Source()
+func (r *Rule) Sketch(texts []string) (s sketch.Sketch, ok bool) {
+	ok = r.SketchInto(&s, texts)
 	return s, ok
 }
 
