@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -87,7 +86,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.id, "id", "id", "the `field` of a file's documents that holds their id, a text or a number")
 	flags.StringSliceVar(&c.fields, "fields", nil, "the `fields` of a file that are compared (by default those of the rule, or title,text)")
 	flags.StringVar(&c.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
-	flags.StringVar((*string)(&c.Algorithm), "algorithm", "", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
+	flags.Var(choice{(*string)(&c.Algorithm), []string{"bands", "broder", "exact"}}, "algorithm", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
 	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
 	boundShare(flags, "threshold")
 	flags.TextVar(&c.memory, "memory", config.Size(cluster.DefaultMemory), "`bytes` to work in, such as 512m or 4g")
@@ -96,7 +95,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
 	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
-	flags.Var((*form)(&c.report), "report", "the `form` of the report, text or json, where --output names a file")
+	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report, text or json, where --output names a file")
 	c.bindUntested(cmd)
 	c.flink.add(flags)
 	c.bindMetrics(cmd)
@@ -117,8 +116,6 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
 	case c.memory < 1:
 		return errors.New("--memory: 0 is no size: use one such as 512m or 4g")
-	case c.Algorithm != "" && !slices.Contains(cluster.Algorithms, c.Algorithm):
-		return fmt.Errorf("--algorithm: %q is unknown: use bands, broder or exact", c.Algorithm)
 	case c.write && c.Algorithm == cluster.Exact:
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
 	case c.engine == onFlink && c.Algorithm != "" && c.Algorithm != cluster.Bands:

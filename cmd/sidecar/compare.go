@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +70,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.Docs, "docs", "", "`file` of documents, - for standard input")
 	f.StringVar(&flags.Pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
-	f.StringVar(&flags.Options.Preset, "preset", "", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
+	f.Var(choice{&flags.Options.Preset, config.PresetNames()}, "preset", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
 	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
 	boundShare(f, "threshold")
 	f.BoolVar(&flags.NoTexts, "no-texts", false, "go by the sketches alone, as a search does")
@@ -95,9 +94,6 @@ func (f *compareFlags) check(args []string, many bool) error {
 		return errors.New("two texts can't both be standard input: name a file for one of them")
 	case !many && len(f.Fields) > 0:
 		return errors.New("--fields goes with --docs: a file is compared whole")
-	}
-	if f.Options.Preset != "" && !slices.Contains(config.PresetNames(), f.Options.Preset) {
-		return fmt.Errorf("--preset: %q is unknown: use %s", f.Options.Preset, config.Either(config.PresetNames()))
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func TestCompareRefuses(t *testing.T) {
 		{"--docs nowhere --pairs -", "", "error: open nowhere: no such file or directory: name a file, or - for standard input"},
 		{"--docs - --pairs -", "", "error: --docs and --pairs can't both be standard input"},
 		{"", "", "error: compare takes two files, as in: sidecar compare old.txt new.txt, or --docs and --pairs"},
-		{"D D --preset careful", "", `error: --preset: "careful" is unknown: use default, safe, thorough, mirrors, news, `},
+		{"D D --preset careful", "", `error: invalid argument "careful" for "--preset" flag: use default, safe, thorough, mirrors, news, `},
 		{"D D --threshold 0", "", `error: invalid argument "0" for "--threshold" flag: use a number above 0, at most 1: see sidecar compare --help`},
 	} {
 		names := strings.NewReplacer("TWICE", twice, "D", docs)

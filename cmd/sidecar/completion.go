@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/internal/config"
 )
@@ -11,27 +12,26 @@ func completeFlags(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		completeFlags(child)
 	}
-	const words = cobra.ShellCompDirectiveNoFileComp
-	forms := cobra.FixedCompletions([]string{formText, formJSON}, cobra.ShellCompDirectiveDefault) // it may be a file, too
-	for flag, complete := range map[string]cobra.CompletionFunc{
-		"engine": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			engines, _ := config.Names(configFile(cmd))
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		complete := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			engines, indices := config.Names(configFile(cmd))
+			if flag.Name == "index" {
+				return indices, cobra.ShellCompDirectiveNoFileComp
+			}
 			if cmd.Name() == "cluster" {
 				engines = append(engines, onFlink)
 			}
-			return engines, words
-		},
-		"index": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			_, indices := config.Names(configFile(cmd))
-			return indices, words
-		},
-		"preset":    cobra.FixedCompletions(config.PresetNames(), words),
-		"algorithm": cobra.FixedCompletions([]string{"bands", "broder", "exact"}, words),
-		"output":    forms,
-		"report":    forms,
-	} {
-		if cmd.LocalFlags().Lookup(flag) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails only where a flag has one already
+			return engines, cobra.ShellCompDirectiveNoFileComp
 		}
-	}
+		words, few := flag.Value.(choice)
+		switch {
+		case few:
+			complete = cobra.FixedCompletions(words.words, cobra.ShellCompDirectiveNoFileComp)
+		case cmd.Name() == "cluster" && flag.Name == "output":
+			complete = cobra.FixedCompletions([]string{formText, formJSON}, cobra.ShellCompDirectiveDefault) // it may be a file, too
+		case flag.Name != "engine" && flag.Name != "index":
+			return
+		}
+		_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails only where a flag has one already
+	})
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -20,23 +22,26 @@ const (
 // addOutput adds the flag that says in which form results are printed.
 func addOutput(flags *pflag.FlagSet, output *string) {
 	*output = formText
-	flags.Var((*form)(output), "output", "the `form` of what is printed: text or json")
+	flags.Var(choice{output, []string{formText, formJSON}}, "output", "the `form` of what is printed: text or json")
 }
 
-// form is the value of a flag that says in which form results are printed; it implements [pflag.Value].
-type form string
+// choice is the value of a flag that takes one of a few words; it implements [pflag.Value].
+type choice struct {
+	to    *string
+	words []string
+}
 
-func (f *form) Set(text string) error {
-	if text != formText && text != formJSON {
-		return errors.New("use text or json")
+func (c choice) Set(text string) error {
+	if !slices.Contains(c.words, text) {
+		return errors.New("use " + config.Either(c.words))
 	}
-	*f = form(text)
+	*c.to = text
 	return nil
 }
 
-func (f *form) String() string { return string(*f) }
+func (c choice) String() string { return *c.to }
 
-func (f *form) Type() string { return "string" }
+func (c choice) Type() string { return "string" }
 
 // show prints a result in the form that was asked for.
 func show(w io.Writer, form string, result any, text string) error {

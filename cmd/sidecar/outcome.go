@@ -51,10 +51,7 @@ func jsonLine(w io.Writer, key, text string) error {
 }
 
 // silentErrors are the ends of commands that have said all there is to say.
-var silentErrors = []error{errRefused, terminal.ErrFound, server.ErrLogged, errPrinted}
-
-// errPrinted ends a command that has printed what is wrong as its result.
-var errPrinted = errors.New("it is in the result")
+var silentErrors = []error{errRefused, terminal.ErrFound, server.ErrLogged}
 
 // printErrors writes what went wrong to standard error: a line for each error, or an object.
 func printErrors(err error, inJSON bool, stderr io.Writer) {

@@ -140,9 +140,6 @@ func (r *removeJob) targets(ctx context.Context) ([]target, error) {
 	return list, nil
 }
 
-// errUnconfirmed ends a removal that nobody wanted after all.
-var errUnconfirmed = errors.New("nothing was changed")
-
 // confirm asks whether the fields are to go, where there is someone to ask.
 func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 	if r.yes || r.DryRun {
@@ -164,11 +161,10 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was changed")
 	}
-	return errUnconfirmed
+	return nil
 }
 
 // remove works through one index and prints its summary.

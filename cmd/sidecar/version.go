@@ -6,11 +6,8 @@ import (
 	"github.com/neardup/sidecar/internal/buildinfo"
 )
 
-// version is set when a release is built: -ldflags "-X main.version=v1.2.3".
-var version string
-
-// revision is set likewise: the hash of the commit.
-var revision string
+// version and revision, the hash of the commit, are set when a release is built: -ldflags "-X main.version=v1.2.3".
+var version, revision string
 
 func init() { buildinfo.Set(version, revision) }
 
