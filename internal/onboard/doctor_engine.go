@@ -93,7 +93,6 @@ func (p *engineChecks) nodes(ctx context.Context) bool {
 	if slices.Contains(errs, nil) { // then requests go to the others
 		dead = p.warn
 	}
-	usable := 0
 	for i, text := range p.engine.URLs {
 		product := products[i]
 		if errs[i] != nil {
@@ -105,7 +104,6 @@ func (p *engineChecks) nodes(ctx context.Context) bool {
 			continue
 		}
 		if p.node(text, product) {
-			usable++
 			p.at = cmp.Or(p.at, text)
 		}
 		if p.product.Cluster != "" && product.Cluster != "" && p.product.Cluster != product.Cluster {
@@ -116,7 +114,7 @@ func (p *engineChecks) nodes(ctx context.Context) bool {
 			p.product = product
 		}
 	}
-	return usable > 0
+	return p.at != ""
 }
 
 // ask asks at one address of the engine, or a sidecar's in front of it, what answers there.
@@ -181,10 +179,7 @@ func (p *engineChecks) sniffing(ctx context.Context, running *url.URL) {
 	theirs := slices.DeleteFunc(slices.Clone(p.product.Nodes), func(node string) bool {
 		return config.ListensAt(p.engine.Listen, &url.URL{Scheme: "http", Host: node[strings.LastIndexByte(node, '/')+1:]})
 	})
-	told := p.engine.Advertise
-	if told == "" {
-		told = "the address under which they reach the sidecar"
-	}
+	told := cmp.Or(p.engine.Advertise, "the address under which they reach the sidecar")
 	switch {
 	case p.product.Nodes == nil:
 		p.ok("sniffing", "the nodes' addresses are not told to these credentials: "+
@@ -205,11 +200,7 @@ func (p *engineChecks) sniffing(ctx context.Context, running *url.URL) {
 func (p *engineChecks) advertised(ctx context.Context, running *url.URL, meant string) {
 	product, err := p.ask(ctx, running.String())
 	nodes := slices.Compact(product.Nodes)
-	want := p.engine.Advertise
-	if want == "" {
-		want = running.Host
-	}
-	if err != nil || len(nodes) != 1 || nodes[0] != want {
+	if err != nil || len(nodes) != 1 || nodes[0] != cmp.Or(p.engine.Advertise, running.Host) {
 		p.fail("sniffing", "restart it with this configuration",
 			"the sidecar that runs tells clients that sniff %s, not %s", few(nodes), meant)
 		return

@@ -107,11 +107,8 @@ func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state ada
 			index.Name, s.Incomparable, of)
 	}
 	if s.Absent > 0 {
-		until := "until then searches compute them"
-		if !rule.Compute {
-			until = "until then hits without one stand alone"
-		}
-		p.warn("sketches", "run: sidecar reindex; "+until, "%s: %s", index.Name, share)
+		until := map[bool]string{true: "searches compute them", false: "hits without one stand alone"}[rule.Compute]
+		p.warn("sketches", "run: sidecar reindex; until then "+until, "%s: %s", index.Name, share)
 	}
 	return share
 }

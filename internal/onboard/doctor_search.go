@@ -22,19 +22,17 @@ func (p *engineChecks) credentials() {
 	if p.product.Name == "" {
 		return // it does not tell these what it is; what they may do is seen below
 	}
-	with := ""
+	const takes = "it takes the %s in %s.credentials"
 	switch c := p.engine.Credentials; {
 	case c.APIKey.IsSet():
-		with = "api_key"
+		p.ok("credentials", takes, "api_key", p.key)
 	case c.Bearer.IsSet():
-		with = "bearer"
+		p.ok("credentials", takes, "bearer", p.key)
 	case c.Username.IsSet():
-		with = "username and password"
+		p.ok("credentials", takes, "username and password", p.key)
 	default:
 		p.ok("credentials", "it answers without credentials, and none are configured")
-		return
 	}
-	p.ok("credentials", "it takes the %s in %s.credentials", with, p.key)
 }
 
 // searchEngine sends a search to the engine itself.
