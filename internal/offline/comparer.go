@@ -51,7 +51,7 @@ type Comparer struct {
 
 // Open returns a comparer by these options.
 func (o *Options) Open(io Streams) (*Comparer, error) {
-	g := Comparer{Streams: io, section: config.Default().Sketch}
+	g, fields := Comparer{Streams: io, section: config.Default().Sketch}, defaultFields
 	if o.Config != "" {
 		c, err := config.LoadOffline(o.Config, os.LookupEnv)
 		if err != nil {
@@ -62,7 +62,7 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 			return nil, err
 		}
 		if g.Index != nil {
-			g.section = g.Index.Sketch
+			g.section, fields = g.Index.Sketch, g.Index.Fields
 		}
 	} else if o.Index != "" {
 		return nil, errors.New("--index names a rule of a configuration: name its file with --config")
@@ -74,12 +74,8 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields := defaultFields
-	switch {
-	case len(o.Fields) > 0:
+	if len(o.Fields) > 0 {
 		fields = o.Fields
-	case g.Index != nil:
-		fields = g.Index.Fields
 	}
 	g.Sketcher = sketcher
 	g.Rule = &rule.Rule{Match: "-", Fields: fields, Window: 1, Sketcher: sketcher}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -17,24 +16,8 @@ type member struct {
 	id string
 	// sketch is nil where the document has no word.
 	sketch *sketch.Sketch
-	// text is prepared when it is asked for the first time; nil where it is never asked for.
-	text *lazyText
-	line int // that it stands in
-}
-
-// lazyText is prepared when it is asked for the first time. It is safe for concurrent use.
-type lazyText struct {
-	once  sync.Once
-	texts []string // nil once it is prepared
-	text  *sketch.Text
-}
-
-func (l *lazyText) by(s *sketch.Sketcher) *sketch.Text {
-	l.once.Do(func() {
-		l.text = s.Text(l.texts...)
-		l.texts = nil
-	})
-	return l.text
+	texts  []string // kept where they may be asked for
+	line   int      // that it stands in
 }
 
 // judge compares pairs of documents. It is safe for concurrent use.
@@ -74,7 +57,7 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 		if s, ok := g.Sketcher.Sketch(d.Texts...); ok {
 			m.sketch = &s
 			if j.profile.Check != (rerank.Check{}) {
-				m.text = &lazyText{texts: d.Texts}
+				m.texts = d.Texts
 			}
 		}
 		return append(list, m), nil
@@ -126,7 +109,7 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 		return false, 0, 0
 	}
 	near, agreement = j.profile.NearDuplicateTexts(a.sketch, b.sketch, func() (float64, float64) {
-		return a.text.by(j.sketcher).Compare(b.text.by(j.sketcher))
+		return j.sketcher.Text(a.texts...).Compare(j.sketcher.Text(b.texts...))
 	})
 	estimate, _ := j.profile.Estimate(a.sketch, b.sketch)
 	return near, max(0, agreement), estimate.Error
