@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
 	"runtime"
@@ -85,27 +86,25 @@ const inChunk = 1 << 9
 // chunks is in how many parts the sketches are read.
 func (c *Corpus) chunks() int { return (c.documents + inChunk - 1) / inChunk }
 
-// scan visits the sketches of the texts in a chunk that are long enough to be compared: what is too short goes into no bucket. A
-// sketch is good until the next one.
-func (c *Corpus) scan(chunk int, visit func(number uint32, s *sketch.Sketch) error) error {
+// sketchesIn returns the sketches of the texts in a chunk that are long enough to be compared, each with the number of the text: what
+// is too short goes into no bucket. A sketch is good until the next one.
+func (c *Corpus) sketchesIn(chunk int) (iter.Seq2[uint32, *sketch.Sketch], error) {
 	from, to, scheme := chunk*inChunk, min((chunk+1)*inChunk, c.documents), c.options.Rule.Sketcher.SchemeID()
 	raw, err := c.records.read(from, to, nil)
-	if err != nil {
-		return err
-	}
-	var s sketch.Sketch
-	for i, start := from, c.records.start(from); i < to; i++ {
-		if number := c.number[i]; number != none && c.at[number] == uint32(i) {
-			decode(raw[c.records.start(i)-start:], scheme, &s)
-			if s.Form != sketch.Ready && int64(s.Shingles) < int64(c.options.Rule.Profile.MinShingles) {
+	return func(yield func(uint32, *sketch.Sketch) bool) {
+		var s sketch.Sketch
+		for i, start := from, c.records.start(from); i < to; i++ {
+			number := c.number[i]
+			if number == none || c.at[number] != uint32(i) {
 				continue
 			}
-			if err := visit(number, &s); err != nil {
-				return err
+			decode(raw[c.records.start(i)-start:], scheme, &s)
+			long := s.Form == sketch.Ready || int64(s.Shingles) >= int64(c.options.Rule.Profile.MinShingles)
+			if long && !yield(number, &s) {
+				return
 			}
 		}
-	}
-	return nil
+	}, err
 }
 
 // parallel does n pieces of work on all cores. It ends at the first error or with ctx.
@@ -150,16 +149,20 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 			}
 		}
 		err := parallel(ctx, c.chunks(), func(chunk int) error {
+			texts, err := c.sketchesIn(chunk)
+			if err != nil {
+				return err
+			}
 			var keys []uint64
-			return c.scan(chunk, func(number uint32, s *sketch.Sketch) (err error) {
+			for number, s := range texts {
 				if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
 					return err
 				}
 				for i, list := range lists {
 					list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err

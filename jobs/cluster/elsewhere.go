@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,26 +46,20 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 	return ctx.Err()
 }
 
-// errStopped ends a scan whose reader has had enough.
-var errStopped = errors.New("stopped")
-
 // texts visits the texts that are long enough to be compared, from the caller's goroutine, in no order.
 func (c *Corpus) texts(ctx context.Context) iter.Seq2[*sketch.Sketch, error] {
 	return func(yield func(*sketch.Sketch, error) bool) {
 		for chunk := range c.chunks() {
-			err := c.scan(chunk, func(number uint32, s *sketch.Sketch) error {
-				s.Fingerprint = uint64(number)
-				if !yield(s, nil) {
-					return errStopped
-				}
-				return ctx.Err()
-			})
-			if err == errStopped {
-				return
-			}
-			if err != nil {
+			texts, err := c.sketchesIn(chunk)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
 				yield(nil, err)
 				return
+			}
+			for number, s := range texts {
+				s.Fingerprint = uint64(number)
+				if !yield(s, nil) {
+					return
+				}
 			}
 		}
 	}
