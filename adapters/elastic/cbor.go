@@ -54,6 +54,8 @@ func (c cborForm) untagged(data []byte, at int) (int, bool) {
 	}
 }
 
+func (cborForm) start([]byte, int) (head []byte, ok bool) { return nil, true }
+
 func (cborForm) ends(data []byte, at int, _ byte) (end int, ok bool) {
 	return at + 1, at < len(data) && data[at] == cborBreak
 }

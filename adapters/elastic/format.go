@@ -98,7 +98,7 @@ func editFormat(format string, e *rule.Enricher, index string, body []byte, upda
 	case formatCBOR:
 		out = editPacked(cborForm{}, e, index, body, update)
 	default:
-		out = editPacked(smileForm{}, e, index, body, update)
+		out = editPacked(&smileForm{}, e, index, body, update)
 	}
 	if out == nil {
 		why = "can't be read"

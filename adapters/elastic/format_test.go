@@ -209,8 +209,7 @@ func TestFormatBulks(t *testing.T) {
 		t.Fatalf("it became %q (%v)", parts, err)
 	}
 	for i, want := range map[int]string{1: `"a b"`, 4: `"neardup_sketch":null`, 10: `"neardup_sketch":"AQ`} {
-		plain, _, ok := smilePlain([]byte(parts[i]), 1<<20)
-		if text := string(packedJSON(smileForm{}, nil, plain, smileHeadLength)); !ok || !strings.Contains(text, want) {
+		if text := string(openPacked(&smileForm{}, []byte(parts[i]), 1<<20).json()); !strings.Contains(text, want) {
 			t.Errorf("part %d is %s, want %s in it", i, text, want)
 		}
 	}
@@ -652,7 +651,7 @@ func (w *smileWriter) value(v any) {
 			w.out = append(w.out, 0xC0|byte(v<<1^v>>63))
 			return
 		}
-		w.out = smileForm{}.appendInt(w.out, v)
+		w.out = (&smileForm{}).appendInt(w.out, v)
 	case float64:
 		bits := math.Float64bits(v)
 		w.out = append(w.out, smileDouble)

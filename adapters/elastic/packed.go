@@ -10,10 +10,12 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// packed is a binary form of JSON in which a value's bytes mean the same wherever they stand, so that an object can be edited by
-// leaving members out and appending others. Its methods take the data and a place in it. They never panic, whatever the data.
+// packed is a binary form of JSON. Its methods take the data and a place in it. They never panic, whatever the data.
 type packed interface {
-	// next reads the token that stands there, that of a key where key says so, and returns where it ends.
+	// start begins to read data, and returns what is written before its value, which is as long as what stands there. Of data that is longer
+	// than most bytes without references no more is read.
+	start(data []byte, most int) (head []byte, ok bool)
+	// next reads the token that stands there, that of a key where key says so, and returns where it ends. Each is read once, in order.
 	next(data []byte, at int, key bool) (t token, end int, ok bool)
 	// ends returns where the mark ends that stands there, if it is one that ends what open began.
 	ends(data []byte, at int, open byte) (end int, ok bool)
@@ -27,11 +29,11 @@ type packed interface {
 }
 
 // token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values, -1 if a mark ends them;
-// of a key or text, '"', it has the text; 't', 'f' and 'n' are words; '0' is any other value.
+// of a key or text, '"', it has the text; 't', 'f' and 'n' are words; '0' is any other value. raw is what a reference stands for, else nil.
 type token struct {
-	kind  byte
-	text  []byte
-	count int
+	kind      byte
+	text, raw []byte
+	count     int
 }
 
 // maxPackedDepth bounds how deep values may nest. The engines stop at 1,000.
@@ -74,12 +76,7 @@ func packedEnd(p packed, data []byte, at, depth int) (end int, ok bool) {
 	})
 }
 
-// packedJSON appends a well-formed value as JSON: texts as they are, and 0 for each number and what else is no text.
-func packedJSON(p packed, dst, data []byte, at int) []byte {
-	dst, _ = appendJSON(p, dst, data, at)
-	return dst
-}
-
+// appendJSON appends a well-formed value as JSON: texts as they are, and 0 for each number and what else is no text.
 func appendJSON(p packed, dst, data []byte, at int) (out []byte, end int) {
 	t, end, _ := p.next(data, at, false)
 	switch t.kind {
@@ -188,7 +185,7 @@ func editPacked(p packed, e *rule.Enricher, index string, body []byte, update bo
 	if k == nil {
 		return nil
 	}
-	shadow := packedJSON(p, nil, k.data, k.at)
+	shadow := k.json()
 	if shadow[0] != '{' {
 		return nil
 	}
@@ -202,7 +199,7 @@ const maxPackedReply = 8 << 20
 func packedOf(head []byte) packed {
 	switch {
 	case bytes.HasPrefix(head, smileHead):
-		return smileForm{}
+		return &smileForm{}
 	case len(head) > 0 && head[0]>>5 == cborMap: // no text of JSON or YAML begins with such a byte
 		return cborForm{}
 	}
@@ -235,76 +232,84 @@ func cutPacked(p packed, body []byte, cuts jsonedit.Cuts) []byte {
 
 // packedKnife edits a body that is a well-formed value.
 type packedKnife struct {
-	p         packed
-	body      []byte
-	data      []byte // the body without references
-	at, ended int    // where the value is in data, and where it ends in the body
-	cuts      jsonedit.Cuts
-	path      []string
-	changed   bool
+	p       packed
+	body    []byte
+	most    int
+	end     int // of the value
+	cuts    jsonedit.Cuts
+	path    []string
+	changed bool
 }
 
 // openPacked returns what edits a body; nil if that is not well-formed, or longer than most bytes without references.
 func openPacked(p packed, body []byte, most int) *packedKnife {
-	k := &packedKnife{p: p, body: body, data: body}
-	_, smile := p.(smileForm)
-	if smile {
-		var ok bool
-		if k.data, k.ended, ok = smilePlain(body, most); !ok {
-			return nil
-		}
-		k.at = smileHeadLength
-	}
-	end, ok := packedEnd(p, k.data, k.at, 0)
+	head, ok := p.start(body, most)
 	if !ok {
 		return nil
 	}
-	if !smile {
-		k.ended = end
+	end, ok := packedEnd(p, body, len(head), 0)
+	if !ok {
+		return nil
 	}
-	return k
+	return &packedKnife{p: p, body: body, most: most, end: end}
+}
+
+// json returns the value as [appendJSON] has it.
+func (k *packedKnife) json() []byte {
+	head, _ := k.p.start(k.body, k.most)
+	value, _ := appendJSON(k.p, nil, k.body, len(head))
+	return value
 }
 
 // edited returns the body with its value edited: itself if there is nothing to change.
 func (k *packedKnife) edited(cuts jsonedit.Cuts) []byte {
 	k.cuts = cuts
-	out, _, _ := k.value(append(make([]byte, 0, len(k.data)), k.data[:k.at]...), k.at, false)
+	head, _ := k.p.start(k.body, k.most)
+	out, _, _ := k.value(append(make([]byte, 0, len(k.body)), head...), len(head), false)
 	if !k.changed {
 		return k.body
 	}
-	return append(out, k.body[k.ended:]...)
+	return append(out, k.body[k.end:]...)
+}
+
+// copied appends a token.
+func (k *packedKnife) copied(dst []byte, t token, at, end int) []byte {
+	if t.raw != nil {
+		return append(dst, t.raw...)
+	}
+	return append(dst, k.body[at:end]...)
 }
 
 // value appends what stays of a value and returns where that ends, looking at each byte once. emptied says that the value is to be pruned.
 func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end int, emptied bool) {
-	t, end, _ := k.p.next(k.data, at, false)
+	t, end, _ := k.p.next(k.body, at, false)
 	switch t.kind {
 	case '{':
 	case '[':
-		dst = append(dst, k.data[at:end]...)
+		dst = k.copied(dst, t, at, end)
 		last := end
-		end, _ = t.each(k.p, k.data, end, func(at int) (end int, ok bool) {
+		end, _ = t.each(k.p, k.body, end, func(at int) (end int, ok bool) {
 			dst, last, _ = k.value(dst, at, true)
 			return last, true
 		})
-		return append(dst, k.data[last:end]...), end, false
+		return append(dst, k.body[last:end]...), end, false
 	default:
-		return append(dst, k.data[at:end]...), end, false
+		return k.copied(dst, t, at, end), end, false
 	}
 	kept, dropped := 0, 0
 	marks, _, _ := k.p.marks()
 	dst = append(dst, marks[0])
-	end, _ = t.each(k.p, k.data, end, func(start int) (end int, ok bool) {
+	end, _ = t.each(k.p, k.body, end, func(start int) (end int, ok bool) {
 		before := len(dst)
-		key, value, _ := k.p.next(k.data, start, true)
+		key, value, _ := k.p.next(k.body, start, true)
 		name, _ := nameOf(key.text)
 		k.path = append(k.path, name)
 		gone := k.cuts.Drop(k.path)
 		if gone {
 			k.changed = true
-			end, _ = packedEnd(k.p, k.data, value, 0)
+			end, _ = packedEnd(k.p, k.body, value, 0)
 		} else {
-			dst, end, gone = k.value(append(dst, k.data[start:value]...), value, false)
+			dst, end, gone = k.value(k.copied(dst, key, start, value), value, false)
 		}
 		k.path = k.path[:len(k.path)-1]
 		if gone {

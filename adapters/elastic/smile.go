@@ -9,10 +9,28 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// smileForm reads and writes SMILE less references: a document as [smilePlain] returns it. (Smile Data Format 1.0,
-// https://github.com/FasterXML/smile-format-specification.) In a document as clients send it, a name or a text that came before can stand as
-// its number in a table, so that what a byte means depends on all bytes before it.
-type smileForm struct{}
+// smileForm reads SMILE, and writes it without references. (Smile Data Format 1.0, https://github.com/FasterXML/smile-format-specification.)
+// A name or a text that came before can stand as its number in a table, so that what a byte means depends on all bytes before it.
+type smileForm struct {
+	names, texts smileShared
+	left         int // how many bytes more the document may have without references
+}
+
+// smileShared are the names, or texts, that can be referred to, as they stand.
+type smileShared struct {
+	on   bool
+	list [][]byte
+}
+
+func (s *smileShared) add(raw []byte) {
+	if !s.on {
+		return
+	}
+	if len(s.list) == smileTable {
+		s.list = s.list[:0]
+	}
+	s.list = append(s.list, raw)
+}
 
 // Bytes of SMILE, and the bits of the byte that ends its head.
 const (
@@ -32,17 +50,13 @@ const (
 
 var smileHead = []byte(":)\n")
 
-// smilePlain returns a document without references, and where it ends in data. ok is false if it can't be read, or is longer than most bytes
-// without them.
-func smilePlain(data []byte, most int) (plain []byte, end int, ok bool) {
+func (f *smileForm) start(data []byte, most int) (head []byte, ok bool) {
 	if len(data) < smileHeadLength || !bytes.HasPrefix(data, smileHead) || data[3]>>4 != 0 {
-		return nil, 0, false
+		return nil, false
 	}
-	w := smileWalk{data: data, at: smileHeadLength, most: most, out: make([]byte, 0, len(data)+len(data)/2)}
-	w.names.on, w.texts.on = data[3]&smileSharesNames != 0, data[3]&smileSharesTexts != 0
-	w.out = append(append(w.out, smileHead...), data[3]&^(smileSharesNames|smileSharesTexts))
-	ok = w.value(0)
-	return w.out, w.at, ok
+	*f = smileForm{left: most}
+	f.names.on, f.texts.on = data[3]&smileSharesNames != 0, data[3]&smileSharesTexts != 0
+	return append(slices.Clone(smileHead), data[3]&^(smileSharesNames|smileSharesTexts)), true
 }
 
 // plainSMILE returns how long a document may be without references. They stand for up to 64 bytes each; of what clients send they seldom make
@@ -70,11 +84,11 @@ func (b *smileBulk) edit(part []byte) []byte {
 		return part
 	}
 	if op == "" {
-		plain, end, ok := smilePlain(body, piece)
-		if !ok || end < len(body) {
+		k := openPacked(&smileForm{}, body, piece)
+		if k == nil || k.end < len(body) {
 			return unreadableSMILE
 		}
-		b.action(packedJSON(smileForm{}, nil, plain, smileHeadLength))
+		b.action(k.json())
 		if b.broken {
 			return unreadableSMILE
 		}
@@ -97,141 +111,74 @@ func (b *smileBulk) edit(part []byte) []byte {
 // piece is how long an action may be.
 const piece = 64 << 10
 
-// smileWalk copies a document less references.
-type smileWalk struct {
-	data         []byte
-	at, most     int
-	out          []byte
-	names, texts smileShared
-}
-
-// smileShared are the names, or texts, that can be referred to, as they stand.
-type smileShared struct {
-	on   bool
-	list [][]byte
-}
-
-func (s *smileShared) add(token []byte) {
-	if !s.on {
-		return
-	}
-	if len(s.list) == smileTable {
-		s.list = s.list[:0]
-	}
-	s.list = append(s.list, token)
-}
-
-func (s *smileShared) get(i int) (token []byte, ok bool) {
-	if i < 0 || i >= len(s.list) {
-		return nil, false
-	}
-	return s.list[i], true
-}
-
-// value copies the value that comes next.
-func (w *smileWalk) value(depth int) bool {
-	if w.at >= len(w.data) || depth > maxPackedDepth {
-		return false
-	}
-	switch c := w.data[w.at]; {
-	case c > 0 && c < smileEmpty:
-		return w.refer(&w.texts, int(c)-1, 1)
-	case c >= 0xEC && c <= 0xEF && w.at+1 < len(w.data):
-		return w.refer(&w.texts, int(c&3)<<8|int(w.data[w.at+1]), 2)
-	}
-	t, end, ok := smileForm{}.next(w.data, w.at, false)
-	if !ok {
-		return false
-	}
-	if c := w.data[w.at]; c >= 0x40 && c < 0xC0 {
-		w.texts.add(w.data[w.at:end])
-	}
-	ok = w.take(end)
-	for t.count != 0 && ok {
-		if end, ended := (smileForm{}).ends(w.data, w.at, t.kind); ended {
-			return w.take(end)
-		}
-		ok = (t.kind == '[' || w.name()) && w.value(depth+1)
-	}
-	return ok
-}
-
-// take copies up to the end.
-func (w *smileWalk) take(end int) bool {
-	w.out = append(w.out, w.data[w.at:end]...)
-	w.at = end
-	return len(w.out) <= w.most
-}
-
-// refer copies what a reference of the length stands for.
-func (w *smileWalk) refer(s *smileShared, i, length int) bool {
-	token, ok := s.get(i)
-	w.out = append(w.out, token...)
-	w.at += length
-	return ok && len(w.out) <= w.most
-}
-
-func (w *smileWalk) name() bool {
-	if w.at >= len(w.data) {
-		return false
-	}
-	switch c := w.data[w.at]; {
-	case c >= 0x40 && c < 0x80:
-		return w.refer(&w.names, int(c&0x3F), 1)
-	case c >= 0x30 && c <= 0x33 && w.at+1 < len(w.data):
-		return w.refer(&w.names, int(c&3)<<8|int(w.data[w.at+1]), 2)
-	}
-	_, end, ok := smileName(w.data, w.at)
-	if !ok {
-		return false
-	}
-	if w.data[w.at] >= 0x80 { // a long name has no number
-		w.names.add(w.data[w.at:end])
-	}
-	return w.take(end)
-}
-
-// smileName returns the name that stands there, if it is no reference.
-func smileName(data []byte, at int) (raw []byte, end int, ok bool) {
-	if at >= len(data) {
-		return nil, 0, false
-	}
-	c := data[at]
-	at++
-	switch {
-	case c == smileEmpty:
-		return nil, at, true
-	case c == smileLongName:
-		n := bytes.IndexByte(data[at:], smileTextEnd)
-		if n < 0 {
-			return nil, 0, false
-		}
-		return data[at : at+n], at + n + 1, true
-	case c >= 0x80 && c < 0xC0:
-		end = at + int(c&0x3F) + 1
-	case c >= 0xC0 && c < smileArray:
-		end = at + int(c&0x3F) + 2
-	default:
-		return nil, 0, false
-	}
-	if end > len(data) {
-		return nil, 0, false
-	}
-	return data[at:end], end, true
-}
-
-func (smileForm) ends(data []byte, at int, open byte) (end int, ok bool) {
-	return at + 1, at < len(data) && (data[at] == smileObjectEnd && open == '{' || data[at] == smileArrayEnd && open == '[')
-}
-
-func (smileForm) next(data []byte, at int, key bool) (t token, end int, ok bool) {
-	if key {
-		raw, end, ok := smileName(data, at)
-		return token{kind: '"', text: raw}, end, ok
-	}
+// next reads a token, or what a reference stands for.
+func (f *smileForm) next(data []byte, at int, key bool) (t token, end int, ok bool) {
 	if at >= len(data) {
 		return t, 0, false
 	}
+	shared, read := &f.texts, smileValue
+	if key {
+		shared, read = &f.names, smileName
+	}
+	if i, n := smileReference(data[at:], key); n == 0 {
+		if t, end, ok = read(data, at); !ok {
+			return t, 0, false
+		}
+		if c := data[at]; key && c >= 0x80 || !key && c >= 0x40 && c < 0xC0 { // a long one has no number
+			shared.add(data[at:end])
+		}
+		f.left -= end - at
+	} else if i < len(shared.list) {
+		t, _, ok = read(shared.list[i], 0)
+		t.raw, end = shared.list[i], at+n
+		f.left -= len(t.raw)
+	}
+	return t, end, ok && f.left >= 0
+}
+
+// smileReference returns the number of the name or text that data begins with a reference to, and its length; 0 if it does not.
+func smileReference(data []byte, key bool) (i, n int) {
+	c := data[0]
+	long := len(data) > 1 && (key && c >= 0x30 && c <= 0x33 || !key && c >= 0xEC && c <= 0xEF)
+	switch {
+	case long:
+		return int(c&3)<<8 | int(data[1]), 2
+	case key && c >= 0x40 && c < 0x80:
+		return int(c & 0x3F), 1
+	case !key && c > 0 && c < smileEmpty:
+		return int(c) - 1, 1
+	}
+	return 0, 0
+}
+
+// smileName reads a name that is no reference.
+func smileName(data []byte, at int) (t token, end int, ok bool) {
+	c, text := data[at], at+1
+	switch {
+	case c == smileEmpty:
+		end = text
+	case c == smileLongName:
+		if end = bytes.IndexByte(data[text:], smileTextEnd) + text; end < text {
+			return t, 0, false
+		}
+		return token{kind: '"', text: data[text:end]}, end + 1, true
+	case c >= 0x80 && c < 0xC0:
+		end = text + int(c&0x3F) + 1
+	case c >= 0xC0 && c < smileArray:
+		end = text + int(c&0x3F) + 2
+	}
+	if end == 0 || end > len(data) {
+		return t, 0, false
+	}
+	return token{kind: '"', text: data[text:end]}, end, true
+}
+
+func (*smileForm) ends(data []byte, at int, open byte) (end int, ok bool) {
+	return at + 1, at < len(data) && (data[at] == smileObjectEnd && open == '{' || data[at] == smileArrayEnd && open == '[')
+}
+
+// smileValue reads the token of a value that is no reference.
+func smileValue(data []byte, at int) (t token, end int, ok bool) {
 	c := data[at]
 	t, end = token{kind: '0'}, at+1
 	switch {
@@ -316,12 +263,12 @@ func smileSevens(data []byte, at int) (end int, ok bool) {
 	return end, end <= len(data)
 }
 
-func (smileForm) marks() (object, list [2]byte, null byte) {
+func (*smileForm) marks() (object, list [2]byte, null byte) {
 	return [2]byte{smileObject, smileObjectEnd}, [2]byte{smileArray, smileArrayEnd}, smileNull
 }
 
 // appendText appends a text of ours, which is ASCII.
-func (smileForm) appendText(dst []byte, text string, key bool) []byte {
+func (*smileForm) appendText(dst []byte, text string, key bool) []byte {
 	mark := byte(smileLongASCII)
 	if key {
 		mark = smileLongName
@@ -329,7 +276,7 @@ func (smileForm) appendText(dst []byte, text string, key bool) []byte {
 	return append(append(append(dst, mark), text...), smileTextEnd)
 }
 
-func (smileForm) appendInt(dst []byte, n int64) []byte {
+func (*smileForm) appendInt(dst []byte, n int64) []byte {
 	z := uint64(n)<<1 ^ uint64(n>>63)
 	var room [10]byte
 	at := len(room) - 1
