@@ -167,15 +167,9 @@ func (v *view) ask(ctx context.Context, show string, names []string) error {
 // searchable returns the fields by which documents of the index can be found, and whether each has doc values; and which of them are
 // vectors.
 func (s *Store) searchable(ctx context.Context, index string) (fields, dense map[string]bool, err error) {
-	var known struct {
-		Fields map[string]map[string]struct {
-			Searchable, Aggregatable bool
-			Metadata                 bool `json:"metadata_field"`
-		}
-	}
-	err = s.do(ctx, esapi.FieldCapsRequest{Index: []string{url.PathEscape(index)}, Fields: []string{"*"}}, &known)
+	known, err := s.capabilities(ctx, url.PathEscape(index), "fields=*")
 	fields, dense = map[string]bool{}, map[string]bool{}
-	for name, types := range known.Fields {
+	for name, types := range known {
 		for typ, kind := range types {
 			if kind.Searchable && !kind.Metadata && !strings.HasPrefix(name, "_") && !rule.Our(name) {
 				fields[name], dense[name] = kind.Aggregatable, typ == "dense_vector"

@@ -21,9 +21,13 @@ func (s *Store) create(ctx context.Context, name string, absent []adapters.Index
 	if len(absent) > 0 {
 		concrete = absent[0].Name
 	}
-	t, err := s.templateOf(ctx, concrete)
+	list, err := s.composable(ctx)
+	var t *blueprint // the first of them that applies
+	if first := slices.IndexFunc(list, func(t blueprint) bool { return t.patterns.match(concrete) }); first >= 0 {
+		t = &list[first]
+	}
 	var made shape
-	if err == nil && t != nil {
+	if t != nil {
 		var refused error
 		made, refused = s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(concrete)})
 		if refused == nil && made.Mappings.Properties.fit(kept(s.rules.For(concrete))) { // whatever the engine makes declares our fields
@@ -55,19 +59,6 @@ func (s *Store) makesPlain(ctx context.Context, name string, t *blueprint, made 
 		return *t.auto
 	}
 	return s.autoCreates(ctx, name)
-}
-
-// templateOf returns the composable template that applies to a new index of that name, nil if there is none.
-func (s *Store) templateOf(ctx context.Context, name string) (*blueprint, error) {
-	list, err := s.composable(ctx)
-	if err != nil {
-		return nil, err
-	}
-	first := slices.IndexFunc(list, func(t blueprint) bool { return t.patterns.match(name) })
-	if first < 0 {
-		return nil, nil
-	}
-	return &list[first], nil
 }
 
 // patterns are the names of indices that a template is for.

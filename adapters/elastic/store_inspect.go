@@ -21,19 +21,16 @@ import (
 // Product implements adapters.Inspector.
 func (s *Store) Product(ctx context.Context) (adapters.Product, error) {
 	var said about
+	var p adapters.Product
 	err := s.do(ctx, esapi.InfoRequest{}, &said)
-	if forbidden(err) {
-		var p adapters.Product
-		s.nodes(ctx, &p)
-		return p, nil
+	switch _, odd := errors.AsType[*json.SyntaxError](err); {
+	case odd || err == nil && said.Version.Number == "":
+		return p, errors.New("what answers there is neither Elasticsearch nor OpenSearch")
+	case err == nil:
+		p = said.product()
+	case !forbidden(err):
+		return p, err
 	}
-	if _, odd := errors.AsType[*json.SyntaxError](err); odd || err == nil && said.Version.Number == "" {
-		return adapters.Product{}, errors.New("what answers there is neither Elasticsearch nor OpenSearch")
-	}
-	if err != nil {
-		return adapters.Product{}, err
-	}
-	p := said.product()
 	s.nodes(ctx, &p)
 	return p, nil
 }
@@ -132,20 +129,17 @@ func (s *Store) unfit(ctx context.Context, index string, fields []rule.Deciding)
 			names = append(names, name) // the objects around it, too
 		}
 	}
-	var known struct {
-		Fields map[string]map[string]struct{ Aggregatable bool }
-	}
-	request := esapi.FieldCapsRequest{Index: []string{url.PathEscape(index)}, Fields: names}
-	if err := s.do(ctx, request, &known); err != nil {
+	known, err := s.capabilities(ctx, url.PathEscape(index), "fields="+url.QueryEscape(strings.Join(names, ",")))
+	if err != nil {
 		return nil, err
 	}
 	for _, d := range fields {
-		if why, fit := fits(d, known.Fields[d.Field]); !fit {
+		if why, fit := fits(d, known[d.Field]); !fit {
 			list = append(list, adapters.Unfit{Deciding: d, Why: why})
 			continue
 		}
-		for name := range known.Fields {
-			if _, nested := known.Fields[name]["nested"]; nested && strings.HasPrefix(d.Field, name+".") {
+		for name := range known {
+			if _, nested := known[name]["nested"]; nested && strings.HasPrefix(d.Field, name+".") {
 				why := "stands in " + name + ", which is nested: its values belong to no document by itself"
 				list = append(list, adapters.Unfit{Deciding: d, Why: why})
 			}
@@ -154,8 +148,24 @@ func (s *Store) unfit(ctx context.Context, index string, fields []rule.Deciding)
 	return list, nil
 }
 
+// capability is what an engine says that fields of one name and type are good for, and in which indices.
+type capability struct {
+	Searchable, Aggregatable bool
+	Metadata                 bool `json:"metadata_field"`
+	Indices                  []string
+}
+
+// capabilities returns what the fields of some indices are good for, by their names and types.
+func (s *Store) capabilities(ctx context.Context, indices, query string) (map[string]map[string]capability, error) {
+	var reply struct {
+		Fields map[string]map[string]capability
+	}
+	err := s.do(ctx, raw{http.MethodGet, "/" + indices + "/_field_caps", query, ""}, &reply)
+	return reply.Fields, err
+}
+
 // fits reports whether a field's types serve to decide by it, and if not, why; nothing where it has none.
-func fits(d rule.Deciding, types map[string]struct{ Aggregatable bool }) (why string, fit bool) {
+func fits(d rule.Deciding, types map[string]capability) (why string, fit bool) {
 	for kind, can := range types {
 		switch {
 		case kind == "text" && !can.Aggregatable:

@@ -169,15 +169,11 @@ func (s *Store) Fields(ctx context.Context, names []string) ([]adapters.Field, e
 	found := map[string]*adapters.Field{}
 	objects := map[string]bool{}
 	for _, target := range targets(names) {
-		var reply struct {
-			Indices []string
-			Fields  map[string]map[string]struct{ Indices []string }
-		}
-		const query = "fields=*&include_unmapped=true"
-		if err := s.do(ctx, raw{http.MethodGet, "/" + target + "/_field_caps", query, ""}, &reply); err != nil {
+		known, err := s.capabilities(ctx, target, "fields=*&include_unmapped=true")
+		if err != nil {
 			return nil, fmt.Errorf("read the mapping: %w", err)
 		}
-		for name, types := range reply.Fields {
+		for name, types := range known {
 			for _, kind := range []string{"object", "nested"} {
 				if _, is := types[kind]; is {
 					objects[name] = true
