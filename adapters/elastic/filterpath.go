@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -101,7 +102,7 @@ func (p paths) step(from places, name string) (next places, whole bool) {
 	for _, at := range from {
 		s := p[at]
 		switch {
-		case s.name != "**" && !globbed(s.name, name):
+		case s.name != "**" && !rule.Globbed(s.name, name):
 			continue
 		case s.last:
 			return nil, true
@@ -137,29 +138,6 @@ func (f *pathFilter) within(path []string) bool {
 	}
 	drop := f.drop.follow(path)
 	return len(f.keep.follow(path)) > 0 || len(drop) > 0 && !f.keepsEmpty || slices.ContainsFunc(drop, func(at byte) bool { return f.drop[at].last })
-}
-
-// globbed reports whether a name is of the pattern.
-func globbed(pattern, name string) bool {
-	head, rest, stars := strings.Cut(pattern, "*")
-	if !stars {
-		return pattern == name
-	}
-	if !strings.HasPrefix(name, head) {
-		return false
-	}
-	name = name[len(head):]
-	for {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(name, part)
-		}
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name, rest = name[i+len(part):], after
-	}
 }
 
 // filter returns a reply, one JSON object, as the engine filters it: all of it where f is nil. What stays keeps its bytes, where the engine

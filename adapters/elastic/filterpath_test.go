@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
@@ -282,7 +283,7 @@ func lead(paths [][]string, names []string) [][]string {
 	for _, name := range names {
 		var next [][]string
 		for _, path := range paths {
-			if !globbed(path[0], name) {
+			if !rule.Globbed(path[0], name) {
 				continue
 			}
 			if len(path) == 1 {

@@ -65,11 +65,8 @@ func (s *Store) makesPlain(ctx context.Context, name string, t *blueprint, made 
 type patterns []string
 
 func (p patterns) match(name string) bool {
-	return slices.ContainsFunc(p, func(one string) bool { return wildcard(one, name) })
+	return slices.ContainsFunc(p, func(one string) bool { return rule.Globbed(one, name) })
 }
-
-// wildcard reports whether a pattern of the engine's matches a name: unlike in ours, a dot in front is a letter like any other.
-func wildcard(pattern, name string) bool { return rule.Matches("x"+pattern, "x"+name) }
 
 // autoCreates reports whether the cluster lets a first write make an index of that name. In doubt it says no.
 func (s *Store) autoCreates(ctx context.Context, name string) bool {
@@ -103,7 +100,7 @@ func allows(setting, name string) bool {
 	for pattern := range strings.SplitSeq(setting, ",") {
 		pattern = strings.TrimSpace(pattern)
 		bare, refused := strings.CutPrefix(pattern, "-")
-		if wildcard(strings.TrimPrefix(bare, "+"), name) {
+		if rule.Globbed(strings.TrimPrefix(bare, "+"), name) {
 			return !refused
 		}
 	}

@@ -134,23 +134,30 @@ func Matches(pattern, name string) bool {
 	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") {
 		return false
 	}
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	if last == 0 {
+	return Globbed(pattern, name)
+}
+
+// Globbed is [Matches] with a dot in front being a letter like any other.
+func Globbed(pattern, name string) bool {
+	head, rest, stars := strings.Cut(pattern, "*")
+	if !stars {
 		return pattern == name
 	}
-	if !strings.HasPrefix(name, parts[0]) {
+	if !strings.HasPrefix(name, head) {
 		return false
 	}
-	name = name[len(parts[0]):]
-	for _, part := range parts[1:last] {
+	name = name[len(head):]
+	for {
+		part, after, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(name, part)
+		}
 		i := strings.Index(name, part)
 		if i < 0 {
 			return false
 		}
-		name = name[i+len(part):]
+		name, rest = name[i+len(part):], after
 	}
-	return strings.HasSuffix(name, parts[last])
 }
 
 // Source is the mark of the rule's fields in the sketches it makes: a sketch of other fields is a sketch of another text.
