@@ -63,12 +63,14 @@ func TestMainJobReindex(t *testing.T) {
 	})
 }
 
+// number returns how many of something a job says last: lines of progress come before its summary.
 func number(t *testing.T, out, word string) int {
 	t.Helper()
-	m := regexp.MustCompile(`(\d+) ` + word + `|` + word + `[=: ]+(\d+)`).FindStringSubmatch(out)
-	if m == nil {
+	all := regexp.MustCompile(`(\d+) `+word+`|`+word+`[=: ]+(\d+)`).FindAllStringSubmatch(out, -1)
+	if all == nil {
 		t.Fatalf("no number of %s in: %s", word, out)
 	}
+	m := all[len(all)-1]
 	return must(strconv.Atoi(m[1] + m[2]))(t)
 }
 
