@@ -305,7 +305,28 @@ func putBody(resp *http.Response, body []byte) {
 // resend sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they
 // share its fate: the client learns that they are not stored.
 func (f *findings) resend(all [][]byte, missing []int) {
-	entries, err := f.send(missing)
+	only := *f
+	only.left = map[int]*newcomer{}
+	for i := range f.ops {
+		if !slices.Contains(missing, i) {
+			only.left[i] = &newcomer{}
+		}
+	}
+	var body bytes.Buffer
+	var entries [][]byte
+	_, err := only.enrich(&body, bytes.NewReader(f.plain), &only, f.h.Limits.EngineMaxBody)
+	if err == nil {
+		header := f.r.Header.Clone()
+		header.Del("Content-Encoding")
+		header.Del("Content-Length")
+		var reply *adapters.Reply
+		reply, err = f.h.exchange(f.u, nil, &adapters.Request{
+			Method: f.r.Method, Path: rawPath(f.r), RawQuery: f.r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
+		})
+		if err == nil && reply.Status < 300 {
+			entries, _, err = f.replies.Split(reply.Body)
+		}
+	}
 	if err != nil || len(entries) != len(missing) {
 		f.h.Metrics.duplicates.WithLabelValues("unsent").Add(float64(len(missing)))
 		entries = nil
@@ -315,33 +336,4 @@ func (f *findings) resend(all [][]byte, missing []int) {
 			all[number] = entries[i]
 		}
 	}
-}
-
-// send sends some operations of the write and returns the entries of the reply.
-func (f *findings) send(operations []int) ([][]byte, error) {
-	only := *f
-	only.left = map[int]*newcomer{}
-	for i := range f.ops {
-		if !slices.Contains(operations, i) {
-			only.left[i] = &newcomer{}
-		}
-	}
-	var body bytes.Buffer
-	if _, err := only.enrich(&body, bytes.NewReader(f.plain), &only, f.h.Limits.EngineMaxBody); err != nil {
-		return nil, err
-	}
-	header := f.r.Header.Clone()
-	header.Del("Content-Encoding")
-	header.Del("Content-Length")
-	reply, err := f.h.exchange(f.u, nil, &adapters.Request{
-		Method: f.r.Method, Path: rawPath(f.r), RawQuery: f.r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	if reply.Status >= 300 {
-		return nil, adapters.ErrRefused
-	}
-	entries, _, err := f.replies.Split(reply.Body)
-	return entries, err
 }

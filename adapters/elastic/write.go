@@ -125,21 +125,19 @@ type bulk struct {
 func (b *bulk) long(dst io.Writer, src io.Reader) error {
 	op := b.op
 	b.op, b.splices = "", false
-	var err error
 	switch {
 	case b.left:
 		b.left = false
 		return nil
 	case op == "": // no engine takes such an action
 		b.broken = true
-		_, err = dst.Write([]byte{invalid, '\n'})
-	case b.broken || b.index == "":
-		_, err = io.Copy(dst, src)
+		_, err := dst.Write([]byte{invalid, '\n'})
 		return err
-	default:
-		err = long(b.e, dst, src, b.index, op == "update", "\n")
+	case b.broken || b.index == "":
+		_, err := io.Copy(dst, src)
+		return err
 	}
-	return err
+	return long(b.e, dst, src, b.index, op == "update", "\n")
 }
 
 // edit returns the next line as the engine gets it.
