@@ -42,7 +42,7 @@ type baseWriter struct {
 func (w *workspace) appendBase(text string) {
 	start := len(w.base)
 	b := baseWriter{text: text, out: w.base[:cap(w.base)], n: start, start: start, wordBits: w.wordBits, blank: true}
-	b.reserve()
+	b.reserve(0)
 	for {
 		b.blocks()
 		if b.in == len(text) {
@@ -58,14 +58,13 @@ func (w *workspace) appendBase(text string) {
 	w.base, w.wordBits = b.out[:b.n], b.wordBits
 }
 
-// reserve makes room for the rest of the text, if no rune of it grows, and for padding.
-func (b *baseWriter) reserve() {
-	if need := b.n + len(b.text) - b.in + padding; need > len(b.out) || need/8+padding > len(b.wordBits) {
-		b.grow(need + need/4)
+// reserve makes room for so many bytes, for the rest of the text, if no rune of it grows, and for padding.
+func (b *baseWriter) reserve(size int) {
+	size += b.n + len(b.text) - b.in + padding
+	if size <= len(b.out) && size/8+padding <= len(b.wordBits) {
+		return
 	}
-}
-
-func (b *baseWriter) grow(size int) {
+	size += size / 4
 	out, wordBits := make([]byte, size), make([]byte, size/8+padding)
 	copy(out, b.out[:b.n])
 	copy(wordBits, b.wordBits)
@@ -222,12 +221,12 @@ func (b *baseWriter) rune(r rune) (from int) {
 		many := p.many[info.base()]
 		b.n += copy(b.out[b.n:], many)
 		b.blank, b.ccc = false, 0
-		b.reserve()
+		b.reserve(0)
 	default:
 		b.n += utf8.EncodeRune(b.out[b.n:b.n+utf8.UTFMax], info.base())
 		b.blank, b.ccc = false, info.ccc()
 		if info.base() > r {
-			b.reserve()
+			b.reserve(0)
 		}
 	}
 	return from
@@ -246,11 +245,8 @@ func (b *baseWriter) anew() (from int) {
 	}
 	plain := baseText(b.text[begin:end], Keep{})
 	b.in, b.n = end, from
-	if grown := len(plain); grown > len(b.out)-b.n-padding {
-		b.grow(b.n + 2*grown + padding)
-	}
+	b.reserve(len(plain))
 	b.n += copy(b.out[b.n:], plain)
 	b.blank, b.ccc = plain == "", 0
-	b.reserve()
 	return from
 }
