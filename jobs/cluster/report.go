@@ -117,23 +117,21 @@ func (c *Corpus) Report(ctx context.Context, file string) (report *Report, err e
 		return c.report(ctx, func(*Member) error { return nil })
 	}
 	err = terminal.WriteFile(file, func(w io.Writer) error {
-		if !strings.HasSuffix(file, ".csv") {
-			var line []byte
-			report, err = c.report(ctx, func(m *Member) error {
-				line = jsonedit.AppendString(append(line[:0], `{"id":`...), m.ID)
-				line = jsonedit.AppendString(append(line, `,"cluster":`...), m.Cluster)
-				_, err := w.Write(fmt.Appendf(line, `,"size":%d,"agreement":%.4f}`+"\n", m.Size, m.Agreement))
-				return err
-			})
+		var line []byte
+		write := func(m *Member) error {
+			line = jsonedit.AppendString(append(line[:0], `{"id":`...), m.ID)
+			line = jsonedit.AppendString(append(line, `,"cluster":`...), m.Cluster)
+			_, err := w.Write(fmt.Appendf(line, `,"size":%d,"agreement":%.4f}`+"\n", m.Size, m.Agreement))
 			return err
 		}
 		rows := csv.NewWriter(w)
-		if err := rows.Write([]string{"id", "cluster", "size", "agreement"}); err != nil {
-			return err
+		if strings.HasSuffix(file, ".csv") {
+			_ = rows.Write([]string{"id", "cluster", "size", "agreement"}) // rows.Error has what went wrong
+			write = func(m *Member) error {
+				return rows.Write([]string{m.ID, m.Cluster, strconv.Itoa(m.Size), strconv.FormatFloat(m.Agreement, 'f', 4, 64)})
+			}
 		}
-		report, err = c.report(ctx, func(m *Member) error {
-			return rows.Write([]string{m.ID, m.Cluster, strconv.Itoa(m.Size), strconv.FormatFloat(m.Agreement, 'f', 4, 64)})
-		})
+		report, err = c.report(ctx, write)
 		rows.Flush()
 		return cmp.Or(err, rows.Error())
 	})
