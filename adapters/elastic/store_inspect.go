@@ -15,6 +15,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -277,8 +278,12 @@ func (s *Store) blocked(ctx context.Context, index string) error {
 	return nil
 }
 
-// countedSingly is how many indices are counted by a request each, where the one for all is refused.
-const countedSingly = 20
+const (
+	// countedAtOnce is how many indices one search counts the documents of: their names are in its URL. countedSingly is how many are counted
+	// by a request each if such a search is refused.
+	countedAtOnce = 50
+	countedSingly = 20
+)
 
 // Listed implements adapters.EngineStore. Data streams come as themselves. Hidden ones come where a rule matches them.
 func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
@@ -299,36 +304,42 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 		list = append(list, adapters.Listed{Index: adapters.Index{Name: name, Mapped: i.Mapped, Ready: i.Ready}, Documents: -1})
 	}
 	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
-	if s.countAll(ctx, list) != nil {
-		s.countEach(ctx, list[:min(len(list), countedSingly)])
+	for part := range slices.Chunk(list, countedAtOnce) {
+		if s.countAll(ctx, part) != nil {
+			s.countEach(ctx, part[:min(len(part), countedSingly)])
+			break
+		}
 	}
 	return list, nil
 }
 
-// countAll counts the documents of all indices by one search.
+// countAll counts the documents of some indices by one search.
 func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
+	var names, queries []string
+	for _, l := range list {
+		names = append(names, url.PathEscape(l.Name))
+		name := string(jsonedit.AppendString(nil, l.Name))
+		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
+	}
 	var reply struct {
 		Aggregations struct {
 			Each struct {
-				Buckets []struct {
-					Key   string
-					Count int `json:"doc_count"`
+				Buckets map[string]struct {
+					Count *int `json:"doc_count"`
 				}
 			}
 		}
 	}
 	yes := true
-	query := strings.NewReader(`{"size":0,"aggs":{"each":{"terms":{"field":"_index","size":10000}}}}`)
-	r := esapi.SearchRequest{IgnoreUnavailable: &yes, AllowNoIndices: &yes, ExpandWildcards: "open,hidden", Body: query}
+	query := fmt.Sprintf(`{"size":0,"aggs":{"each":{"filters":{"filters":{%s}}}}}`, strings.Join(queries, ","))
+	r := esapi.SearchRequest{Index: names, IgnoreUnavailable: &yes, AllowNoIndices: &yes, Body: strings.NewReader(query)}
 	if err := s.do(ctx, r, &reply); err != nil {
 		return err
 	}
-	counts := map[string]int{}
-	for _, index := range reply.Aggregations.Each.Buckets {
-		counts[s.dialect().ruleName(index.Key)] += index.Count
-	}
 	for i := range list {
-		list[i].Documents = counts[list[i].Name]
+		if n := reply.Aggregations.Each.Buckets[list[i].Name].Count; n != nil {
+			list[i].Documents = *n
+		}
 	}
 	return nil
 }
