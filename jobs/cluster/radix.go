@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"slices"
+	"sync"
 )
 
 // pair is a record that is sorted: by hi, then by lo.
@@ -15,8 +16,12 @@ func comparePairs(p, q pair) int {
 	return cmp.Compare(p.lo, q.lo)
 }
 
-// fewPairs is up to how many are sorted by comparing.
-const fewPairs = 96
+const (
+	// fewPairs is up to how many are sorted by comparing.
+	fewPairs = 96
+	// apart is from how many on those of one byte are sorted by a goroutine of their own.
+	apart = 1 << 14
+)
 
 // sortPairs sorts in place by one byte of hi after the other, from the one at shift down ("American flag sort", McIlroy and others
 // 1993), a handful by comparing.
@@ -45,11 +50,17 @@ func sortPairs(list []pair, shift int) {
 			next[b]++
 		}
 	}
+	var wait sync.WaitGroup
 	start := 0
 	for _, end := range end {
-		sortPairs(list[start:end], shift-8)
+		if part := list[start:end]; len(part) < apart {
+			sortPairs(part, shift-8)
+		} else {
+			wait.Go(func() { sortPairs(part, shift-8) })
+		}
 		start = end
 	}
+	wait.Wait()
 }
 
 // sortKeys sorts numbers by their high 32 bits and keeps the order of those that are equal there. room is as long as the list, and
