@@ -1,11 +1,12 @@
 package elastic
 
 import (
-	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // ErrorReply returns an error of our own to the request, in the engine's shape and with the headers of its errors: the
@@ -15,20 +16,8 @@ func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *ada
 	if status == 400 {
 		kind = "illegal_argument_exception"
 	}
-	type cause struct {
-		Type   string `json:"type"`
-		Reason string `json:"reason"`
-	}
-	body, err := json.Marshal(map[string]any{
-		"error": struct {
-			RootCause []cause `json:"root_cause"`
-			cause
-		}{[]cause{{kind, reason}}, cause{kind, reason}},
-		"status": status,
-	})
-	if err != nil {
-		body = []byte("{}") // strings and numbers always marshal
-	}
+	cause := `"type":"` + kind + `","reason":` + string(jsonedit.AppendString(nil, reason))
+	body := fmt.Appendf(nil, `{"error":{"root_cause":[{%s}],%s},"status":%d}`, cause, cause, status)
 	header := adapters.Header{"Content-Type": {"application/json; charset=UTF-8"}}
 	if !d.OpenSearch {
 		header["Content-Type"] = []string{d.bodyType(r.Header)}
