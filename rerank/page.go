@@ -61,13 +61,13 @@ type Found struct {
 	Ranks []int
 	// Collapsed is the collapsed list of the last reading from rank 0.
 	Collapsed
-	page     Page
-	hits     []Hit // of that reading
-	earlier  int   // how many of them fold into leaders in front of the list
-	end      int   // the length of the engine's list, or unknown
-	whole    bool  // everything is read with its sources, from rank 0
-	readings int
-	short    bool // the first reading was not enough
+	page        Page
+	hits        []Hit // of that reading
+	earlier     int   // how many of them fold into leaders in front of the list
+	end         int   // the length of the engine's list, or unknown
+	withSources bool  // everything is read with its sources, from rank 0
+	readings    int
+	short       bool // the first reading was not enough
 }
 
 // unknown is the end of a list that was not read to its end.
@@ -83,7 +83,7 @@ func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Fo
 	f := newFound(page)
 	for to := f.clamp(f.firstReading()); ; {
 		for to > 0 { // until it is known which ranks the page consists of
-			hits, err := read(f, Span{To: to, Sources: f.whole})
+			hits, err := read(f, Span{To: to, Sources: f.withSources})
 			if err == nil {
 				err = f.group(hits, to)
 			}
@@ -93,7 +93,7 @@ func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Fo
 			to = f.missing()
 		}
 		f.Ranks = f.ranks()
-		if f.whole || page.SketchOnly || len(f.Ranks) == 0 {
+		if f.withSources || page.SketchOnly || len(f.Ranks) == 0 {
 			return f, nil
 		}
 		picked := slices.Sorted(slices.Values(f.Ranks))
@@ -110,7 +110,7 @@ func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Fo
 			return f, nil
 		}
 		// The list has moved: it is read again, with all sources at once.
-		if f.whole, to = true, picked[len(picked)-1]+1; f.page.Whole {
+		if f.withSources, to = true, picked[len(picked)-1]+1; f.page.Whole {
 			to = max(to, len(f.hits))
 		}
 	}
@@ -122,13 +122,13 @@ func newFound(page Page) *Found {
 	f := &Found{page: page, end: unknown}
 	switch {
 	case page.Sources:
-		f.whole = true
+		f.withSources = true
 	case page.SketchFirst, page.SketchOnly:
 	case page.Whole:
-		f.whole = max(page.Window, page.end()) <= fullReading
+		f.withSources = max(page.Window, page.end()) <= fullReading
 	default:
 		first := f.firstReading()
-		f.whole = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
+		f.withSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
 	}
 	return f
 }
@@ -180,7 +180,7 @@ func (f *Found) firstReading() int {
 // by the engine's limit.
 func (f *Found) clamp(to int) int {
 	most := max(f.page.Window, f.page.First)
-	if f.whole {
+	if f.withSources {
 		most += f.page.From + f.page.Size
 	}
 	if f.page.Limit > 0 {
@@ -211,7 +211,7 @@ func (f *Found) missing() int {
 // ranks returns the part of the page that is known. Ranks beyond the window count as present until a reading shows the end.
 func (f *Found) ranks() []int {
 	end := f.end
-	if f.whole {
+	if f.withSources {
 		end = len(f.hits)
 	}
 	if f.page.Limit > 0 {

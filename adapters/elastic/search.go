@@ -209,6 +209,7 @@ func (q *query) under(p adapters.Plan) adapters.Reason {
 	if reason := q.left(a.Scope); reason != "" {
 		return reason
 	}
+	q.base = q.body
 	if err := q.readNeighbours(a.Scope.VectorWindow); err != nil {
 		return adapters.ReasonNotUnderstood
 	}
@@ -231,7 +232,9 @@ func (q *query) under(p adapters.Plan) adapters.Reason {
 	if a.Scope.Native != nil && d.collapsesOver(q) {
 		a.Native = q
 	}
-	a.Cursor = q
+	if q.after != nil || q.walks() {
+		a.Cursor = q
+	}
 	return ""
 }
 

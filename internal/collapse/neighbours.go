@@ -44,11 +44,11 @@ func (n *neighbours) widen(page *rerank.Page) {
 // errOwnPage: the client's own page is the answer.
 var errOwnPage = errors.New("nothing of the page folds")
 
-// decide finds out, once the page is known, whether the client's own page is the answer: it is where nothing in the longer list folds or is
+// decideOnOwnPage finds out, once the page is known, whether the client's own page is the answer: it is where nothing in the longer list folds or is
 // shown in another's place. The page is read anew where more of that list has to be read.
-func (s *search) decide() error {
+func (s *search) decideOnOwnPage() error {
 	near := s.neighbours
-	if near == nil || near.own == nil || s.asked.Scope.DryRun {
+	if near.own == nil || s.asked.Scope.DryRun {
 		return nil
 	}
 	ranks := s.ranks()

@@ -200,7 +200,9 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 		})
 		if err == nil {
 			s.found = found
-			err = s.decide()
+		}
+		if err == nil && s.neighbours != nil {
+			err = s.decideOnOwnPage()
 		}
 		if err == nil && s.asked.Short != "" && found.Stats().Limited {
 			err = adapters.Alone{Reason: s.asked.Short, Searched: true}
@@ -228,8 +230,10 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 		To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
 	}
 	if span.Ranks != nil {
-		if err := s.decide(); err != nil {
-			return nil, err
+		if s.neighbours != nil {
+			if err := s.decideOnOwnPage(); err != nil {
+				return nil, err
+			}
 		}
 		r.Ranks, r.Known = s.withFolded(span.Ranks), s.read.judged
 		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
