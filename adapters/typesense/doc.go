@@ -3,7 +3,15 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body.
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in seven files:
+//
+//	classify.go   Classify   what a request is, by method and path
+//	search.go     Search     the searches of a request, one or many
+//	query.go      newQuery   what the client asks for in one of them, under the rules of its collection
+//	reading.go    Read       the query of a reading: the client's own, with other pages and our field beside it
+//	wire.go       Join       queries as one multi-search, its reply as results (reply.go)
+//	listing.go    Listing    the hits of the results
+//	render.go     Render     the page's hits in place of the reply's own
 //
 // What decides beside the sketch (a host, a date) is read with it, and not shown where the client did not ask for it. Dates are whole
 // numbers of Unix seconds; one that as seconds would lie beyond the year 9999 is taken for milliseconds, anything but a number for no date.

@@ -4,7 +4,7 @@
 // says what the engine is asked and reads what it answers ([adapters.Search], [adapters.Reader], [adapters.Wire]); package rerank says which
 // ranks to read and which hits fold.
 //
-// An ordinary search is all in page.go:
+// An ordinary search is all in page.go; what it calls elsewhere does nothing for it:
 //
 //	Answer             the searches of one request
 //	  run              one search: collapsed, or left alone with its reason
