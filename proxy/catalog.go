@@ -63,6 +63,7 @@ type catalog struct {
 	changers set
 	mu       sync.Mutex
 	names    *ttlcache.Cache[string, *entry] // by the client and the name
+	failed   *ttlcache.Cache[string, *entry] // names of which the engine has told nothing: a client that it does not know leaves these alone
 	changes  *ttlcache.Cache[string, int]    // by the client's key: the turn of a change of indices that concerns this client alone
 	turn     int                             // counts what happens, to tell what was asked before a change from what was asked after
 	change   int                             // the turn of the last change of indices that concerns all
@@ -83,7 +84,7 @@ func newCatalog(e Engine) *catalog {
 	}
 	return &catalog{
 		Engine: e, changers: newSet(0), share: e.Limits.FallbackShare, saved: maxSaved,
-		names: ttlcache.New(ttlcache.WithMaxCost(maxKnown, cost)),
+		names: ttlcache.New(ttlcache.WithMaxCost(maxKnown, cost)), failed: ttlcache.New(ttlcache.WithMaxCost(maxKnown/4, cost)),
 		// What was asked before a change is not known any more when the change is forgotten.
 		changes: ttlcache.New(ttlcache.WithTTL[string, int](known+2*lookingUp), ttlcache.WithCapacity[string, int](maxNames)),
 	}
@@ -431,18 +432,26 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		c.turn++
 		e.tried, e.prepared = time.Now(), c.turn
 	}
-	c.names.Set(entryKey(who, name), e, ttlcache.NoTTL) // with what it costs now
+	key := entryKey(who, name)
+	if err != nil && !c.names.Has(key) {
+		c.failed.Set(key, e, ttlcache.NoTTL)
+		return *e
+	}
+	c.failed.Delete(key)
+	c.names.Set(key, e, ttlcache.NoTTL) // with what it costs now
 	return *e
 }
 
 // entry returns what is remembered of a name, which is made where there is nothing.
 func (c *catalog) entry(who client, name string) *entry {
 	key := entryKey(who, name)
-	if held := c.names.Get(key); held != nil {
-		return held.Value()
+	for _, held := range []*ttlcache.Item[string, *entry]{c.names.Get(key), c.failed.Get(key)} {
+		if held != nil {
+			return held.Value()
+		}
 	}
 	e := &entry{}
-	c.names.Set(key, e, ttlcache.NoTTL)
+	c.failed.Set(key, e, ttlcache.NoTTL)
 	return e
 }
 

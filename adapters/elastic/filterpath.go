@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,41 +141,42 @@ func (f *pathFilter) within(path []string) bool {
 	return len(f.keep.follow(path)) > 0 || len(drop) > 0 && !f.keepsEmpty || slices.ContainsFunc(drop, func(at byte) bool { return f.drop[at].last })
 }
 
-// filter returns a reply, one JSON object, as the engine filters it: all of it where f is nil. What stays keeps its bytes, where the engine
-// writes a document's source anew. It returns ErrLate where the deadline comes before a large reply is done with. An error of the engine (a
-// status of 400 and above, but for a document that is not there) is never filtered: that is for the caller to know.
+// filter returns a reply, one JSON object, as the engine filters it: all of it where f is nil. What is kept whole keeps its bytes, where the
+// engine writes a document's source anew. It returns ErrLate where the deadline comes before a large reply is done with. An error of the engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the
+// caller to know.
 func (f *pathFilter) filter(body []byte, deadline rerank.Deadline) ([]byte, error) {
 	if f == nil {
 		return body, nil
 	}
-	at := []place{{f.keep.start(), f.drop.start(), f.keep == nil}} // by the length of the path to it
-	members, late := 0, false
-	filtered, err := jsonedit.CleanedStrictly(body, jsonedit.Cuts{
-		Drop: func(path []string) (dropped bool) {
-			if members++; members%lookAfter == 0 && deadline != nil {
-				late = late || deadline.Late()
-			}
-			in, name := at[len(path)-1], path[len(path)-1]
-			if in.drop, dropped = f.drop.step(in.drop, name); !dropped && !in.whole {
-				in.keep, in.whole = f.keep.step(in.keep, name)
-				dropped = !in.whole && len(in.keep) == 0
-			}
-			at = append(at[:len(path)], in)
-			return dropped || late
-		},
-		Bare: func(path []string, container bool) bool {
-			in := at[len(path)]
-			return !in.whole || container && len(in.drop) > 0 && !f.keepsEmpty
-		},
-		Prune: func([]string, bool) bool { return true },
-	})
-	switch {
-	case late:
-		return nil, adapters.ErrLate
-	case err != nil:
+	p := filtered{
+		pathFilter: f, r: jsonedit.NewReader(body), out: make([]byte, 0, len(body)/4),
+		pretty: bytes.HasSuffix(body, []byte("}\n")), Deadline: deadline, ahead: lookAfter,
+	}
+	if len(body) == 0 || body[0] != '{' {
 		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
 	}
-	return filtered, nil
+	p.value(place{keep: f.keep.start(), drop: f.drop.start(), whole: f.keep == nil}, 0)
+	switch {
+	case p.over:
+		return nil, adapters.ErrLate
+	case !p.r.Done():
+		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
+	case p.pretty:
+		p.out = append(p.out, '\n')
+	}
+	return p.out, nil
+}
+
+// filtered is what is kept of a reply.
+type filtered struct {
+	*pathFilter
+	r      jsonedit.Reader
+	out    []byte
+	pretty bool
+
+	rerank.Deadline
+	ahead int // members until the next look at the time
+	over  bool
 }
 
 // place is where a value is: in the paths that keep parts of it, or in what is kept whole, and in those that take parts out of it.
@@ -183,6 +185,86 @@ type place struct {
 	whole      bool
 }
 
+// value writes what is kept of the value that comes next. It returns false if that is nothing.
+func (p *filtered) value(at place, depth int) bool {
+	open := byte('{')
+	switch {
+	case at.whole && len(at.drop) == 0:
+		p.out = append(p.out, p.r.Value()...)
+		return true
+	case p.r.Enter('{'):
+	case p.r.Enter('['):
+		open = '['
+	default: // no path leads further
+		if value := p.r.Value(); at.whole {
+			p.out = append(p.out, value...)
+		}
+		return at.whole
+	}
+	before, count, kept := len(p.out), 0, 0
+	p.out = append(p.out, open)
+	for ; !p.over && p.r.Next(); count++ {
+		mark := len(p.out)
+		if kept > 0 {
+			p.out = append(p.out, ',')
+		}
+		p.line(depth + 1)
+		if p.member(open, at, depth) {
+			kept++
+		} else {
+			p.out = p.out[:mark]
+		}
+	}
+	if kept == 0 && depth > 0 && !(at.whole && p.keepsEmpty && count == 0) {
+		p.out = p.out[:before]
+		return false
+	}
+	if kept > 0 {
+		p.line(depth)
+	} else if p.pretty {
+		p.out = append(p.out, ' ')
+	}
+	p.out = append(p.out, open+2)
+	return true
+}
+
+// member writes what is kept of the member or element at hand. It returns false if that is nothing.
+func (p *filtered) member(open byte, at place, depth int) bool {
+	if open == '[' {
+		return p.value(at, depth+1)
+	}
+	if p.ahead--; p.ahead < 0 {
+		p.ahead = lookAfter
+		p.over = p.Deadline != nil && p.Late()
+	}
+	key := p.r.Key()
+	dropped := false
+	if at.drop, dropped = p.drop.step(at.drop, string(key)); dropped {
+		return false
+	}
+	if !at.whole {
+		if at.keep, at.whole = p.keep.step(at.keep, string(key)); !at.whole && len(at.keep) == 0 {
+			return false
+		}
+	}
+	p.out = jsonedit.AppendString(p.out, string(key))
+	if p.out = append(p.out, ':'); p.pretty {
+		p.out = append(p.out[:len(p.out)-1], " : "...)
+	}
+	return p.value(at, depth+1)
+}
+
 // lookAfter is after how many members filtering checks the time: each is compared with up to 256 steps. A page of ten hits is done
 // without, late as it may be.
 const lookAfter = 4 << 10
+
+// line begins a line of a pretty-printed reply.
+func (p *filtered) line(depth int) {
+	if !p.pretty {
+		return
+	}
+	p.out = append(p.out, '\n')
+	for range depth {
+		p.out = append(p.out, "  "...)
+	}
+}

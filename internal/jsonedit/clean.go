@@ -21,9 +21,6 @@ type Cuts struct {
 	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
 	// before stay, and so does the outermost value.
 	Prune func(path []string, element bool) bool
-	// Bare, if set, reports whether a value goes, with its key, that has nothing in it: the path leads to it, or to the array that it is an
-	// element of. container says that it is an object or array. It needs Prune, and Drop without Prefix.
-	Bare func(path []string, container bool) bool
 	// Edit, if set, returns what takes the place of a string, which it gets with its quotes. Keys are not offered, nor
 	// are strings beyond 256 kB that stream in.
 	Edit func(path []string, quoted []byte) []byte
@@ -269,20 +266,19 @@ func (e *editor) values() error {
 // value copies one value. It returns true if nothing is left of it and it is to be pruned.
 func (e *editor) value(element bool) (emptied bool) {
 	if !e.has(1) {
-		return e.fail()
+		e.fail()
+		return false
 	}
 	switch c := e.data[e.at]; {
 	case c == '"' && e.Edit != nil:
 		e.text()
 	case c != '{' && c != '[', e.Depth > 0 && len(e.ends) >= e.Depth:
-		if emptied = e.Bare != nil && e.Bare(e.decoded(), false); !emptied {
-			e.hold = -1
-		}
+		e.hold = -1
 		e.Skip()
 	default:
 		return e.container(c, element)
 	}
-	return emptied
+	return false
 }
 
 // text copies a string.
@@ -310,7 +306,8 @@ func (e *editor) text() {
 // end, and only for what was emptied, as it may have to look at the whole path.
 func (e *editor) container(open byte, element bool) (emptied bool) {
 	if !e.Enter(open) {
-		return e.fail()
+		e.fail()
+		return false
 	}
 	prunes := e.Prune != nil && len(e.ends) > 0 && e.pos()-e.hold < maxHeld/2
 	if !prunes {
@@ -325,7 +322,7 @@ func (e *editor) container(open byte, element bool) (emptied bool) {
 		case e.Next():
 		case e.bad:
 			return false
-		case prunes && !kept && (dropped && e.Prune(e.decoded(), element) || !dropped && e.Bare != nil && e.Bare(e.decoded(), true)):
+		case prunes && dropped && !kept && e.Prune(e.decoded(), element):
 			return true
 		default:
 			e.finish(open, place, kept, dropped)
