@@ -221,15 +221,21 @@ func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, err
 	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}, nil
 }
 
-// readUsual is read for what the engine replies. Where that does not say how long it is, it is read as if it were as long as the last ones, and
-// some more: put together from pieces it would take twice its room.
+// readUsual reads an engine's reply as read does. A reply that does not say how long it is gets a little more memory at first than the last
+// ones took: a buffer that grows takes more than twice the reply's length, counting what the collector has not freed yet.
 func (t *hold) readUsual(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
 	if t == nil || length >= 0 {
 		return t.read(r, n, length, likelyPiece)
 	}
-	usual := &t.all.usual
-	head, whole, err = t.read(r, n, length, min(max(firstPiece, usual.Load()*9/8), usualMost))
-	usual.Store((usual.Load()*3 + int64(len(head))) / 4)
+	first, usual := int64(likelyPiece), t.all.usual.Load()
+	if usual > 0 {
+		first = min(max(firstPiece, usual*9/8), usualMost)
+	}
+	head, whole, err = t.read(r, n, length, first)
+	if usual = t.all.usual.Load(); usual == 0 {
+		usual = int64(len(head))
+	}
+	t.all.usual.Store((usual*3 + int64(len(head))) / 4)
 	return head, whole, err
 }
 

@@ -6,8 +6,8 @@ const (
 	// DefaultRate is the share of hits expected to fold while nothing is known: about 30 % of web pages are near-duplicates
 	// (Manning and Raghavan's slides).
 	DefaultRate = 0.3
-	// defaultMargin is the Margin while nothing is known.
-	defaultMargin = 2.5
+	// defaultMargin is the Margin while nothing is known: small, since many first searches at once hold the most memory of all.
+	defaultMargin = 1.5
 
 	// leastMargin and mostMargin bound what is learned.
 	leastMargin, mostMargin = 1, 8
@@ -20,7 +20,7 @@ const (
 // Widening holds what past searches of a target say about how long a first reading must be. The zero Widening knows nothing.
 type Widening struct {
 	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
-	// 2.5. Both are 0 until something is known.
+	// 1.5. Both are 0 until something is known.
 	Rate, Margin float64
 	// HitBytes is the usual size of a hit with its sources, 0 if unknown. Of large hits the sketches are read first.
 	HitBytes float64

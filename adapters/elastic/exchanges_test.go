@@ -108,7 +108,7 @@ func (x *exchange) rewrite(t testing.TB, asks []string, answer string) {
 
 func parsePlan(t testing.TB, text string) adapters.Plan {
 	t.Helper()
-	known, rules := adapters.Scope{Window: 30}, exchangeRules(t)
+	known, rules := adapters.Scope{Window: 30, Widening: rerank.Widening{Margin: 2.5}}, exchangeRules(t)
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		var err error
