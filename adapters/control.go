@@ -157,27 +157,6 @@ func (c Controls) Merge(narrow Controls) Controls {
 // Explains reports whether hits come with the reason why they were folded or shown.
 func (c Controls) Explains() bool { return c.Explain != nil && *c.Explain }
 
-// ScopeUnder returns what is known of a target, as the controls of a search have it.
-func (p Plan) ScopeUnder(target string, c Controls) Scope {
-	s := p.Scope(target)
-	s.Window = min(cmp.Or(c.Window, s.Window), p.MaxWindow)
-	s.DryRun = c.DryRun || s.DryRun && !c.On
-	if c.Collapsed != nil {
-		s.CollapsedTotals = *c.Collapsed
-	}
-	if c.Expand != nil {
-		s.Expand = *c.Expand
-	}
-	if c.Explains() {
-		s.Expand = max(s.Expand, rule.ExpandIDs)
-	}
-	atQueryTime := s.Expand > rule.ExpandOff || s.DryRun || c.Window > 0 || c.Keep > 1
-	if s.Native == nil || atQueryTime || c.Threshold > 0 && c.Threshold != s.Native.Profile.Threshold {
-		s.Native, s.Fell = nil, ""
-	}
-	return s
-}
-
 // Param is one URL parameter as it was sent (Raw) and as it reads.
 type Param struct{ Raw, Name, Value string }
 

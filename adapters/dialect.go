@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -105,26 +104,11 @@ type Dialect interface {
 	// stands. It returns only errors of src and dst.
 	CleanReply(c Class, dst io.Writer, src io.Reader) error
 	// Search takes a Search request with its body apart.
-	Search(c Class, r *Request, p Plan) ParsedSearch
+	Search(c Class, r *Request, p Plan) *Searches
 	// Targets returns what the searches of such a request are sent to, whatever is wrong with its controls.
 	Targets(c Class, r *Request) iter.Seq[string]
 	// ErrorReply returns an error of the sidecar's own to a request, in the engine's shape.
 	ErrorReply(r *Request, status int, reason string) *Reply
-}
-
-// ParsedSearch is a search request taken apart.
-type ParsedSearch struct {
-	// Plain is the client's request less our controls: what is sent where the search is left alone.
-	Plain *Request
-	// Refusal, if not nil, is the answer where the search is sent to an index of a rule: a control of ours has a bad value. It has the engine's own
-	// error shape.
-	Refusal *Reply
-	// Searches are those of the request, to be collapsed; nil leaves it alone.
-	Searches *Searches
-	// Reason says why it is left alone.
-	Reason Reason
-	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
-	Shown bool
 }
 
 // Errors of a search that is collapsed.
@@ -212,75 +196,4 @@ type NativeOutcome struct {
 	// Unfit that this was for what is stored, which other searches of the target will find too.
 	Fell         Reason
 	Tried, Unfit bool
-}
-
-// Plan is what a dialect is told for a search.
-type Plan struct {
-	Rules rule.Rules
-	// Scope tells what is known of a target (an index, alias, pattern or list, as the client wrote it).
-	Scope func(target string) Scope
-	// MaxWindow caps the window that a request may ask for.
-	MaxWindow int
-	// Deadline, if not nil, is when the time for collapsing the search is over.
-	Deadline rerank.Deadline
-	// Cursors remembers, for this client alone, what pages of a cursor have shown. It is nil where nothing is remembered.
-	Cursors Cursors
-}
-
-// Cursors remembers what a client's cursors have shown, bounded and for a time: anything in it can be gone at any moment. What is in it is
-// never changed. Safe for concurrent use.
-type Cursors interface {
-	// Get returns what was put last under the key.
-	Get(key string) (walk *rerank.Walk, ok bool)
-	// Put takes a walk, which the caller does not change any more.
-	Put(key string, walk *rerank.Walk)
-}
-
-// Add adds a rule that matches behind the target.
-func (s *Scope) Add(r *rule.Rule) {
-	s.DryRun = r.DryRun && (s.DryRun || !s.Configured)
-	s.Configured, s.Window, s.VectorWindow = true, max(s.Window, r.Window), max(s.VectorWindow, r.VectorWindow)
-	s.Chooses, s.Transitive = s.Chooses || !r.Choice.Ranked(), s.Transitive || r.Transitive
-	s.CollapsedTotals = s.CollapsedTotals || r.CollapsedTotals
-	s.Expand = max(s.Expand, r.Expand)
-	for _, d := range r.Deciding() {
-		if !slices.Contains(s.Deciding, d) {
-			s.Deciding = append(s.Deciding, d)
-		}
-	}
-	for _, field := range r.Fields {
-		if r.Compute && !slices.Contains(s.Texts, field) {
-			s.Texts = append(s.Texts, field)
-		}
-	}
-}
-
-// Scope is what is known of a search's target under the client's credentials.
-type Scope struct {
-	// Configured says that a rule matches an index behind the target, or may do so.
-	Configured bool
-	// Window is the largest window of the rules that match behind the target.
-	Window int
-	// VectorWindow is the number of neighbours that a search by vectors asks for at least, where hits fold.
-	VectorWindow int
-	// Chooses says that a rule shows other members than the first-ranked, Transitive that one groups by connected components: both take
-	// the whole window.
-	Chooses, Transitive bool
-	// CollapsedTotals, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
-	CollapsedTotals bool
-	Expand          rule.Expand
-	DryRun          bool
-	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
-	Deciding []rule.Deciding
-	Texts    []string
-	// Widening is what searches of the target have taught of late.
-	rerank.Widening
-	// Lacking says that hits without a sketch were seen of late.
-	Lacking bool
-	// Piped says that an index behind the target has the engine change what it finds there: see [Index].
-	Piped bool
-	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there
-	// is none such. Fell, if not empty, says why it may not for a while: see [Outcome].
-	Native *rule.Rule
-	Fell   Reason
 }

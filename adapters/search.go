@@ -12,9 +12,17 @@ import (
 // This file is what an engine provides so that its searches can be collapsed. Package internal/collapse decides what to read, sends the
 // requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O.
 
-// Searches are the searches of one client's request: one, or those of a multi-search.
+// Searches are the searches of one client's request, parsed: one, or those of a multi-search.
 type Searches struct {
-	// List holds them in the client's order, with those that are left alone.
+	// Plain is the client's request less our controls: what is sent where it is left alone.
+	Plain *Request
+	// Refusal, if not nil, is the answer where a rule matches: a control of ours has a bad value. It has the engine's own error shape.
+	Refusal *Reply
+	// Reason, if not empty, says why the request is left alone. Nothing below Shown is set then.
+	Reason Reason
+	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
+	Shown bool
+	// List holds the searches in the client's order, with those that are left alone.
 	List []Search
 	// Single says that the client asked for one search alone. When it fails the whole request fails, and the caller sends it as the client
 	// wrote it. Of several searches each that fails is asked again as the client wrote it, and the others go on.
@@ -23,9 +31,12 @@ type Searches struct {
 	Wire Wire
 	// Plan is the one under which they were parsed.
 	Plan Plan
-	// Ahead, if not nil, is asked before anything else: the searches follow from it, and nothing else is set here.
+	// Ahead, if not nil, is asked before anything else: the searches follow from its reply, and List is empty.
 	Ahead Ahead
 }
+
+// Left reports whether the request holds no search to be collapsed.
+func (s *Searches) Left() bool { return len(s.List) == 0 && s.Ahead == nil }
 
 // Ahead is what has to be asked before it is known what is searched for.
 type Ahead interface {
@@ -169,24 +180,20 @@ type QueryResult interface {
 
 // Wire writes queries into requests and reads the replies.
 type Wire interface {
-	// Join writes queries, in their order, into requests that go side by side, [MaxAtOnce] at most. Queries that find no room are joined again
-	// once the others are answered.
-	Join(queries []Query) ([]Joined, error)
+	// Join writes queries, in their order, into requests that go side by side, [MaxAtOnce] at most. parts are the queries in each of them. Those
+	// that find no room are joined again once the others are answered.
+	Join(queries []Query) (requests []*Request, parts [][]Query, err error)
 	// Split reads the reply to a joined request: a result for each of its queries. Its error is [ErrRefused], [ErrWidened] or says what is not
 	// understood.
 	Split(queries []Query, reply *Reply) ([]QueryResult, error)
 	// Body returns the body of the client's reply: that of the given one, with the searches' results in place of its own.
 	Body(reply *Reply, results []Pieces) (Pieces, error)
-	// Declined returns the reply to a client's single search that the engine declines, in the form in which it declines one.
-	Declined(reply *Reply, d *Declined) *Reply
 }
 
-// Joined is a request and how many queries it holds.
-type Joined struct {
-	*Request
-	Queries int
-	// Bare says that all of them are.
-	Bare bool
+// Decliner is a Wire whose engine can decline a single search in a reply that is a success.
+type Decliner interface {
+	// Declined returns the reply to the client, in the form in which the engine declines a single search.
+	Declined(reply *Reply, d *Declined) *Reply
 }
 
 // Declined is the error of a result in which the engine declines a query.
@@ -311,9 +318,6 @@ var ErrLate = rerank.ErrLate
 
 // MaxSearches is how many searches one request may hold to be collapsed. Each of them is kept in some 4 kB while they are answered.
 const MaxSearches = 1000
-
-// BetweenLooks is how many hits a dialect judges between two looks at the time, beside the one before each sketch that is computed.
-const BetweenLooks = 4
 
 // Struck reports whether the time for the search is over.
 func (p Plan) Struck() bool { return p.Deadline != nil && p.Deadline.Late() }

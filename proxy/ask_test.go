@@ -20,8 +20,8 @@ type together struct {
 	asks int
 }
 
-func (d together) Search(_ adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
-	return adapters.ParsedSearch{Plain: r, Searches: &adapters.Searches{List: []adapters.Search{d}, Single: true, Wire: d, Plan: p}}
+func (d together) Search(_ adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
+	return &adapters.Searches{Plain: r, List: []adapters.Search{d}, Single: true, Wire: d, Plan: p}
 }
 
 func (d together) Asked() *adapters.Asked {
@@ -64,12 +64,12 @@ func (d together) Render(frame adapters.Hits, _ []adapters.PageHit, _ int) (adap
 
 func (d together) Clean(raw []byte) []byte { return raw }
 
-func (d together) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
+func (d together) Join(queries []adapters.Query) (list []*adapters.Request, parts [][]adapters.Query, err error) {
 	for n := range queries {
 		r := &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))}
-		list = append(list, adapters.Joined{Request: r, Queries: 1})
+		list, parts = append(list, r), append(parts, queries[n:n+1])
 	}
-	return list, nil
+	return list, parts, nil
 }
 
 func (d together) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
@@ -82,8 +82,6 @@ func (d together) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.Q
 func (d together) Body(_ *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	return results[0], nil
 }
-
-func (d together) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }
 
 // What a search asks for together is under way together, and comes back in its order; where one of it is refused, that is the answer,
 // and where more is asked for than may be, the client's own search is sent.

@@ -59,16 +59,16 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case parsed.Refusal != nil:
 		h.Metrics.search("refused", "control")
 		writeReply(w, parsed.Refusal)
-	case parsed.Searches == nil && !s.concerned(parsed):
+	case parsed.Left() && !s.concerned(parsed):
 		s.sendAsWritten(adapters.ReasonUnconfigured)
 	case s.unread != "", parsed.Reason == adapters.ReasonDeadline, parsed.Reason == adapters.ReasonTooLarge:
 		s.giveUp(parsed.Reason)
-	case parsed.Searches == nil:
+	case parsed.Left():
 		s.sendAsWritten(parsed.Reason)
 	case !h.catalog.allow(s.who, class.Target):
 		s.giveUp(adapters.ReasonBudget)
 	default:
-		s.collapse(parsed.Searches)
+		s.collapse(parsed)
 	}
 }
 
@@ -106,7 +106,7 @@ func (s *search) read() (err error) {
 }
 
 // parse has the dialect take the search apart. Of one whose body could not be read it takes the controls of header and query alone.
-func (s *search) parse() (parsed adapters.ParsedSearch) {
+func (s *search) parse() (parsed *adapters.Searches) {
 	request := requestOf(s.r)
 	request.Body = s.body
 	if s.unread == "" {
@@ -123,11 +123,11 @@ func (s *search) parse() (parsed adapters.ParsedSearch) {
 		}
 	}
 	if s.unread != "" {
-		parsed = adapters.ParsedSearch{Reason: s.unread}
+		parsed = &adapters.Searches{Reason: s.unread}
 		_, parsed.Plain, _ = adapters.TakeControls(request)
 	}
 	if parsed.Refusal != nil && !s.concerned(parsed) { // what looks like a control is none of ours, and the engine's to refuse
-		parsed = adapters.ParsedSearch{Plain: request, Reason: adapters.ReasonUnconfigured}
+		parsed = &adapters.Searches{Plain: request, Reason: adapters.ReasonUnconfigured}
 	}
 	s.plain, s.class.Shown = parsed.Plain, s.class.Shown || parsed.Shown
 	return parsed
@@ -144,7 +144,7 @@ func (s *search) scope(target string) adapters.Scope {
 }
 
 // concerned reports whether a search that is left alone or refused may show documents of a configured index.
-func (s *search) concerned(parsed adapters.ParsedSearch) bool {
+func (s *search) concerned(parsed *adapters.Searches) bool {
 	switch {
 	case parsed.Reason == adapters.ReasonUnconfigured:
 		return false

@@ -145,7 +145,7 @@ func FuzzSearches(f *testing.F, s Subject) {
 			if parsed.Refusal != nil && s.Reason(parsed.Refusal) == "" {
 				t.Fatalf("%s?%s %s: refused with %+v", r.Path, query, body, parsed.Refusal)
 			}
-			if parsed.Searches == nil || parsed.Refusal != nil {
+			if parsed.Left() || parsed.Refusal != nil {
 				continue
 			}
 			if _, err := Run(parsed, x.ask); err != nil && !ofThePort(err) {

@@ -27,9 +27,9 @@ import (
 const maxAsks = 100
 
 // Run answers a search with an engine's replies.
-func Run(parsed adapters.ParsedSearch, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
+func Run(parsed *adapters.Searches, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
 	asked := 0
-	return Whole(collapse.Answer(context.Background(), parsed.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return Whole(collapse.Answer(context.Background(), parsed, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		if asked++; asked > maxAsks {
 			return nil, errors.New("the search does not end")
 		}
@@ -70,7 +70,7 @@ type trial struct {
 }
 
 // parse takes a request apart.
-func (x *trial) parse(r *adapters.Request) adapters.ParsedSearch {
+func (x *trial) parse(r *adapters.Request) *adapters.Searches {
 	return x.Dialect.Search(x.Dialect.Classify(r), r, x.plan)
 }
 
@@ -148,10 +148,10 @@ func (x *trial) checkPages(t *testing.T, searches []Search) {
 	configured := func(q Search) bool { return x.window(q.Target) > 0 }
 	parsed := x.parse(x.request)
 	one := slices.ContainsFunc(searches, configured)
-	if parsed.Refusal != nil || (parsed.Searches != nil) != one || (parsed.Reason == "") != one {
+	if parsed.Refusal != nil || (!parsed.Left()) != one || (parsed.Reason == "") != one {
 		t.Errorf("%+v: left alone for %q, refused with %+v", searches, parsed.Reason, parsed.Refusal)
 	}
-	if parsed.Searches == nil {
+	if parsed.Left() {
 		return
 	}
 	answer, err := Run(parsed, x.ask)
@@ -306,7 +306,7 @@ func testControls(t *testing.T, trials []*trial) {
 			}
 		}
 		for place, with := range x.controlled("neardup", "off") {
-			if parsed := x.parse(with); parsed.Refusal != nil || parsed.Searches != nil && (place != "body" || searches == 0) {
+			if parsed := x.parse(with); parsed.Refusal != nil || !parsed.Left() && (place != "body" || searches == 0) {
 				t.Errorf("%s: off is not taken: %+v", place, parsed)
 			}
 		}

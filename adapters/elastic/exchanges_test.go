@@ -163,7 +163,7 @@ func formatRequest(r *adapters.Request) string {
 func (x *exchange) run(t testing.TB, reply func(n int, ask *adapters.Request) *adapters.Reply) (asks []string, answer string) {
 	t.Helper()
 	parsed := Dialect{}.Search(Dialect{}.Classify(x.request), x.request, x.plan)
-	if parsed.Searches == nil {
+	if parsed.Left() {
 		t.Fatalf("left alone: %s", parsed.Reason)
 	}
 	end, err := adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {

@@ -228,7 +228,7 @@ func TestFilterPathTooLong(t *testing.T) {
 	}
 	p, _ := nativePlan(t)
 	s := searchNative(t, p, Dialect{}, "filter_path="+strings.Repeat("hits.**,", 200), `{"query":{"match_all":{}}}`)
-	if s.Searches != nil || s.Reason != "filter_path" {
+	if !s.Left() || s.Reason != "filter_path" {
 		t.Errorf("left alone for %q", s.Reason)
 	}
 }

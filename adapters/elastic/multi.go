@@ -14,8 +14,8 @@ import (
 // multi takes a multi-search apart.
 func (d Dialect) multi(
 	c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan,
-) adapters.ParsedSearch {
-	s := adapters.ParsedSearch{Plain: plain, Reason: format(plain)}
+) *adapters.Searches {
+	s := &adapters.Searches{Plain: plain, Reason: format(plain)}
 	if s.Reason != "" {
 		return s
 	}
@@ -75,9 +75,9 @@ func (d Dialect) multi(
 		s.Reason = reasonOf(list)
 		return s
 	}
-	s.Searches = &adapters.Searches{Wire: &multi{d: d, request: plain, params: params, deadline: p.Deadline}, Plan: p}
+	s.Wire, s.Plan = &multi{d: d, request: plain, params: params, deadline: p.Deadline}, p
 	for _, q := range list {
-		s.Searches.List = append(s.Searches.List, q)
+		s.List = append(s.List, q)
 	}
 	return s
 }
@@ -137,14 +137,14 @@ type multi struct {
 var _ adapters.Wire = &multi{}
 
 // Join implements adapters.Wire.
-func (w *multi) Join(queries []adapters.Query) ([]adapters.Joined, error) {
+func (w *multi) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapters.Query, error) {
 	r := *w.request
 	r.Body = nil
 	for i := range queries {
 		r.Body = append(r.Body, queries[i].Body...)
 	}
 	r.RawQuery = adapters.RawQuery(w.params, func(name string) bool { return name != "filter_path" })
-	return []adapters.Joined{{Request: &r, Queries: len(queries)}}, nil
+	return []*adapters.Request{&r}, [][]adapters.Query{queries}, nil
 }
 
 // Split implements adapters.Wire.
@@ -183,6 +183,3 @@ func (w *multi) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters
 	}
 	return w.d.filtered(w.params, adapters.Pieces{body}, w.deadline)
 }
-
-// Declined implements adapters.Wire.
-func (w *multi) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }

@@ -21,7 +21,7 @@ func nativePlan(t testing.TB) (adapters.Plan, *rule.Rule) {
 	return adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, r
 }
 
-func searchNative(t testing.TB, p adapters.Plan, d Dialect, query, body string) adapters.ParsedSearch {
+func searchNative(t testing.TB, p adapters.Plan, d Dialect, query, body string) *adapters.Searches {
 	t.Helper()
 	r := parseRequest("POST /news-1/_search?" + query + "\n" + body)
 	return d.Search(d.Classify(r), r, p)
@@ -60,7 +60,7 @@ func TestNativeAsks(t *testing.T) {
 		{"", `{"aggs":{"x":{"top_hits":{}}}}`, ""},
 	} {
 		s := searchNative(t, p, Dialect{}, c.query, c.body)
-		if s.Searches == nil {
+		if s.Left() {
 			t.Errorf("%s %s: left alone: %s", c.query, c.body, s.Reason)
 			continue
 		}
@@ -152,7 +152,7 @@ func TestNativeTakes(t *testing.T) {
 }
 
 // answerNative answers a search that the engine is asked to collapse with its reply to that, and by an empty list after it.
-func answerNative(s adapters.ParsedSearch, status int, reply string) (answer *adapters.Answer, asked []string, err error) {
+func answerNative(s *adapters.Searches, status int, reply string) (answer *adapters.Answer, asked []string, err error) {
 	answer, err = adaptertest.Run(s, func(ask *adapters.Request) *adapters.Reply {
 		if asked = append(asked, string(ask.Body)); len(asked) == 1 {
 			return &adapters.Reply{Status: status, Body: []byte(reply)}

@@ -47,7 +47,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 				request := movedRequest()
 				plan := parsePlan(t, "window 250\n")
 				parsed := d.Search(d.Classify(request), request, plan)
-				if parsed.Searches == nil {
+				if parsed.Left() {
 					t.Fatal(parsed.Reason)
 				}
 				asked, searches := []string{}, 0

@@ -150,7 +150,7 @@ func (r *reader) query() (out adapters.Query, err error) {
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources}, err
+	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources && q.header == nil}, err
 }
 
 // line returns a body as it is sent: in a multi-search after its header.

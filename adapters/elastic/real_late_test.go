@@ -25,7 +25,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
 		plan.Deadline = clock
 		parsed := l.d.Search(l.d.Classify(request), request, plan)
-		if parsed.Searches == nil {
+		if parsed.Left() {
 			return nil, adapters.Alone{Reason: parsed.Reason}
 		}
 		return clock.Run(parsed, l.send)

@@ -62,7 +62,7 @@ func TestRealPickedPages(t *testing.T) {
 			for _, picks := range []bool{true, false} {
 				plan := planOf(rule.Rules{matched}, scattered, 0.3)
 				parsed := l.d.Search(l.d.Classify(request), request, plan)
-				if parsed.Searches == nil {
+				if parsed.Left() {
 					t.Fatal(parsed.Reason)
 				}
 				search := readSearch(parsed)
@@ -90,4 +90,4 @@ func TestRealPickedPages(t *testing.T) {
 	})
 }
 
-func readSearch(parsed adapters.ParsedSearch) *query { return parsed.Searches.List[0].(*query) }
+func readSearch(parsed *adapters.Searches) *query { return parsed.List[0].(*query) }

@@ -139,7 +139,7 @@ func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adapters.Answ
 	switch {
 	case parsed.Refusal != nil:
 		return &adapters.Answer{Reply: *parsed.Refusal}, nil
-	case parsed.Searches == nil:
+	case parsed.Left():
 		return nil, adapters.Alone{Reason: parsed.Reason}
 	}
 	return adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {

@@ -63,10 +63,10 @@ type means struct {
 }
 
 // Search implements adapters.Dialect.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
+		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
 	switch c.Form {
 	case formMulti:
@@ -76,11 +76,11 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	}
 	asked := unpacked(plain)
 	if reason := format(asked); reason != "" {
-		return adapters.ParsedSearch{Plain: plain, Reason: reason}
+		return &adapters.Searches{Plain: plain, Reason: reason}
 	}
 	q, err := d.parse(c.Target, adapters.Params(asked.RawQuery), asked.Body, controls, p, "")
 	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
+		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
 	switch {
 	case asked != plain && q.stripped:
@@ -92,15 +92,14 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if q.asked.Reason == "" && !d.filters(q.params) {
 		q.asked.Reason = "filter_path"
 	}
-	s := adapters.ParsedSearch{Plain: plain, Reason: q.asked.Reason, Shown: q.shown}
-	if s.Reason != "" {
-		return s
+	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, Shown: q.shown, Plan: p}
+	if s.Reason == "" {
+		q.request, q.plan = asked, p
+		if q.points(segments(asked.Path)) {
+			q.asked.Point = q
+		}
+		s.List, s.Single, s.Wire = []adapters.Search{q}, true, &single{q: q, request: asked}
 	}
-	q.request, q.plan = asked, p
-	if q.points(segments(asked.Path)) {
-		q.asked.Point = q
-	}
-	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: &single{q: q, request: asked}, Plan: p}
 	return s
 }
 
@@ -252,11 +251,11 @@ type single struct {
 var _ adapters.Wire = &single{}
 
 // Join implements adapters.Wire.
-func (w *single) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
-	for i := range queries[:min(len(queries), adapters.MaxAtOnce)] {
-		list = append(list, adapters.Joined{Request: w.requestFor(&queries[i]), Queries: 1, Bare: queries[i].Bare})
+func (w *single) Join(queries []adapters.Query) (requests []*adapters.Request, parts [][]adapters.Query, err error) {
+	for part := range slices.Chunk(queries[:min(len(queries), adapters.MaxAtOnce)], 1) {
+		requests, parts = append(requests, w.requestFor(&part[0])), append(parts, part)
 	}
-	return list, nil
+	return requests, parts, nil
 }
 
 // requestFor returns the client's request with another body and less the URL parameters that it makes void.
@@ -318,9 +317,6 @@ func (w *single) Body(reply *adapters.Reply, results []adapters.Pieces) (adapter
 	}
 	return w.q.d.filtered(w.q.params, body, w.q.plan.Deadline)
 }
-
-// Declined implements adapters.Wire. Such a search is declined by the status of its reply alone.
-func (w *single) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }
 
 // filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
 // when the deadline comes.

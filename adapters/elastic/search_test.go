@@ -38,7 +38,7 @@ func TestManyMembers(t *testing.T) {
 	for path, body := range map[string]string{"/news/_search": many, "/news/_msearch": many + "\n{}\n"} {
 		c, r := searchFor(path, "", body)
 		used := allocated(func() {
-			if s := (Dialect{}).Search(c, r, searchPlan(t, false)); s.Searches != nil || s.Reason != "not_understood" {
+			if s := (Dialect{}).Search(c, r, searchPlan(t, false)); !s.Left() || s.Reason != "not_understood" {
 				t.Errorf("%s: %q", path, s.Reason)
 			}
 		})
@@ -101,7 +101,7 @@ func TestAsks(t *testing.T) {
 			plan := searchPlan(t, c.lacking)
 			plan.MaxWindow = 1 // so that the pager reads no more than the page
 			parsed := Dialect{}.Search(class, r, plan)
-			if parsed.Searches == nil {
+			if parsed.Left() {
 				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
 			}
 			ask := firstAsk(t, parsed)
@@ -173,8 +173,8 @@ func TestLeftAlone(t *testing.T) {
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
 		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-		if parsed.Refusal != nil || string(parsed.Reason) != c.want || parsed.Searches == nil != (c.want != "") {
-			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Searches != nil,
+		if parsed.Refusal != nil || string(parsed.Reason) != c.want || parsed.Left() != (c.want != "") {
+			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, !parsed.Left(),
 				parsed.Refusal, c.want)
 		}
 		if c.body != "" && !strings.Contains(c.body, "neardup") && string(parsed.Plain.Body) != c.body {
@@ -186,7 +186,7 @@ func TestLeftAlone(t *testing.T) {
 // TestBlankLinesOfAMultiSearch: OpenSearch skips a blank first line, which Elasticsearch takes for an empty header.
 func TestBlankLinesOfAMultiSearch(t *testing.T) {
 	class, r := searchFor("/news-1/_msearch", "", "\n{}\n")
-	if got := (Dialect{OpenSearch: true}).Search(class, r, searchPlan(t, false)); got.Reason != "not_understood" || got.Searches != nil {
+	if got := (Dialect{OpenSearch: true}).Search(class, r, searchPlan(t, false)); got.Reason != "not_understood" || !got.Left() {
 		t.Errorf("%+v", got)
 	}
 }
@@ -214,13 +214,13 @@ func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 	if string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
 		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
 	}
-	if parsed.Reason != "off" || parsed.Searches != nil {
+	if parsed.Reason != "off" || !parsed.Left() {
 		t.Errorf("%+v", parsed)
 	}
 }
 
 // firstAsk returns what the engine is asked first.
-func firstAsk(t *testing.T, parsed adapters.ParsedSearch) (first *adapters.Request) {
+func firstAsk(t *testing.T, parsed *adapters.Searches) (first *adapters.Request) {
 	t.Helper()
 	_, _ = adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
 		if first == nil {
@@ -239,7 +239,7 @@ func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *ada
 	t.Helper()
 	class, r := searchFor(path, "", body)
 	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-	if parsed.Searches == nil {
+	if parsed.Left() {
 		t.Fatal(parsed.Reason)
 	}
 	var asks []*adapters.Request
@@ -351,7 +351,7 @@ func TestControlsEverywhere(t *testing.T) {
 			}
 			class, r = request(name, value[0])
 			parsed := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false))
-			if parsed.Refusal != nil || parsed.Searches == nil || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
+			if parsed.Refusal != nil || parsed.Left() || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
 				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
 			}

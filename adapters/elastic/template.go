@@ -22,8 +22,8 @@ type byTemplate struct {
 
 func (d Dialect) template(
 	c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan,
-) adapters.ParsedSearch {
-	s := adapters.ParsedSearch{Plain: plain, Reason: format(plain)}
+) *adapters.Searches {
+	s := &adapters.Searches{Plain: plain, Reason: format(plain)}
 	if !d.OpenSearch && s.Reason == "" {
 		s.Reason = "template" // no Elasticsearch with templates was at hand to test it on
 	}
@@ -49,7 +49,7 @@ func (d Dialect) template(
 	default:
 		if s.Reason = paramsReason(q.params); s.Reason == "" {
 			t := &byTemplate{d: d, request: plain, params: q.params, members: members, target: c.Target, controls: q.asked.Controls, plan: p}
-			s.Searches = &adapters.Searches{Plan: p, Ahead: t}
+			s.Plan, s.Ahead = p, t
 		}
 	}
 	return s

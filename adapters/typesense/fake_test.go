@@ -66,10 +66,10 @@ type fake struct {
 }
 
 // run answers a search. What it asks side by side counts once.
-func (f *fake) run(s adapters.ParsedSearch) (*adapters.Answer, error) {
+func (f *fake) run(s *adapters.Searches) (*adapters.Answer, error) {
 	rounds := f.asked
 	defer func() { f.asked = rounds }()
-	return adaptertest.Whole(collapse.Answer(context.Background(), s.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return adaptertest.Whole(collapse.Answer(context.Background(), s, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		rounds++
 		var replies []*adapters.Reply
 		for _, r := range requests {

@@ -25,7 +25,7 @@ func nativePlan(t testing.TB) (adapters.Plan, *rule.Rule) {
 }
 
 // firstAsk returns what a search asks first.
-func firstAsk(t testing.TB, s adapters.ParsedSearch) (ask *adapters.Request) {
+func firstAsk(t testing.TB, s *adapters.Searches) (ask *adapters.Request) {
 	t.Helper()
 	_, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 		ask = r
@@ -61,7 +61,7 @@ func TestNativeAsks(t *testing.T) {
 		{`"q":"*","vector_query":"v:([0.1], k:3)"`, "", ""}, {`"q":"a","filter_by":"neardup_cluster:=x"`, "", ""}, {`"q":"a","search_cutoff_ms":3`, "", ""},
 	} {
 		s := Dialect{}.Search(adapters.Class{Form: formMulti}, post(`/multi_search`, `{"searches":[{"collection":"news",`+c.search+`}]}`), p)
-		if s.Searches == nil {
+		if s.Left() {
 			t.Errorf("%s: left alone: %s", c.search, s.Reason)
 			continue
 		}

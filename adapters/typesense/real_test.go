@@ -139,7 +139,7 @@ func (b *bench) answer(r *adapters.Request) (int, string, adapters.Outcome) {
 		return s.Refusal.Status, string(s.Refusal.Body), adapters.Outcome{Reason: "refusal"}
 	}
 	reason := s.Reason
-	if s.Searches != nil {
+	if !s.Left() {
 		answer, err := adaptertest.Run(s, b.send)
 		if err == nil {
 			return answer.Status, string(answer.Body), answer.Outcomes[0]

@@ -37,9 +37,9 @@ const (
 )
 
 // Search implements adapters.Dialect. The search of one collection is asked as a multi-search of one.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) (s adapters.ParsedSearch) {
+func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) (s *adapters.Searches) {
 	controls, plain, err := adapters.TakeControls(r)
-	if s.Plain = plain; err != nil {
+	if s = (&adapters.Searches{Plain: plain, Plan: p}); err != nil {
 		s.Refusal = d.ErrorReply(r, 400, err.Error())
 		return s
 	}
@@ -111,10 +111,10 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	for _, rule := range p.Rules {
 		w.texts = append(w.texts, rule.Fields...)
 	}
-	s.Searches = &adapters.Searches{Single: w.single, Wire: w, Plan: p}
+	s.Single, s.Wire = w.single, w
 	for _, q := range list {
 		q.atOnce = max(w.most/len(list), 1)
-		s.Searches.List = append(s.Searches.List, q)
+		s.List = append(s.List, q)
 	}
 	return s
 }

@@ -52,7 +52,7 @@ func TestControlsInKeysCountForNothing(t *testing.T) {
 		r := get("/collections/news/documents/search?q=x")
 		r.Header = adapters.Header{keyHeader: {scopedKey(imposed)}}
 		s := search(r, planFor(adapters.Scope{}, rule))
-		if s.Searches == nil || s.Refusal != nil {
+		if s.Left() || s.Refusal != nil {
 			t.Errorf("%s: %+v", imposed, s)
 			continue
 		}

@@ -55,7 +55,7 @@ func TestLeftAlone(t *testing.T) {
 		{"q=x&x=" + strings.Repeat("a", 4000), "query_length"},
 	} {
 		s := search(get("/collections/news/documents/search?"+c.query), plan)
-		if got := s.Searches == nil; s.Reason != c.reason || got != (c.reason != "") {
+		if got := s.Left(); s.Reason != c.reason || got != (c.reason != "") {
 			t.Errorf("%s: reason %q, left alone %v; want %q", c.query, s.Reason, got, c.reason)
 		}
 	}
@@ -68,7 +68,7 @@ func TestLeftAlone(t *testing.T) {
 		`{"searches":[{"collection":"news","x-typesense-api-key":"a"},{"collection":"news"}]}`:                       "scoped_key",
 		`{"searches":[{"collection":"other","x-typesense-api-key":"a"},{"collection":"news","group_by":"n","q":1}]}`: "scoped_key",
 	} {
-		if s := search(post("/multi_search", body), plan); s.Reason != reason || s.Searches != nil {
+		if s := search(post("/multi_search", body), plan); s.Reason != reason || !s.Left() {
 			t.Errorf("%s: %q, want %q", body, s.Reason, reason)
 		}
 	}
@@ -77,7 +77,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
 		r := post("/multi_search", body)
-		if s := search(r, plan); s.Searches != nil || s.Reason != "not_understood" || string(s.Plain.Body) != body {
+		if s := search(r, plan); !s.Left() || s.Reason != "not_understood" || string(s.Plain.Body) != body {
 			t.Errorf("%s: %+v", body, s)
 		}
 	}
@@ -106,7 +106,7 @@ func TestLeftAloneForItsKey(t *testing.T) {
 		}
 		// A key of the search's own may not count beside one of the request.
 		body := fmt.Sprintf(`{"searches":[{"collection":"news","q":"*","x-typesense-api-key":%q}]}`, scopedKey(imposed))
-		if s := search(post("/multi_search", body), plan); (s.Searches != nil) != (!steers(embedded(scopedKey(imposed)))) {
+		if s := search(post("/multi_search", body), plan); (!s.Left()) != (!steers(embedded(scopedKey(imposed)))) {
 			t.Errorf("a search's key with %s: %q", imposed, s.Reason)
 		}
 		r := post("/multi_search", body)
@@ -117,7 +117,7 @@ func TestLeftAloneForItsKey(t *testing.T) {
 	}
 	r := get("/collections/news/documents/search?q=x")
 	r.Header = adapters.Header{keyHeader: {scopedKey(`{"limit_multi_searches":0}`)}}
-	if s := search(r, plan); s.Reason != "scoped_key" || s.Searches != nil {
+	if s := search(r, plan); s.Reason != "scoped_key" || !s.Left() {
 		t.Errorf("a key for no multi-search: %q", s.Reason)
 	}
 }

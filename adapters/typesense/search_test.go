@@ -31,7 +31,7 @@ func post(path, body string) *adapters.Request {
 	return r
 }
 
-func search(r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+func search(r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	d := Dialect{}
 	return d.Search(d.Classify(r), r, p)
 }
@@ -94,7 +94,7 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 		c := randomCase(t, r)
 		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
 		s := search(get("/collections/news/documents/search?"+c.query().Encode()), planFor(c.scope, c.rule))
-		if s.Searches == nil {
+		if s.Left() {
 			t.Fatalf("%+v is left alone: %s", c, s.Reason)
 		}
 		answer, err := f.run(s)
@@ -132,7 +132,7 @@ func TestWhatTheEngineIsAsked(t *testing.T) {
 	var requests []*adapters.Request
 	for _, r := range []*adapters.Request{get("/collections/trap/documents/search?" + query), post("/multi_search?"+query, `{"searches":[{"collection":"trap","page":7,"per_page":1}]}`)} {
 		s := search(r, planFor(adapters.Scope{Window: 400}, rule))
-		if s.Searches == nil {
+		if s.Left() {
 			t.Fatal(s.Reason)
 		}
 		f.searches = nil
@@ -206,7 +206,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 		}
 		body := `{"searches":[` + strings.Join(searches, ", ") + `], "union":false}`
 		s := search(post("/multi_search?q=x", body), planFor(adapters.Scope{Window: 400, Widening: rerank.Widening{Rate: 0.2}}, rule))
-		if s.Searches == nil {
+		if s.Left() {
 			if strings.Contains(body, `"news"`) {
 				t.Fatalf("left alone: %s: %s", s.Reason, body)
 			}

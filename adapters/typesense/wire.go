@@ -24,7 +24,7 @@ const worthARequest = 100
 
 // Join implements adapters.Wire. In the order of the queries each request gets about as many bare hits: a page in the client's content is to
 // cost one request. What is bare is asked for uncompressed: it takes longer to pack and unpack than to send.
-func (w *wire) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
+func (w *wire) Join(queries []adapters.Query) (list []*adapters.Request, parts [][]adapters.Query, err error) {
 	all, before := 0, 0
 	for i := range queries {
 		if queries[i].Bare {
@@ -34,26 +34,25 @@ func (w *wire) Join(queries []adapters.Query) (list []adapters.Joined, err error
 	requests := min(max(all/worthARequest, 1), adapters.MaxAtOnce)
 	share := func() int { return min(before*requests/max(all, 1), requests-1) } // which a query begins in
 	for len(queries) > 0 && len(list) < adapters.MaxAtOnce {
-		r, j, searches := *w.request, adapters.Joined{Bare: true}, [][]byte(nil)
+		r, bare, searches := *w.request, true, [][]byte(nil)
 		for own := share(); len(searches) == 0 || len(searches) < min(len(queries), w.most) && share() <= own; {
 			q := &queries[len(searches)]
 			if searches = append(searches, q.Body); q.Bare {
 				before += q.Hits
 			} else {
-				j.Bare = false
+				bare = false
 			}
 		}
-		if j.Bare {
+		if bare {
 			r.Header = maps.Clone(r.Header)
 			delete(r.Header, "Accept-Encoding")
 		}
 		if r.Body, err = jsonedit.Set(w.body, "searches", jsonedit.Array(searches)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		j.Request, j.Queries = &r, len(searches)
-		list, queries = append(list, j), queries[j.Queries:]
+		list, parts, queries = append(list, &r), append(parts, queries[:len(searches)]), queries[len(searches):]
 	}
-	return list, nil
+	return list, parts, nil
 }
 
 // Split implements adapters.Wire. Of raw queries, and of results beyond the queries, it takes the bytes alone.
@@ -103,7 +102,7 @@ func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.
 	return adapters.Pieces{body}, err
 }
 
-// Declined implements adapters.Wire.
+// Declined implements adapters.Decliner.
 func (w *wire) Declined(reply *adapters.Reply, d *adapters.Declined) *adapters.Reply {
 	out := &adapters.Reply{Status: d.Status, Header: maps.Clone(reply.Header)}
 	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error comes as it is

@@ -89,7 +89,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	}
 	first, tied := identityOf(own.Hits.Seen(0)).ID, false
 	for rank := range hits {
-		if rank%adapters.BetweenLooks == 0 && s.plan.Struck() {
+		if rank%betweenLooks == 0 && s.plan.Struck() {
 			return adapters.ErrLate
 		}
 		if hits[rank].ID == first {
@@ -113,7 +113,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 // judgedBefore reads ranks in front of the cursor, again with texts where these are missing.
 func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapters.Listing, []rerank.Hit, error) {
 	for {
-		listing, err := s.listing(ctx, r)
+		listing, err := s.read(ctx, r)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -136,7 +136,7 @@ func (s *search) remember() {
 	if last.Hits == nil {
 		return
 	}
-	key := w.Next(s.read.frame.Hits, last)
+	key := w.Next(s.frame.Hits, last)
 	if key == "" {
 		return
 	}
@@ -145,7 +145,7 @@ func (s *search) remember() {
 		shown = w.before.Clone()
 	}
 	for r := range rank + 1 {
-		if r%adapters.BetweenLooks == 0 && s.plan.Struck() { // the next page finds it out
+		if r%betweenLooks == 0 && s.plan.Struck() { // the next page finds it out
 			return
 		}
 		hit := s.found.Hit(r)
@@ -163,18 +163,18 @@ func (s *search) remember() {
 // last returns the rank and the place of the last hit that is shown, nowhere if there is none.
 func (s *search) last() (rank int, place adapters.Place) {
 	if s.asked.Scope.DryRun { // the page is the engine's own
-		rank = s.read.frame.Hits.Len() - 1
+		rank = s.frame.Hits.Len() - 1
 		if rank < 0 {
 			return 0, adapters.Place{}
 		}
-		return rank, adapters.Place{Hits: s.read.frame.Hits, At: rank}
+		return rank, adapters.Place{Hits: s.frame.Hits, At: rank}
 	}
 	ranks := s.ranks()
 	if len(ranks) == 0 {
 		return 0, adapters.Place{}
 	}
 	rank = ranks[len(ranks)-1]
-	return rank, s.read.sources[rank]
+	return rank, s.sources[rank]
 }
 
 // tell puts into the outcome what a cursor adds to it.

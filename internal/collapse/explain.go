@@ -21,6 +21,19 @@ type groups struct {
 	with map[int]int          // the rank that each member is compared with: the leader, and it with the representative
 }
 
+// showGroups puts into each of the page's hits what is folded into it.
+func (s *search) showGroups(hits []adapters.PageHit, ranks []int) error {
+	shown := s.groups()
+	for i, rank := range ranks {
+		if s.asked.Controls.Explains() && s.plan.Struck() {
+			return adapters.ErrLate
+		}
+		place := hits[i].Place
+		hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), shown)
+	}
+	return nil
+}
+
 func (s *search) groups() *groups {
 	gs := &groups{of: map[int]rerank.Group{}, with: map[int]int{}}
 	for _, g := range s.found.Groups {
@@ -41,7 +54,7 @@ func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
 	for _, folded := range own.Folded {
 		f := adapters.Folded{Judged: s.sight(folded)}
 		if f.Agreement, f.Why = s.pair(folded, gs.with[folded]); s.asked.Scope.Expand == rule.ExpandSource {
-			f.Source = s.read.sources[folded]
+			f.Source = s.sources[folded]
 		}
 		g.Folded = append(g.Folded, f)
 	}
@@ -107,10 +120,10 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 
 // sight returns the place of a rank's hit in the listing that was judged.
 func (s *search) sight(rank int) adapters.Place {
-	if s.read.judged == nil || rank < 0 || rank >= s.read.judged.Len() {
+	if s.judged == nil || rank < 0 || rank >= s.judged.Len() {
 		return adapters.Place{}
 	}
-	return adapters.Place{Hits: s.read.judged, At: rank}
+	return adapters.Place{Hits: s.judged, At: rank}
 }
 
 // shared returns shingles that the documents of two ranks have in common, nil unless both are at hand.
@@ -118,7 +131,7 @@ func (s *search) shared(rank, other int) []string {
 	if s.sight(rank).Hits == nil {
 		return nil
 	}
-	rule := s.judge.Rule(s.read.judged.Seen(rank).Index)
+	rule := s.judge.Rule(s.judged.Seen(rank).Index)
 	if rule == nil {
 		return nil
 	}
@@ -132,11 +145,11 @@ func (s *search) shared(rank, other int) []string {
 // document returns the document of a rank, nil if its texts were not read.
 func (s *search) document(rank int, rule *rule.Rule) []byte {
 	if s.sight(rank).Hits != nil {
-		if document := s.read.texts.Seen(rank).Shown.Document(rule); document != nil {
+		if document := s.texted.Seen(rank).Shown.Document(rule); document != nil {
 			return document
 		}
 	}
-	if place := s.read.sources[rank]; place.Hits != nil {
+	if place := s.sources[rank]; place.Hits != nil {
 		return place.Hits.Seen(place.At).Shown.Document(rule)
 	}
 	return nil

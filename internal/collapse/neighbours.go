@@ -24,7 +24,11 @@ type neighbours struct {
 }
 
 // widen has the page cut from the list of as many neighbours on every page.
-func (n *neighbours) widen(page *rerank.Page) {
+func (s *search) widen() {
+	if s.neighbours == nil {
+		s.neighbours = &neighbours{Neighbours: *s.asked.Neighbours}
+	}
+	n, page := s.neighbours, &s.page
 	if n.deep {
 		page.First, page.SketchFirst = n.Raised, true
 	}
@@ -48,7 +52,7 @@ var errOwnPage = errors.New("nothing of the page folds")
 // shown in another's place. The page is read anew where more of that list has to be read.
 func (s *search) decideOnOwnPage() error {
 	near := s.neighbours
-	if near.own == nil || s.asked.Scope.DryRun {
+	if near == nil || near.own == nil || s.asked.Scope.DryRun {
 		return nil
 	}
 	ranks := s.ranks()
@@ -92,6 +96,15 @@ func (s *search) same(ranks []int, hits adapters.Hits) bool {
 		}
 	}
 	return true
+}
+
+// ownHits returns the hits of the client's own page.
+func (s *search) ownHits() []adapters.PageHit {
+	hits := make([]adapters.PageHit, s.neighbours.own.Hits.Len())
+	for i := range hits {
+		hits[i].Place = adapters.Place{Hits: s.neighbours.own.Hits, At: i}
+	}
+	return hits
 }
 
 // ownRanks returns the rank in the longer list of each hit of the client's own page, -1 for one that is not in there.

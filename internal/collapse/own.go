@@ -16,17 +16,15 @@ func (s *search) leads() bool {
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
 func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
-// askWithOwn asks queries, with the client's own search beside them.
-func (s *search) askWithOwn(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	own, first, err := s.ownReader(s.ownAsSent())
-	if err != nil {
-		return nil, portError(err)
+// ownBeside returns the queries for the client's own search and what reads their results, where they are still to be asked beside a reading.
+func (s *search) ownBeside() (own adapters.Reader, queries []adapters.Query, err error) {
+	if !s.leads() || s.frame != nil {
+		return nil, nil, nil
 	}
-	results, err := s.ask(ctx, append(first, queries...))
-	if err != nil {
-		return nil, err
+	if own, queries, err = s.ownReader(s.ownAsSent()); err != nil {
+		err = portError(err)
 	}
-	return results[len(first):], s.takeOwn(own, results[:len(first)])
+	return own, queries, err
 }
 
 // ownReader returns how the client's own search is made, and what is asked for it.
@@ -43,17 +41,17 @@ func (s *search) ownReader(asSent bool) (adapters.Reader, []adapters.Query, erro
 func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) error {
 	listing, err := own.Listing(results)
 	if _, alone := errors.AsType[adapters.Alone](err); s.ownAsSent() && (err == nil || alone) {
-		s.read.asSent = results[0].Raw()
+		s.asSent = results[0].Raw()
 	}
 	if err != nil {
 		return portError(err)
 	}
-	s.read.frame, s.read.total, s.read.atLeast = listing, listing.Total, listing.AtLeast
+	s.frame, s.total, s.atLeast = listing, listing.Total, listing.AtLeast
 	if s.neighbours != nil {
 		s.neighbours.own = listing
 	}
 	if !s.ownAsSent() {
-		s.read.own, s.read.ownFrom = listing, 0
+		s.own, s.ownFrom = listing, 0
 	}
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
 		return nil
@@ -64,15 +62,15 @@ func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) er
 
 // ownPage returns the page as the engine has it, nil if no reply contains it.
 func (s *search) ownPage() adapters.Pieces {
-	if s.read.asSent != nil {
-		return adapters.Pieces{s.Clean(s.read.asSent)}
+	if s.asSent != nil {
+		return adapters.Pieces{s.Clean(s.asSent)}
 	}
-	if s.read.own == nil {
+	if s.own == nil {
 		return nil
 	}
-	hits := s.read.own.Hits
+	hits := s.own.Hits
 	var page []adapters.PageHit
-	for at := s.read.ownFrom; at < min(s.read.ownFrom+s.page.Size, hits.Len()); at++ {
+	for at := s.ownFrom; at < min(s.ownFrom+s.page.Size, hits.Len()); at++ {
 		page = append(page, adapters.PageHit{Place: adapters.Place{Hits: hits, At: at}})
 	}
 	result, err := s.Render(hits, page, -1)
@@ -88,9 +86,9 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	declined, isDeclined := errors.AsType[*adapters.Declined](err)
 	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
-	if isAlone && s.read.asSent != nil {
+	if isAlone && s.asSent != nil {
 		o.Reason = alone.Reason
-		return adapters.Pieces{s.Clean(s.read.asSent)}, o, nil
+		return adapters.Pieces{s.Clean(s.asSent)}, o, nil
 	}
 	if adapters.IsLate(err) {
 		if page := s.ownPage(); page != nil {
@@ -98,14 +96,14 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 		}
 	}
 	switch {
-	case s.single != nil || errors.Is(err, errStopped):
+	case s.alone() != nil || errors.Is(err, errStopped):
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
 			return adapters.Pieces{s.Clean(declined.Raw)}, o, nil
 		}
 	}
-	return s.asWritten(ctx, o.Reason, s.read.rounds > 0 || s.native.Tried || !adapters.IsLate(err))
+	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.native.Tried || !adapters.IsLate(err))
 }
 
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
@@ -136,8 +134,47 @@ func (s *search) unread(err error) error {
 		s.Search, s.asked = narrowed, narrowed.Asked()
 		return s.anew()
 	}
-	if s.asked.Unseen != "" && s.read.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
+	if s.asked.Unseen != "" && s.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
 	}
 	return portError(err)
+}
+
+// decide returns an error for a page that is known and not the answer: the client's own page of neighbours is, it is to be read anew, or it
+// is cut short and left alone for that.
+func (s *search) decide() error {
+	if err := s.decideOnOwnPage(); err != nil {
+		return err
+	}
+	if s.asked.Short != "" && s.found.Stats().Limited {
+		return adapters.Alone{Reason: s.asked.Short, Searched: true}
+	}
+	return nil
+}
+
+// declined answers a single search that the engine declines in a reply that is a success, if it would decline the client's own too.
+func (c *conversation) declined(d *adapters.Declined) (*adapters.Answer, error) {
+	decliner, can := c.Wire.(adapters.Decliner)
+	if !can || !d.Final {
+		return nil, adapters.ErrWidened
+	}
+	reply := decliner.Declined(c.reply, d)
+	outcome := adapters.Outcome{Target: c.List[0].Asked().Target, Reason: adapters.ReasonRefused}
+	return c.answer(reply, adapters.Pieces{reply.Body}, []adapters.Outcome{outcome}), nil
+}
+
+// ahead asks for what the searches follow from, and returns them.
+func ahead(ctx context.Context, first adapters.Ahead, ask Ask) (*adapters.Searches, error) {
+	replies, err := ask(ctx, first.Request())
+	if err != nil {
+		return nil, err
+	}
+	searches, err := first.Searches(replies[0])
+	if errors.Is(err, adapters.ErrRefused) {
+		return nil, &Refused{replies[0]}
+	}
+	if err != nil {
+		return nil, portError(err)
+	}
+	return searches, nil
 }

@@ -10,7 +10,7 @@ import (
 // opens returns the request that opens a point in time, where the search is to go on in one: the list moved while it was read, or the engine's
 // limit cuts the page short. It is nil for all others.
 func (s *search) opens(err error) *adapters.Request {
-	if s.asked.Point == nil || s.pointed || s.single == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
+	if s.asked.Point == nil || s.pointed || s.alone() == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
 		return nil
 	}
 	return s.asked.Point.Open()
@@ -25,10 +25,10 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	if pointed != nil {
 		var result adapters.Pieces
 		if result, err = pointed.collapse(ctx); err == nil {
-			s.single.reply = pointed.single.reply
+			s.alone().reply = pointed.alone().reply
 			return result, pointed.outcome(), nil
 		}
-		s.read.own, s.read.ownFrom, s.read.rounds = pointed.read.own, pointed.read.ownFrom, pointed.read.rounds
+		s.own, s.ownFrom, s.rounds = pointed.own, pointed.ownFrom, pointed.rounds
 	}
 	refused, isRefused := errors.AsType[*Refused](err)
 	switch {
@@ -37,9 +37,9 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	case adapters.IsLate(err), isRefused && refused.Reply.Status >= 429, pointed == nil && err != nil:
 		return s.leave(ctx, err)
 	case pointed != nil: // it is gone, or not for us
-		s.read.frame = nil // what was read is of another list
+		s.frame = nil // what was read is of another list
 		s.begin(s.page.From, s.page.Size)
-	case !s.read.moved:
+	case !s.moved:
 		return s.leave(ctx, cause)
 	default:
 		s.page.Sources = true // all in one reading
@@ -53,22 +53,28 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 
 // open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
 func (s *search) open(ctx context.Context, open *adapters.Request) (*search, error) {
-	replies, err := s.single.send(ctx, open)
+	replies, err := s.alone().send(ctx, open)
 	if err != nil {
 		return nil, err
 	}
-	if s.read.rounds++; replies[0].Status >= 300 {
+	if s.rounds++; replies[0].Status >= 300 {
 		return nil, nil
 	}
 	in, giveBack := s.asked.Point.In(replies[0])
 	if in == nil {
 		return nil, nil
 	}
-	s.single.giveBack = giveBack
-	point := &conversation{Searches: in, send: s.single.send}
+	s.alone().giveBack = giveBack
+	point := &conversation{Searches: in, send: s.alone().send}
 	pointed := newSearch(in, 0, point)
 	pointed.pointed, pointed.native = true, s.native
-	pointed.read.own, pointed.read.ownFrom, pointed.read.rounds = s.read.own, s.read.ownFrom, s.read.rounds
+	pointed.own, pointed.ownFrom, pointed.rounds = s.own, s.ownFrom, s.rounds
 	pointed.begin(s.asked.From, s.asked.Size)
 	return pointed, nil
+}
+
+// alone returns what is asked for a single search; nil for one of several.
+func (s *search) alone() *conversation {
+	c, _ := s.engine.(*conversation)
+	return c
 }

@@ -123,14 +123,13 @@ func (shown) Values(rule.Deciding) []string { return nil }
 // wire implements adapters.Wire.
 type wire struct{}
 
-func (wire) Join(queries []adapters.Query) ([]adapters.Joined, error) {
+func (wire) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapters.Query, error) {
 	var bodies []string
-	bare := true
 	for _, q := range queries {
-		bodies, bare = append(bodies, string(q.Body)), bare && q.Bare
+		bodies = append(bodies, string(q.Body))
 	}
 	r := &adapters.Request{Body: []byte("[" + strings.Join(bodies, ",") + "]")}
-	return []adapters.Joined{{Request: r, Queries: len(queries), Bare: bare}}, nil
+	return []*adapters.Request{r}, [][]adapters.Query{queries}, nil
 }
 
 func (wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {

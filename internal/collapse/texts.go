@@ -59,18 +59,18 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	for _, i := range missing {
 		r.Ranks = append(r.Ranks, of.From+i)
 	}
-	more, err := s.listing(ctx, &r)
+	more, err := s.read(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
 	s.texts.always = more.Hits.Len() != len(missing)
 	for at := 0; at < len(missing) && !s.texts.always; at++ {
-		s.texts.always = more.Hits.Seen(at).ID != s.read.judged.Seen(missing[at]).ID
+		s.texts.always = more.Hits.Seen(at).ID != s.judged.Seen(missing[at]).ID
 	}
 	if s.texts.always { // they are of other documents
 		return s.readSpan(ctx, span)
 	}
-	s.read.texts = &withTexts{s.read.judged, missing, more.Hits}
-	hits, _, err = s.judgeAll(s.judge, s.read.texts)
+	s.texted = &withTexts{s.judged, missing, more.Hits}
+	hits, _, err = s.judgeAll(s.judge, s.texted)
 	return hits, err
 }
