@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -12,16 +13,42 @@ import (
 	"strings"
 	"sync"
 
+	fastgzip "github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
+	fastzlib "github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
-// coded returns data in a content coding that we read, or as it is.
+// encoder returns what writes a reply in an encoding that can be read.
+func encoder(encoding string, dst io.Writer) io.WriteCloser {
+	switch encoding {
+	case "snappy":
+		return s2.NewWriter(dst, s2.WriterSnappyCompat(), s2.WriterConcurrency(1))
+	case "deflate":
+		z, _ := fastzlib.NewWriterLevel(dst, fastzlib.BestSpeed) // the level is a valid one, here and below
+		return z
+	}
+	if z, ok := zippers.Get().(*fastgzip.Writer); ok {
+		z.Reset(dst)
+		return z
+	}
+	z, _ := fastgzip.NewWriterLevel(dst, fastgzip.BestSpeed)
+	return z
+}
+
+// coded returns data in a content coding that we read, or as it is where that is empty.
 func coded(coding string, data []byte) []byte {
 	if coding = strings.ToLower(coding); coding == "" || coding == "identity" {
 		return data
 	}
-	return encode(coding, data)
+	var b bytes.Buffer
+	z := encoder(coding, &b)
+	_, _ = z.Write(data) // a Buffer takes every write
+	_ = z.Close()
+	if z, ok := z.(*fastgzip.Writer); ok {
+		zippers.Put(z)
+	}
+	return b.Bytes()
 }
 
 // encoded reports whether the body of a request is compressed. Engines take it as it stands under a name that they do not know, however like

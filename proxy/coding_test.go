@@ -42,7 +42,7 @@ func FuzzCoding(f *testing.F) {
 		text = strconv.AppendInt(text, random.Int64N(1<<30), 10)
 	}
 	for _, encoding := range []string{"gzip", "deflate"} {
-		good := encode(encoding, text)
+		good := coded(encoding, text)
 		f.Add(good, encoding == "gzip")
 		f.Add(append(bytes.Clone(good), good...), encoding == "gzip")
 		f.Add(text[:2000], encoding == "gzip")
@@ -57,11 +57,11 @@ func FuzzCoding(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, zipped bool) {
 		encoding := map[bool]string{true: "gzip", false: "deflate"}[zipped]
-		if plain, err := whole(standardDecoder, encoding, encode(encoding, data)); err != nil || !bytes.Equal(plain, data) {
+		if plain, err := whole(standardDecoder, encoding, coded(encoding, data)); err != nil || !bytes.Equal(plain, data) {
 			t.Fatalf("the standard library reads something else in what we encode: %v", err)
 		}
 		want, wantErr := whole(standardDecoder, encoding, data)
-		if z, err := decoder(encoding, 0, bytes.NewReader(encode(encoding, data))); err == nil {
+		if z, err := decoder(encoding, 0, bytes.NewReader(coded(encoding, data))); err == nil {
 			reuse(z)
 		}
 		got, err := whole(decoder, encoding, data)

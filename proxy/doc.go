@@ -20,7 +20,7 @@
 //	    forward                   write.go           sends it on, and completes the reply
 //
 //	  read                        read.go            the request goes on
-//	    cleaner                   read.go            CleanReply of the dialect cuts our fields out of the reply
+//	    changeOf                  clean.go           CleanReply of the dialect cuts our fields out of the reply
 //
 //	  send                        send.go            all that passes, and what reads and writes send on: streams a request to the engine and
 //	                                                 the reply to the client

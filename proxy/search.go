@@ -271,16 +271,13 @@ func (s *search) sendAsWritten(reason adapters.Reason) {
 	out := s.asWritten(reason)
 	s.raw, s.body = nil, nil // what goes on while it comes is no longer held
 	configured := reason != adapters.ReasonUnconfigured
-	var clean func(*http.Response)
-	if !s.class.Shown && (configured || h.catalog.unknown(ctx, s.who, s.class.Target)) {
-		clean = h.cleaner(s.class)
-	}
+	clean := !s.class.Shown && (configured || h.catalog.unknown(ctx, s.who, s.class.Target))
 	h.send(s.w, out, func(resp *http.Response) {
 		if configured {
 			say(resp.Header, "bypassed; reason="+string(reason))
 		}
-		if clean != nil {
-			clean(resp)
+		if clean {
+			h.clean(s.class, resp)
 		}
 		if reason == adapters.ReasonEngineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
