@@ -148,27 +148,27 @@ type Selection struct {
 
 // Journal keeps the entries of jobs in the engine, where workers on any machine find them. Safe for concurrent use.
 type Journal interface {
-	// Append stores an entry under its number in a part of a job, and returns false, storing nothing, if there is one under this
+	// Append stores an entry under its number in a slot of a job, and returns false, storing nothing, if there is one under this
 	// number already: of any number of workers that try, one succeeds.
 	Append(ctx context.Context, job string, e Entry) (bool, error)
-	// Entries returns the entries of a job that were appended before the call, in the order of their parts and numbers, or of all jobs
+	// Entries returns the entries of a job that were appended before the call, in the order of their slots and numbers, or of all jobs
 	// where the name is empty.
 	Entries(ctx context.Context, job string) ([]Entry, error)
-	// Drop removes the entries of a part of a job with a number below the given one, or all of the job where the part is negative.
-	Drop(ctx context.Context, job string, part, below int) error
+	// Drop removes the entries of a slot of a job with a number below the given one, or all of the job where the slot is negative.
+	Drop(ctx context.Context, job string, slot, below int) error
 }
 
 // Entry is one entry of a job.
 type Entry struct {
 	Job    string `json:"job"`
-	Part   int    `json:"part"`
+	Slot   int    `json:"part"` // its name in the journals of former releases
 	Number int    `json:"number"`
 	Data   []byte `json:"data"`
 }
 
-// Compare puts entries in the order of their jobs, parts and numbers.
+// Compare puts entries in the order of their jobs, slots and numbers.
 func (e Entry) Compare(f Entry) int {
-	return cmp.Or(cmp.Compare(e.Job, f.Job), cmp.Compare(e.Part, f.Part), cmp.Compare(e.Number, f.Number))
+	return cmp.Or(cmp.Compare(e.Job, f.Job), cmp.Compare(e.Slot, f.Slot), cmp.Compare(e.Number, f.Number))
 }
 
 // Stored is a document as the engine holds it.

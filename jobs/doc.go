@@ -1,23 +1,27 @@
 // Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
-// [Reindex] gives every document of an index what our fields are to hold under the rule. Read it in this order:
+// [Reindex] gives every document of an index what our fields are to hold under the rule. Read it in this order, from top to bottom of
+// reindex.go but for what is named otherwise:
 //
-//	Reindex            one run, to its report
-//	run.untilDone      joins the job and works on its parts, until all are done
-//	run.join           takes up the run that others are at work on, or splits the index and begins one
-//	run.workInSlices   each slice claims one part after the other
-//	board.claim        the lease of a part (the head of lease.go says how leases work)
-//	run.workOn         holds one part, renews its lease, and gives it back
+//	Reindex              one run, to its report
+//	run.untilDone        joins the job, works on its parts, and looks whether the index is still the same one
+//	run.join             joins the run that others are at work on, or splits the index into parts and begins one
+//	run.workInSlices     each slice claims one part after the other
+//	run.claim            the lease of a part (lease.go begins with how leases work)
+//	run.workOn           renews the lease during the work, and marks the part as done or gives it back
 //	run.readSketchWrite  a page is read while one is sketched and one is written
-//	Pace.scan          reads the pages
-//	run.sketch         what is to be written of a page
-//	run.write          writes it
-//	Pace.Patch         as fast as the pace allows; what the engine had no room for is sent again
-//	Patch              of the store. On Elasticsearch and OpenSearch the first documents of an index are compared in all their fields
-//	                   before and after, and the job ends where one has changed (writeAndCompare in store_compare.go)
+//	run.sketch           what is to be written of a page
+//	run.write            writes it, and notes in the lease how far the part is done
+//	Pace.Patch           pace.go: as fast as the pace allows; what the engine had no room for is sent again
+//	Store.Patch          store_patch.go of the adapter. On Elasticsearch and OpenSearch the first document of an index is compared in all
+//	                     its fields before and after, and the job ends where it has changed (writeAndCompare in store_compare.go)
+//	lease.append         lease.go: the part is done
+//	run.sameIndex        once all parts are, the index must be the one that was joined
+//	run.end              the report
+//	Store.Release        the last request: on Elasticsearch and OpenSearch it removes the alias that documents were written through
 //
-// Workers on any number of machines share the parts by leases in an [adapters.Journal], which is the checkpoint too: a part says how
-// far it is done, as far as the engine can go on from anywhere. The stored sketches are a second one: a document whose sketch is right
+// Workers on any number of machines share the parts by leases in an [adapters.Journal]. It is the checkpoint too: a part says how far it
+// is done, as far as the engine can go on from anywhere. The stored sketches are a second one: a document whose sketch is right
 // is read and left alone, so a second run writes nothing. A document that changed between being read and being written is never
 // overwritten. [Watch] goes on where a run ended.
 //

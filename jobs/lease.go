@@ -23,9 +23,9 @@ import (
 // the agreement there is. Former entries are removed, after which their numbers could be taken again: so whoever appended one
 // looks whether it is the newest.
 //
-// The entries of part 0 are plans: each begins a run, and says which parts of the index it has. The newest counts. Each part of
-// the run has entries of its own, numbered apart from those of all other runs. The newest says who holds the part and how far it
-// is done; whoever appends the next one holds it, and who can't has lost it.
+// The entries are kept in slots, and in each the newest counts. Slot 0 has the plans: each begins a run, and says which parts of the
+// index it has. Each part of a run has a slot of its own, numbered apart from those of all other runs. Its newest entry says who holds
+// the part and how far it is done; whoever appends the next one holds it, and who can't has lost it.
 //
 // A lease holds until its holder has not renewed it for leaseFor. The holder measures that from before it sent its entry, by its
 // own clock; another worker from when it first saw the entry, by its own. So clocks need not agree, as long as they run about
@@ -46,7 +46,7 @@ const (
 	clocks = time.Minute
 	// leaving is how long a worker that ends may take to give back what it holds.
 	leaving = 5 * time.Second
-	// maxParts is how many parts a run may have. Its numbers for them begin at the run's own number times this.
+	// maxParts is how many parts a run may have. Its slots for them begin at the run's own number times this.
 	maxParts = 1024
 )
 
@@ -63,7 +63,28 @@ func journalError(err error) error {
 	return fmt.Errorf("keep the job's checkpoint: %w: %w", err, errJournal)
 }
 
-// plan is what an entry of part 0 holds.
+// board is a job as one worker sees it.
+type board struct {
+	journal     adapters.Journal
+	job, worker string
+	// identity is that of the index: a plan of another one counts for nothing.
+	identity string
+
+	mu      sync.Mutex
+	run     int // the plan's number
+	plan    plan
+	seen    map[int]record // the newest of each slot when the journal was read last
+	scanned int            // documents that all workers had read by then
+	ours    map[int]bool   // the slots of parts that this process is at work on
+	taken   int            // leases that had ended and were taken over
+	anew    bool           // the run to be resumed was of another index
+}
+
+func newBoard(journal adapters.Journal, job, worker string) *board {
+	return &board{journal: journal, job: job, worker: worker, ours: map[int]bool{}}
+}
+
+// plan is an entry of slot 0.
 type plan struct {
 	// ID tells the plan from those that others would have written in its place.
 	ID    string    `json:"id"`
@@ -75,9 +96,9 @@ type plan struct {
 	Total int `json:"total,omitempty"`
 }
 
-// record is what an entry of another part holds.
+// record is an entry of a part's slot.
 type record struct {
-	// Worker is who appended it, in one of its holdings.
+	// Worker is who appended it, with a name that each lease has of its own.
 	Worker string `json:"worker"`
 	// Until is when the lease ends by the worker's clock, and For how long it holds from when it is seen. Without either the
 	// part is free.
@@ -96,94 +117,18 @@ type record struct {
 	seen   time.Time // by this process, first
 }
 
-// ended reports whether the lease is known to have ended.
-func (r record) ended() bool { return r.For == 0 || time.Since(r.seen) >= r.For }
-
 // state is what the journal says of a job at a time.
 type state struct {
 	run     int // the number of the newest plan, 0 if there is none
 	plan    plan
-	at      map[int]record // the newest of each part, by the numbers of the parts' entries
+	at      map[int]record // the newest of each part, by slot
 	entries []adapters.Entry
 }
 
-// partOf returns the number under which a part of a run has its entries. The one behind the last part is the watch's.
-func partOf(run, i int) int { return run*maxParts + 1 + i }
+// slotOf returns the slot of a part of a run. The one behind the last part is the watch's.
+func slotOf(run, part int) int { return run*maxParts + 1 + part }
 
-// board is a job as one worker sees it.
-type board struct {
-	journal     adapters.Journal
-	job, worker string
-	// identity is that of the index: a plan of another one counts for nothing.
-	identity string
-
-	mu      sync.Mutex
-	run     int // the plan's number
-	plan    plan
-	seen    map[int]record // the newest of each part when it was looked last
-	scanned int            // documents that all workers had read by then
-	ours    map[int]bool   // the parts that slices of this process are at work on
-	taken   int            // leases that had ended and were taken over
-	anew    bool           // the run to be resumed was of another index
-}
-
-func newBoard(journal adapters.Journal, job, worker string) *board {
-	return &board{journal: journal, job: job, worker: worker, ours: map[int]bool{}}
-}
-
-// read returns the state of the run at hand. It fails if that is no longer the newest.
-func (b *board) read(ctx context.Context) (state, error) {
-	s, err := b.newest(ctx)
-	if err != nil {
-		return s, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s.run != b.run || s.plan.ID != b.plan.ID {
-		return s, errSuperseded
-	}
-	b.scanned = 0
-	for i := range s.plan.Parts {
-		b.scanned += s.at[partOf(s.run, i)].Scanned
-	}
-	return s, nil
-}
-
-// newest returns the state of the newest run, and remembers since when each entry has been there.
-func (b *board) newest(ctx context.Context) (s state, err error) {
-	if s.entries, err = b.journal.Entries(ctx, b.job); err != nil {
-		return s, journalError(err)
-	}
-	for _, e := range s.entries {
-		if e.Part == 0 && e.Number > s.run {
-			if s.plan, s.run = (plan{}), e.Number; json.Unmarshal(e.Data, &s.plan) != nil {
-				s.plan = plan{} // of another version: none to go on with
-			}
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s.at = map[int]record{}
-	for _, e := range s.entries {
-		if e.Part/maxParts != s.run || e.Part == 0 || e.Number < s.at[e.Part].number {
-			continue
-		}
-		var r record
-		if json.Unmarshal(e.Data, &r) != nil {
-			r = record{} // of another version: free, from the start
-		}
-		r.number, r.data, r.seen = e.Number, e.Data, time.Now()
-		if before, known := b.seen[e.Part]; known && before.number == r.number {
-			r.seen = before.seen
-		}
-		s.at[e.Part] = r
-	}
-	b.seen = s.at
-	return s, nil
-}
-
-// join takes the job as it stands, where it is to be resumed or others are at work on it; or else it begins a run of the parts that split
-// returns.
+// join joins the newest run, where it is to be resumed or others are at work on it. Otherwise it begins a run of the parts that split returns.
 func (b *board) join(ctx context.Context, resume bool, split func() (plan, error)) error {
 	for {
 		s, err := b.newest(ctx)
@@ -202,7 +147,7 @@ func (b *board) join(ctx context.Context, resume bool, split func() (plan, error
 			if err != nil {
 				return err
 			}
-			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: 0, Number: s.run, Data: data})
+			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Number: s.run, Data: data})
 			if err != nil {
 				return journalError(err)
 			}
@@ -225,10 +170,10 @@ func (b *board) join(ctx context.Context, resume bool, split func() (plan, error
 func (b *board) sweep(ctx context.Context, old []adapters.Entry) {
 	last := map[int]int{}
 	for _, e := range old {
-		last[e.Part] = max(last[e.Part], e.Number)
+		last[e.Slot] = max(last[e.Slot], e.Number)
 	}
-	for part, number := range last {
-		_ = b.journal.Drop(ctx, b.job, part, number+1)
+	for slot, number := range last {
+		_ = b.journal.Drop(ctx, b.job, slot, number+1)
 	}
 }
 
@@ -238,7 +183,7 @@ func (s state) live() bool {
 		return time.Since(s.plan.Begun) < leaseFor
 	}
 	for i := range s.plan.Parts { // whoever watches joins the run that begins
-		if r, held := s.at[partOf(s.run, i)]; held && !r.Done && r.For > 0 && time.Now().Round(0).Sub(r.Until) < clocks {
+		if r, held := s.at[slotOf(s.run, i)]; held && !r.Done && r.For > 0 && time.Now().Round(0).Sub(r.Until) < clocks {
 			return true
 		}
 	}
@@ -247,7 +192,7 @@ func (s state) live() bool {
 
 // claim takes a part that is neither done nor held. It returns nil where all that are left are held, and wait says that other processes hold
 // some. The watch is a part behind the last that is never done: once all others are, one worker goes on looking for what changed since.
-func (b *board) claim(ctx context.Context, watch bool) (h *holding, wait bool, err error) {
+func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err error) {
 	s, err := b.read(ctx)
 	if err != nil {
 		return nil, false, err
@@ -256,113 +201,117 @@ func (b *board) claim(ctx context.Context, watch bool) (h *holding, wait bool, e
 	ours := maps.Clone(b.ours)
 	b.mu.Unlock()
 	n := len(s.plan.Parts)
-	order, lease := []int{n}, watchFor
+	order, lasts := []int{n}, watchFor
 	if !watch {
-		order, lease = nil, leaseFor
+		order, lasts = nil, leaseFor
 		for i := range n { // the last part first: it is the open one, which all that is written from now on comes to lie in
 			order = append(order, (i+n-1)%n)
 		}
 	}
 	for _, i := range order {
-		r := s.at[partOf(s.run, i)]
-		if r.Done {
+		slot := slotOf(s.run, i)
+		r := s.at[slot]
+		wait = wait || !r.Done && !ours[slot]
+		if r.Done || !r.ended() {
 			continue
 		}
-		wait = wait || !ours[partOf(s.run, i)]
 		switch {
 		case watch && r.number == 0:
 			r.Part, r.After = s.watched()
 		case !watch && r.Part == "":
 			r.Part = s.plan.Parts[i]
 		}
-		if h, err = b.hold(ctx, partOf(s.run, i), r, lease); h != nil || err != nil {
-			break
+		l = &lease{board: b, slot: slot, lasts: lasts, record: r}
+		l.Worker = b.worker + "/" + token()
+		if err = l.append(ctx, asHeld); errors.Is(err, errLost) { // another was faster
+			continue
+		} else if err != nil {
+			return nil, wait, err
 		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.ours[slot] = true
+		if r.For > 0 {
+			b.taken++
+		}
+		return l, wait, nil
 	}
-	return h, wait, err
+	return nil, wait, nil
 }
+
+// ended reports whether nobody holds the part, as far as is known.
+func (r record) ended() bool { return r.For == 0 || time.Since(r.seen) >= r.For }
 
 // watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
 // anything is read whole again and again.
 func (s state) watched() (part, after string) {
 	for i := range s.plan.Parts {
-		if after = s.at[partOf(s.run, i)].After; after != "" {
+		if after = s.at[slotOf(s.run, i)].After; after != "" {
 			part = s.plan.Parts[len(s.plan.Parts)-1]
 		}
 	}
 	return part, after
 }
 
-// hold appends the entry that makes this worker the holder of a part. It returns nil if another holds it, or was faster.
-func (b *board) hold(ctx context.Context, part int, r record, lease time.Duration) (*holding, error) {
-	if r.number > 0 && !r.ended() {
-		return nil, nil
-	}
-	h := &holding{board: b, part: part, lease: lease, record: r}
-	h.Worker = b.worker + "/" + token()
-	if err := h.append(ctx, lease, false); errors.Is(err, errLost) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ours[part] = true
-	if r.For > 0 {
-		b.taken++
-	}
-	return h, nil
-}
-
-// holding is a part that this worker holds.
-type holding struct {
+// lease is a part that this worker holds.
+type lease struct {
 	board *board
-	part  int
-	lease time.Duration
+	slot  int
+	lasts time.Duration
 
 	mu sync.Mutex
 	record
 	ends time.Time
 }
 
-// position returns where a scan of the part goes on, or begins anew.
-func (h *holding) position() (part, after string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.After == "" {
-		h.Scanned = 0
+// position returns where a scan of the part goes on, or begins again.
+func (l *lease) position() (part, after string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.After == "" {
+		l.Scanned = 0
 	}
-	return h.Part, h.After
+	return l.Part, l.After
 }
 
 // advance remembers, for the next entry, how far the part is done.
-func (h *holding) advance(after string, scanned int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (l *lease) advance(after string, scanned int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if after != "" {
-		h.After = after
+		l.After = after
 	}
-	h.Scanned += scanned
+	l.Scanned += scanned
 }
 
-// append appends an entry behind the newest of ours, and removes those before: the part is ours for as long from now, or without a lease it
-// is done, or free. With errLost it is another's, or may be. One append is under way at a time.
-func (h *holding) append(ctx context.Context, lease time.Duration, done bool) error {
-	ends := time.Now().Add(lease)
-	h.mu.Lock()
-	r := h.record
-	h.mu.Unlock()
-	r.For, r.Done, r.Until = lease, done, time.Time{}
-	if lease > 0 {
-		r.Until = ends.Round(0)
+// standing is what an entry says of its part.
+type standing int
+
+const (
+	asHeld standing = iota // for as long as the lease lasts from now
+	asFree
+	asDone
+)
+
+// append appends an entry behind the newest of ours, and removes those before. With errLost the part is another's, or may be. One append
+// is under way at a time.
+func (l *lease) append(ctx context.Context, as standing) error {
+	l.mu.Lock()
+	r := l.record
+	l.mu.Unlock()
+	ends := time.Now()
+	r.For, r.Until, r.Done = 0, time.Time{}, as == asDone
+	if as == asHeld {
+		ends = ends.Add(l.lasts)
+		r.For, r.Until = l.lasts, ends.Round(0)
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	b := h.board
+	b := l.board
 	for appended := false; !appended; {
-		first, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: h.part, Number: r.number + 1, Data: data})
+		first, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Slot: l.slot, Number: r.number + 1, Data: data})
 		if err != nil {
 			return journalError(err)
 		}
@@ -372,53 +321,104 @@ func (h *holding) append(ctx context.Context, lease time.Duration, done bool) er
 		if err != nil {
 			return err
 		}
-		newest := s.at[h.part]
-		if newest.Worker != h.Worker || newest.number <= r.number {
+		newest := s.at[l.slot]
+		if newest.Worker != l.Worker || newest.number <= r.number {
 			return errLost
 		}
 		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append behind it.
 		appended = newest.number == r.number+1 && (first || bytes.Equal(newest.data, data))
 		r.number = newest.number
 	}
-	_ = b.journal.Drop(ctx, b.job, h.part, r.number) // else the next one does it
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.number, h.ends = r.number, ends
+	_ = b.journal.Drop(ctx, b.job, l.slot, r.number) // else the next one does it
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number, l.ends = r.number, ends
 	return nil
 }
 
-// end says that nobody of this process is at work on the part any more.
-func (h *holding) end() {
-	h.board.mu.Lock()
-	defer h.board.mu.Unlock()
-	delete(h.board.ours, h.part)
-}
-
-// certain fails unless the part is ours for certain.
-func (h *holding) certain(ctx context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	// Both clocks: one of them may have stood still with the machine.
-	if now := time.Now(); !now.Before(h.ends) || !now.Round(0).Before(h.ends.Round(0)) {
-		return errLost
-	}
-	return context.Cause(ctx)
-}
-
 // keep renews the lease until ctx ends, and calls lose if it is lost or the job was begun anew.
-func (h *holding) keep(ctx context.Context, lose func(error)) {
-	for sleep(ctx, h.lease/beats) == nil {
-		trying, cancel := context.WithTimeout(ctx, h.lease/2)
-		err := h.append(trying, h.lease, false)
+func (l *lease) keep(ctx context.Context, lose func(error)) {
+	for sleep(ctx, l.lasts/beats) == nil {
+		trying, cancel := context.WithTimeout(ctx, l.lasts/2)
+		err := l.append(trying, asHeld)
 		cancel()
 		if !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) { // else it is tried again, until the lease ends
-			err = h.certain(ctx)
+			err = l.certain(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			lose(err)
 			return
 		}
 	}
+}
+
+// certain fails unless the part is ours for certain.
+func (l *lease) certain(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// Both clocks: one of them may have stood still with the machine.
+	if now := time.Now(); !now.Before(l.ends) || !now.Round(0).Before(l.ends.Round(0)) {
+		return errLost
+	}
+	return context.Cause(ctx)
+}
+
+// leave says that nobody of this process is at work on the part any more.
+func (l *lease) leave() {
+	l.board.mu.Lock()
+	defer l.board.mu.Unlock()
+	delete(l.board.ours, l.slot)
+}
+
+// read returns the state of the run at hand. It fails if that is no longer the newest.
+func (b *board) read(ctx context.Context) (state, error) {
+	s, err := b.newest(ctx)
+	if err != nil {
+		return s, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.run != b.run || s.plan.ID != b.plan.ID {
+		return s, errSuperseded
+	}
+	b.scanned = 0
+	for i := range s.plan.Parts {
+		b.scanned += s.at[slotOf(s.run, i)].Scanned
+	}
+	return s, nil
+}
+
+// newest returns the state of the newest run, and remembers since when each entry has been there.
+func (b *board) newest(ctx context.Context) (s state, err error) {
+	if s.entries, err = b.journal.Entries(ctx, b.job); err != nil {
+		return s, journalError(err)
+	}
+	for _, e := range s.entries {
+		if e.Slot == 0 && e.Number > s.run {
+			if s.plan, s.run = (plan{}), e.Number; json.Unmarshal(e.Data, &s.plan) != nil {
+				s.plan = plan{} // of another version: none to go on with
+			}
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.at = map[int]record{}
+	for _, e := range s.entries {
+		if e.Slot/maxParts != s.run || e.Slot == 0 || e.Number < s.at[e.Slot].number {
+			continue
+		}
+		var r record
+		if json.Unmarshal(e.Data, &r) != nil {
+			r = record{} // of another version: free, from the start
+		}
+		r.number, r.data, r.seen = e.Number, e.Data, time.Now()
+		if before, known := b.seen[e.Slot]; known && before.number == r.number {
+			r.seen = before.seen
+		}
+		s.at[e.Slot] = r
+	}
+	b.seen = s.at
+	return s, nil
 }
 
 // token returns a name that nobody else has.

@@ -10,20 +10,20 @@ import (
 	"github.com/neardup/sidecar/internal/expect"
 )
 
-// held returns two boards of a job with one part, and the part held by the first.
-func held(t *testing.T) (a, b *board, h *holding) {
+// heldPart returns two boards of a job with one part, and the part held by the first.
+func heldPart(t *testing.T) (a, b *board, l *lease) {
 	t.Helper()
-	l := &ledger{}
-	a, b = newBoard(l, "j", "a"), newBoard(l, "j", "b")
+	journal := &ledger{}
+	a, b = newBoard(journal, "j", "a"), newBoard(journal, "j", "b")
 	one := func() (plan, error) { return plan{Parts: []string{""}}, nil }
 	for _, board := range []*board{a, b} {
 		expect.OK(t, board.join(t.Context(), true, one))
 	}
-	h, _, err := a.claim(t.Context(), false)
-	if err != nil || h == nil {
-		t.Fatal(h, err)
+	l, _, err := a.claim(t.Context(), false)
+	if err != nil || l == nil {
+		t.Fatal(l, err)
 	}
-	return a, b, h
+	return a, b, l
 }
 
 // TestStoppedProcess is a worker that stood still for longer than its lease: it writes no more until it has claimed the part again, which it
@@ -31,8 +31,8 @@ func held(t *testing.T) (a, b *board, h *holding) {
 func TestStoppedProcess(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			a, b, h := held(t)
-			expect.OK(t, h.certain(t.Context()))
+			a, b, l := heldPart(t)
+			expect.OK(t, l.certain(t.Context()))
 			other, wait, err := b.claim(t.Context(), false)
 			if other != nil || !wait || err != nil {
 				t.Fatal(other, wait, err)
@@ -43,11 +43,11 @@ func TestStoppedProcess(t *testing.T) {
 					t.Fatal(other, err)
 				}
 			}
-			if err := h.certain(t.Context()); !errors.Is(err, errLost) {
+			if err := l.certain(t.Context()); !errors.Is(err, errLost) {
 				t.Errorf("taken %v: %v", taken, err)
 			}
-			if h, _, err = a.claim(t.Context(), false); err != nil || (h == nil) != taken {
-				t.Errorf("taken %v: claimed %v, %v", taken, h, err)
+			if l, _, err = a.claim(t.Context(), false); err != nil || (l == nil) != taken {
+				t.Errorf("taken %v: claimed %v, %v", taken, l, err)
 			}
 		})
 	}
@@ -56,13 +56,13 @@ func TestStoppedProcess(t *testing.T) {
 // TestLeaseThatCantBeRenewed is given up by the time it ends, since another may hold the part from then on.
 func TestLeaseThatCantBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _, h := held(t)
-		expect.OK(t, h.append(t.Context(), leaseFor, false))
+		a, _, l := heldPart(t)
+		expect.OK(t, l.append(t.Context(), asHeld))
 		a.journal = &closed{}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*leaseFor)
 		defer cancel()
 		began, lost := time.Now(), error(nil)
-		h.keep(ctx, func(err error) { lost = err })
+		l.keep(ctx, func(err error) { lost = err })
 		if took := time.Since(began); !errors.Is(lost, errLost) || took > leaseFor {
 			t.Errorf("lost %v after %v", lost, took)
 		}

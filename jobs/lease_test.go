@@ -101,10 +101,10 @@ func (s *site) holds(patches []adapters.Patch) {
 	entries, _ := s.ledger.Entries(context.Background(), "")
 	newest := map[int]record{}
 	for _, e := range entries {
-		if e.Part > 0 {
+		if e.Slot > 0 {
 			var r record
 			_ = json.Unmarshal(e.Data, &r)
-			newest[e.Part] = r
+			newest[e.Slot] = r
 		}
 	}
 	for _, p := range patches {
@@ -142,7 +142,7 @@ func (s *site) Append(ctx context.Context, job string, e adapters.Entry) (bool, 
 		return false, err
 	}
 	var r record
-	if json.Unmarshal(e.Data, &r) == nil && e.Part > 0 && r.For > 0 {
+	if json.Unmarshal(e.Data, &r) == nil && e.Slot > 0 && r.For > 0 {
 		r.Until = r.Until.Add(s.clock)
 		e.Data, _ = json.Marshal(r)
 	}
@@ -166,11 +166,11 @@ func (s *site) Entries(ctx context.Context, job string) ([]adapters.Entry, error
 	return s.ledger.Entries(ctx, job)
 }
 
-func (s *site) Drop(ctx context.Context, job string, part, below int) error {
+func (s *site) Drop(ctx context.Context, job string, slot, below int) error {
 	if err := s.reach(ctx); err != nil || s.chance(s.trouble) {
 		return err
 	}
-	return s.ledger.Drop(ctx, job, part, below)
+	return s.ledger.Drop(ctx, job, slot, below)
 }
 
 // crowd is an engine with a job that many workers share.

@@ -36,11 +36,11 @@ func (l *ledger) Entries(_ context.Context, job string) ([]adapters.Entry, error
 }
 
 // Drop implements adapters.Journal.
-func (l *ledger) Drop(_ context.Context, job string, part, below int) error {
+func (l *ledger) Drop(_ context.Context, job string, slot, below int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = slices.DeleteFunc(l.entries, func(e adapters.Entry) bool {
-		return e.Job == job && (part < 0 || e.Part == part && e.Number < below)
+		return e.Job == job && (slot < 0 || e.Slot == slot && e.Number < below)
 	})
 	return nil
 }

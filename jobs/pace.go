@@ -75,7 +75,80 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// admit blocks until some of n documents may be sent, and says how many.
+// scan reads what is selected, waits while the engine has no room, and goes on behind the last page, where the engine can.
+func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield func(adapters.Page) error) error {
+	for begun := false; ; {
+		err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(page adapters.Page) error {
+			begun, s.After = true, page.After
+			p.served()
+			return yield(page)
+		})
+		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
+			return err
+		}
+		if err := p.refused(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
+// request how many of n documents may be sent. done is called after each request with its documents and their results.
+func (p *Pace) Patch(
+	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
+) error {
+	for len(list) > 0 {
+		n, err := p.admit(ctx, len(list))
+		if err == nil && allow != nil {
+			n, err = allow(n)
+		}
+		if err != nil {
+			return err
+		}
+		some, rest, began := list[:n], list[n:], time.Now()
+		results, err := patchAndWait(ctx, job, some)
+		if err != nil {
+			return err
+		}
+		done(some, results)
+		list = nil
+		for i, result := range results {
+			if result == adapters.Busy {
+				list = append(list, some[i])
+			}
+		}
+		if err := p.sent(began, n, len(list)); err != nil {
+			return err
+		}
+		list = append(list, rest...)
+	}
+	return nil
+}
+
+// patchAndWait writes documents in one request. Where ctx ends meanwhile it waits for the answer, so that the documents are counted. But
+// where ctx ends because the part was lost it waits for nothing: another worker has it.
+func patchAndWait(ctx context.Context, job Job, list []adapters.Patch) ([]adapters.Result, error) {
+	patching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), errLost) {
+			_ = sleep(patching, grace)
+		}
+		cancel()
+	})()
+	results, err := job.Store.Patch(patching, job.Index, job.Rule, list)
+	switch {
+	case errors.Is(err, adapters.ErrBusy) && len(results) == 0:
+		return slices.Repeat([]adapters.Result{adapters.Busy}, len(list)), nil
+	case err != nil:
+		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("write documents: %w", err))
+	case len(results) != len(list):
+		return nil, fmt.Errorf("write documents: %d results for %d documents", len(results), len(list))
+	}
+	return results, nil
+}
+
+// admit waits until some of n documents may be sent, and returns how many.
 func (p *Pace) admit(ctx context.Context, n int) (int, error) {
 	for {
 		p.mu.Lock()
@@ -91,7 +164,7 @@ func (p *Pace) admit(ctx context.Context, n int) (int, error) {
 	}
 }
 
-// sent takes in that of n documents, sent at some time, the engine had no room for so many.
+// sent adapts the pace to the result of a request: of n documents, sent at some time, the engine had no room for busy.
 func (p *Pace) sent(at time.Time, n, busy int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,77 +241,4 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// scan reads what is selected, waits while the engine has no room, and goes on behind the last page, where the engine can.
-func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield func(adapters.Page) error) error {
-	for begun := false; ; {
-		err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(page adapters.Page) error {
-			begun, s.After = true, page.After
-			p.served()
-			return yield(page)
-		})
-		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
-			return err
-		}
-		if err := p.refused(ctx, err); err != nil {
-			return err
-		}
-	}
-}
-
-// Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
-// request how many of n documents may be sent. done is told the results of each request, one for each document of it.
-func (p *Pace) Patch(
-	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
-) error {
-	for len(list) > 0 {
-		n, err := p.admit(ctx, len(list))
-		if err == nil && allow != nil {
-			n, err = allow(n)
-		}
-		if err != nil {
-			return err
-		}
-		some, rest, began := list[:n], list[n:], time.Now()
-		results, err := writeOnce(ctx, job, some)
-		if err != nil {
-			return err
-		}
-		done(some, results)
-		list = nil
-		for i, result := range results {
-			if result == adapters.Busy {
-				list = append(list, some[i])
-			}
-		}
-		if err := p.sent(began, n, len(list)); err != nil {
-			return err
-		}
-		list = append(list, rest...)
-	}
-	return nil
-}
-
-// writeOnce writes documents in one request. One that is under way when ctx ends is waited for, unless the part was lost: then nothing more
-// is to be written.
-func writeOnce(ctx context.Context, job Job, list []adapters.Patch) ([]adapters.Result, error) {
-	patching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		if !errors.Is(context.Cause(ctx), errLost) {
-			_ = sleep(patching, grace)
-		}
-		cancel()
-	})()
-	results, err := job.Store.Patch(patching, job.Index, job.Rule, list)
-	switch {
-	case errors.Is(err, adapters.ErrBusy) && len(results) == 0:
-		return slices.Repeat([]adapters.Result{adapters.Busy}, len(list)), nil
-	case err != nil:
-		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("write documents: %w", err))
-	case len(results) != len(list):
-		return nil, fmt.Errorf("write documents: %d results for %d documents", len(results), len(list))
-	}
-	return results, nil
 }

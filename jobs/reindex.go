@@ -47,36 +47,7 @@ type Options struct {
 func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (Report, error) {
 	r := newRun(job, o, progress)
 	defer job.Store.Release(ctx, job.Index)
-	err := r.untilDone(ctx, o.Resume)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return r.end(err)
-}
-
-// Watch goes on where a run of the same job ended, or first helps it to its end: again and again, with so long a pause between,
-// it gives documents that changed their fields where they lack them. Of several workers that watch one does, and another takes
-// its place when it ends. It returns when ctx ends, which is no error.
-func Watch(ctx context.Context, job Job, o Options, every time.Duration, progress func(Progress)) (Report, error) {
-	o.MaxDocs = 0
-	r := newRun(job, o, progress)
-	defer job.Store.Release(ctx, job.Index)
-	for {
-		err := r.untilDone(ctx, true)
-		var h *holding
-		if err == nil {
-			h, err = r.claim(ctx, true)
-		}
-		if err == nil {
-			err = r.workOn(ctx, h, every)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return r.end(nil)
-		case err != nil && !errors.Is(err, errLost) && !begunAnew(err):
-			return r.end(err)
-		}
-	}
+	return r.end(r.untilDone(ctx, o.Resume))
 }
 
 // run is a reindex, or a watch, under way.
@@ -95,6 +66,7 @@ type run struct {
 	left   int // how many documents may still be sent, where that is bounded
 }
 
+// newRun returns a run that has not begun. A dry run gets a store that drops writes, and a journal in memory.
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
 	if o.DryRun {
@@ -108,32 +80,6 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices}, reading: make(chan struct{}),
 		board: newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
-}
-
-// dry is a store that nothing is written to.
-type dry struct{ adapters.JobStore }
-
-func (dry) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
-	return make([]adapters.Result, len(patches)), nil
-}
-
-func (dry) Journal() adapters.Journal { return &ledger{} }
-
-// end completes the report.
-func (r *run) end(err error) (Report, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := r.report
-	out.Progress = r.estimate()
-	out.Whole, out.Took = err == nil && !out.Cut, time.Since(r.start)
-	out.Retries, out.Waited = r.options.Pace.waits()
-	r.board.mu.Lock()
-	defer r.board.mu.Unlock()
-	out.Parts, out.Taken, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.anew
-	if err != nil {
-		err = fmt.Errorf("reindex %s: %w", r.Index, err)
-	}
-	return out, err
 }
 
 // untilDone joins the job and works on its parts until all are done. It starts over where another worker has begun the job anew, or the
@@ -154,12 +100,8 @@ func (r *run) untilDone(ctx context.Context, resume bool) error {
 	}
 }
 
-func begunAnew(err error) bool {
-	return errors.Is(err, errSuperseded) || errors.Is(err, adapters.ErrRecreated)
-}
-
-// join joins or begins a run. Where the engine keeps no journal for these credentials the run has none: the sketches that are
-// stored are a checkpoint too, if a slow one.
+// join joins the run that others are at work on, or splits the index into parts and begins one. Where these credentials may keep no
+// journal in the engine, the journal is in memory: a later run then finds by the stored sketches alone what is done.
 func (r *run) join(ctx context.Context, resume bool) error {
 	identity, err := r.identity(ctx)
 	if err != nil {
@@ -184,24 +126,6 @@ func (r *run) join(ctx context.Context, resume bool) error {
 	return err
 }
 
-// identity asks for what tells the index from another that was made under its name.
-func (r *run) identity(ctx context.Context) (identity string, err error) {
-	err = r.options.Pace.Retry(ctx, func() (err error) {
-		identity, err = r.Store.Identity(ctx, r.Index)
-		return err
-	})
-	return identity, err
-}
-
-// sameIndex fails if the index is another one than when the run was joined.
-func (r *run) sameIndex(ctx context.Context) error {
-	identity, err := r.identity(ctx)
-	if err == nil && identity != r.board.identity {
-		return errSuperseded
-	}
-	return err
-}
-
 // workInSlices has each slice claim one part after the other and work on it, until there are none left. The first slice begins alone,
 // with the open part if that is free: what the others write comes to lie there, and is not read once more when it was looked at before.
 func (r *run) workInSlices(ctx context.Context) error {
@@ -217,29 +141,33 @@ func (r *run) workInSlices(ctx context.Context) error {
 			}
 			defer r.startOthers()
 			for {
-				h, err := r.claim(ctx, false)
-				if err == nil && h != nil {
-					err = r.workOn(ctx, h, 0)
-					r.startOthers()
-				}
-				if h == nil || err != nil && !errors.Is(err, errLost) {
+				l, err := r.claim(ctx, false)
+				if l == nil || err != nil {
 					return err
 				}
+				if err = r.workOn(ctx, l, r.readSketchWrite); err != nil && !errors.Is(err, errLost) {
+					return err
+				}
+				r.startOthers()
 			}
 		})
 	}
 	return slices.Wait()
 }
 
-// claim claims a part, or the watch, and waits for one while other processes hold some. It returns nil where all that are left are this one's.
-func (r *run) claim(ctx context.Context, watch bool) (h *holding, err error) {
+// startOthers lets the other slices begin.
+func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
+
+// claim returns a part, or the watch, for this worker to hold, and waits while other processes hold all that are left. It returns nil
+// where this process holds them all.
+func (r *run) claim(ctx context.Context, watch bool) (l *lease, err error) {
 	for wait := false; ; {
 		err = r.options.Pace.Retry(ctx, func() (err error) {
-			h, wait, err = r.board.claim(ctx, watch)
+			l, wait, err = r.board.claim(ctx, watch)
 			return err
 		})
-		if h != nil || !wait || err != nil {
-			return h, err
+		if l != nil || !wait || err != nil {
+			return l, err
 		}
 		r.add(Progress{}, 0) // what the others did
 		if err := sleep(ctx, leaseFor/beats); err != nil {
@@ -248,37 +176,26 @@ func (r *run) claim(ctx context.Context, watch bool) (h *holding, err error) {
 	}
 }
 
-// startOthers lets the other slices begin.
-func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
-
-// workOn works through what is left of a part while this worker holds it, and gives it back. With a pause it does so again and again, and
-// never comes to the end. Where an engine without room can't go on behind a page, it begins the part once more.
-func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error {
-	defer h.end()
+// workOn does the work on a part and renews its lease meanwhile. Then it marks the part as done, or after an error gives it back. Work that
+// an engine without room broke off, and that can't go on behind its last page, is done once more.
+func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *lease) error) error {
+	defer l.leave()
 	held, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
-	renewing.Go(func() { h.keep(held, lose) })
-	err := r.options.Pace.Retry(held, func() error { return r.readSketchWrite(held, h) })
-	for every > 0 && err == nil {
-		if err = sleep(held, every); err == nil {
-			err = r.sameIndex(held)
-		}
-		if err == nil {
-			err = r.options.Pace.Retry(held, func() error { return r.readSketchWrite(held, h) })
-		}
-	}
+	renewing.Go(func() { l.keep(held, lose) })
+	err := r.options.Pace.Retry(held, func() error { return work(held, l) })
 	lose(nil)
 	renewing.Wait()
 	if cause := context.Cause(held); errors.Is(cause, errLost) || errors.Is(cause, errSuperseded) {
 		err = cause
 	}
 	if err == nil {
-		err = r.options.Pace.Retry(ctx, func() error { return h.append(ctx, 0, true) })
+		err = r.options.Pace.Retry(ctx, func() error { return l.append(ctx, asDone) })
 	}
 	if err != nil && !errors.Is(err, errLost) {
 		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
-		_ = h.append(leave, 0, false) // else the lease ends by itself
+		_ = l.append(leave, asFree) // else the lease ends by itself
 		return err
 	}
 	r.mu.Lock()
@@ -291,20 +208,11 @@ func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error
 	return err
 }
 
-// batch is a page of documents that was looked through.
-type batch struct {
-	patches []adapters.Patch
-	// right counts the documents that need no patch.
-	right Progress
-	// after is where a scan goes on behind it.
-	after string
-}
-
 // readSketchWrite works through the rest of a part in three steps at once: a page is read while one is sketched and one is written.
-func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
+func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 	steps, ctx := errgroup.WithContext(ctx)
 	pages, batches := make(chan adapters.Page), make(chan batch)
-	part, after := h.position()
+	part, after := l.position()
 	steps.Go(func() error {
 		defer close(pages)
 		s := adapters.Selection{Part: part, After: after, Query: r.options.Query}
@@ -324,7 +232,7 @@ func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 	})
 	steps.Go(func() error {
 		for b := range batches {
-			if err := r.write(ctx, h, b); err != nil {
+			if err := r.write(ctx, l, b); err != nil {
 				return err
 			}
 		}
@@ -341,6 +249,15 @@ func send[T any](ctx context.Context, to chan<- T, what T) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// batch is what is to be written of a page.
+type batch struct {
+	patches []adapters.Patch
+	// right counts the documents that need no patch.
+	right Progress
+	// after is where a scan goes on behind the page.
+	after string
 }
 
 // sketch returns what is to be written of a page.
@@ -362,28 +279,28 @@ func (r *run) sketch(p adapters.Page) batch {
 	return b
 }
 
-// write writes a batch, as fast as the pace allows, and remembers that it is done.
-func (r *run) write(ctx context.Context, h *holding, b batch) error {
+// numberOf is what a document without a text takes for its cluster.
+func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
+
+// write writes a batch, as fast as the pace allows, and notes in the lease that it is done.
+func (r *run) write(ctx context.Context, l *lease, b batch) error {
 	scanned := b.right.Scanned
 	r.add(b.right, 0)
 	allow := func(n int) (int, error) {
-		if err := h.certain(ctx); err != nil {
+		if err := l.certain(ctx); err != nil {
 			return 0, err
 		}
 		return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
 	}
 	err := r.options.Pace.Patch(ctx, r.Job, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
-		var counts Progress
-		for _, result := range results {
-			counts.count(result)
-		}
+		counts := Count(results)
 		scanned += counts.Scanned
 		r.add(counts, len(patches)-counts.Scanned)
 	})
 	if err != nil {
 		b.after = ""
 	}
-	h.advance(b.after, scanned)
+	l.advance(b.after, scanned)
 	return cmp.Or(err, context.Cause(ctx))
 }
 
@@ -429,5 +346,53 @@ func (r *run) estimate() Progress {
 	return p
 }
 
-// numberOf is what a document without a text takes for its cluster.
-func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
+// sameIndex fails if the index is another one than when the run was joined.
+func (r *run) sameIndex(ctx context.Context) error {
+	identity, err := r.identity(ctx)
+	if err == nil && identity != r.board.identity {
+		return errSuperseded
+	}
+	return err
+}
+
+// identity asks for what tells the index from another that was made under its name.
+func (r *run) identity(ctx context.Context) (identity string, err error) {
+	err = r.options.Pace.Retry(ctx, func() (err error) {
+		identity, err = r.Store.Identity(ctx, r.Index)
+		return err
+	})
+	return identity, err
+}
+
+func begunAnew(err error) bool {
+	return errors.Is(err, errSuperseded) || errors.Is(err, adapters.ErrRecreated)
+}
+
+// end returns the report on a run that ended with err. That MaxDocs was reached is none.
+func (r *run) end(err error) (Report, error) {
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.report
+	out.Progress = r.estimate()
+	out.Whole, out.Took = err == nil && !out.Cut, time.Since(r.start)
+	out.Retries, out.Waited = r.options.Pace.waits()
+	r.board.mu.Lock()
+	defer r.board.mu.Unlock()
+	out.Parts, out.Taken, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.anew
+	if err != nil {
+		err = fmt.Errorf("reindex %s: %w", r.Index, err)
+	}
+	return out, err
+}
+
+// dry is a store that nothing is written to.
+type dry struct{ adapters.JobStore }
+
+func (dry) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	return make([]adapters.Result, len(patches)), nil
+}
+
+func (dry) Journal() adapters.Journal { return &ledger{} }

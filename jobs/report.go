@@ -62,6 +62,14 @@ func (p *Progress) count(result adapters.Result) {
 	p.Scanned++
 }
 
+// Count counts what became of documents that were sent to be written, but for those to be sent again.
+func Count(results []adapters.Result) (p Progress) {
+	for _, result := range results {
+		p.count(result)
+	}
+	return p
+}
+
 // Report is what a run, or a watch, came to.
 type Report struct {
 	Progress

@@ -19,7 +19,7 @@ func supersede(t *testing.T, l *ledger) (run int) {
 		t.Fatal(entries, err)
 	}
 	for _, e := range entries {
-		if e.Part == 0 {
+		if e.Slot == 0 {
 			run = max(run, e.Number+1)
 		}
 	}
@@ -27,7 +27,7 @@ func supersede(t *testing.T, l *ledger) (run int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ours, err := l.Append(t.Context(), entries[0].Job, adapters.Entry{Part: 0, Number: run, Data: data}); err != nil || !ours {
+	if ours, err := l.Append(t.Context(), entries[0].Job, adapters.Entry{Slot: 0, Number: run, Data: data}); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
 	return run
@@ -37,7 +37,7 @@ func supersede(t *testing.T, l *ledger) (run int) {
 func standsAt(l *ledger, part int) (newest record) {
 	entries, _ := l.Entries(context.Background(), "")
 	for _, e := range entries {
-		if e.Part == part {
+		if e.Slot == part {
 			newest = record{}
 			_ = json.Unmarshal(e.Data, &newest)
 		}
@@ -63,11 +63,11 @@ func TestSupersededRun(t *testing.T) {
 		time.Sleep(20500 * time.Millisecond)
 		run := supersede(t, l)
 		time.Sleep(leaseFor)
-		if r := standsAt(l, partOf(run, 0)); !strings.HasPrefix(r.Worker, "a/") || r.Done {
+		if r := standsAt(l, slotOf(run, 0)); !strings.HasPrefix(r.Worker, "a/") || r.Done {
 			t.Errorf("the part of the new run stands at %+v", r)
 		}
 		<-done
-		if wrong := m.wrong(rule); len(wrong) > 0 || len(m.twice()) > 0 || m.writes != 100 || !standsAt(l, partOf(run, 0)).Done {
+		if wrong := m.wrong(rule); len(wrong) > 0 || len(m.twice()) > 0 || m.writes != 100 || !standsAt(l, slotOf(run, 0)).Done {
 			t.Errorf("wrong %v, twice %v, %d writes", wrong, m.twice(), m.writes)
 		}
 	})

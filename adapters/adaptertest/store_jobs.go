@@ -336,9 +336,9 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 		t.Fatalf("before: %v, %v", list, err)
 	}
 	var want []adapters.Entry
-	for part := range 3 {
+	for slot := range 3 {
 		for number := range 4 {
-			want = append(want, adapters.Entry{Job: job, Part: part << 29, Number: number})
+			want = append(want, adapters.Entry{Job: job, Slot: slot << 29, Number: number})
 		}
 	}
 	won := make([]atomic.Int32, len(want))
@@ -370,7 +370,7 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 		want[i].Data = data.([]byte)
 	}
 	journal := x.jobs.Journal()
-	if ok, err := journal.Append(ctx, other, adapters.Entry{Part: 1, Number: math.MaxInt32, Data: []byte("x")}); !ok || err != nil {
+	if ok, err := journal.Append(ctx, other, adapters.Entry{Slot: 1, Number: math.MaxInt32, Data: []byte("x")}); !ok || err != nil {
 		t.Error(ok, err)
 	}
 	entries := func(what, job string, want []adapters.Entry) {
@@ -393,7 +393,7 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 		t.Error(err)
 	}
 	entries("dropped", job, nil)
-	entries("the other's", other, []adapters.Entry{{Job: other, Part: 1, Number: math.MaxInt32, Data: []byte("x")}})
+	entries("the other's", other, []adapters.Entry{{Job: other, Slot: 1, Number: math.MaxInt32, Data: []byte("x")}})
 }
 
 // testRemoved takes the declarations out, twice.

@@ -27,7 +27,7 @@ const journalShape = `{"settings":{"index":{"hidden":true,"number_of_shards":1,"
 // journalPage is how many entries are read at once.
 const journalPage = 1000
 
-// journal implements adapters.Journal: an entry is a document whose id is made of its job, part and number, and no id is given
+// journal implements adapters.Journal: an entry is a document whose id is made of its job, slot and number, and no id is given
 // twice.
 type journal struct {
 	s    *Store
@@ -76,7 +76,7 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 	if err != nil {
 		return failed(err)
 	}
-	id := url.PathEscape(fmt.Sprintf("%s %d %d", job, e.Part, e.Number))
+	id := url.PathEscape(fmt.Sprintf("%s %d %d", job, e.Slot, e.Number))
 	err = j.s.do(ctx, esapi.CreateRequest{Index: JournalIndex, DocumentID: id, Body: strings.NewReader(string(body))}, nil)
 	switch {
 	case adapters.StatusOf(err) == http.StatusConflict:
@@ -127,10 +127,10 @@ func ofJob(job string, more ...string) string {
 }
 
 // Drop implements adapters.Journal.
-func (j *journal) Drop(ctx context.Context, job string, part, below int) error {
+func (j *journal) Drop(ctx context.Context, job string, slot, below int) error {
 	query := ofJob(job)
-	if part >= 0 {
-		query = ofJob(job, `{"term":{"part":`+strconv.Itoa(part)+`}}`, `{"range":{"number":{"lt":`+strconv.Itoa(below)+`}}}`)
+	if slot >= 0 {
+		query = ofJob(job, `{"term":{"part":`+strconv.Itoa(slot)+`}}`, `{"range":{"number":{"lt":`+strconv.Itoa(below)+`}}}`)
 	}
 	err := j.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{JournalIndex}}, nil)
 	if err == nil {

@@ -18,7 +18,7 @@ import (
 // JournalIndex is the collection that journals are kept in. It is ours: no pattern of names leads to it.
 const JournalIndex = "neardup_jobs"
 
-// journalSchema declares it. An entry's id is its job, part and number, and the engine makes no document under an id that is there.
+// journalSchema declares it. An entry's id is its job, slot and number, and the engine makes no document under an id that is there.
 // The job's name is indexed as a hash, which holds nothing that a filter could misread.
 const journalSchema = `{"name":"` + JournalIndex + `","fields":[{"name":"key","type":"string"},{"name":"part","type":"int64"},` +
 	`{"name":"number","type":"int64"},{"name":"job","type":"string","index":false,"optional":true},` +
@@ -45,7 +45,7 @@ func jobKey(job string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(
 func (j journal) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
 	e.Job = job
 	key := jobKey(job)
-	document, err := json.Marshal(journalled{fmt.Sprintf("%s-%d-%d", key, e.Part, e.Number), key, e})
+	document, err := json.Marshal(journalled{fmt.Sprintf("%s-%d-%d", key, e.Slot, e.Number), key, e})
 	if err != nil {
 		return false, err
 	}
@@ -104,10 +104,10 @@ func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, err
 }
 
 // Drop implements adapters.Journal.
-func (j journal) Drop(ctx context.Context, job string, part, below int) error {
+func (j journal) Drop(ctx context.Context, job string, slot, below int) error {
 	filter := "key:=" + jobKey(job)
-	if part >= 0 {
-		filter += fmt.Sprintf(" && part:=%d && number:<%d", part, below)
+	if slot >= 0 {
+		filter += fmt.Sprintf(" && part:=%d && number:<%d", slot, below)
 	}
 	_, err := j.get(func(c *api.Client) (*http.Response, error) {
 		return c.DeleteDocuments(ctx, JournalIndex, &api.DeleteDocumentsParams{FilterBy: &filter})

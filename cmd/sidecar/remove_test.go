@@ -151,7 +151,7 @@ func (d *drawer) Drop(_ context.Context, job string, part, below int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.entries = slices.DeleteFunc(d.entries, func(e adapters.Entry) bool {
-		return e.Job == job && (part < 0 || e.Part == part && e.Number < below)
+		return e.Job == job && (part < 0 || e.Slot == part && e.Number < below)
 	})
 	return nil
 }
@@ -165,8 +165,8 @@ func TestRemoveDropsJournals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d, m := &drawer{}, newMarked()
 			for part := range 3 {
-				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Part: part},
-					adapters.Entry{Job: "reindex:news-1:0b", Part: part})
+				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Slot: part},
+					adapters.Entry{Job: "reindex:news-1:0b", Slot: part})
 			}
 			if c.others != "" {
 				d.entries = append(d.entries, adapters.Entry{Job: c.others})

@@ -137,20 +137,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 		return err
 	}
 	return w.pace.Patch(ctx, w.Job, patches, nil, func(_ []adapters.Patch, results []adapters.Result) {
-		var n Written
-		for _, result := range results {
-			switch result {
-			case adapters.Busy: // it is sent again
-			case adapters.Patched:
-				n.Written++
-			case adapters.Changed:
-				n.Changed++
-			case adapters.Gone:
-				n.Gone++
-			default:
-				n.Refused++
-			}
-		}
-		w.add(n)
+		p := jobs.Count(results)
+		w.add(Written{Written: p.Written, Changed: p.Changed, Gone: p.Gone, Refused: p.Refused})
 	})
 }
