@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/pem"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -232,6 +233,28 @@ func TestInitWritesNothingOver(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	ruled(t, got.stdout)
+}
+
+// TestInitKeepsAFileThatAppears: another program writes the file while init asks the engine.
+func TestInitKeepsAFileThatAppears(t *testing.T) {
+	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": articles()}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := os.WriteFile("config.yaml", []byte("of another program, and quite long\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+		e.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	got, text := surveyedFor(t, server.URL)
+	if got.code != exitFailed || !strings.Contains(got.stderr, "config.yaml is there already: run it with: sidecar serve; or write it anew with --force") {
+		t.Errorf("%+v", got)
+	}
+	if text != "of another program, and quite long\n" {
+		t.Errorf("it wrote: %s", text)
+	}
+	if got, text = surveyedFor(t, "--force", server.URL); got.code != exitDone || len(ruled(t, text)) != 1 {
+		t.Errorf("%+v: %s", got, text)
+	}
 }
 
 // TestInitOnTLS meets an engine that speaks TLS alone, under a certificate that nobody vouches for.

@@ -76,8 +76,8 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 		if _, err := io.WriteString(out, text); err != nil {
 			return err
 		}
-	} else if err := os.WriteFile(file, []byte(text), 0o644); err != nil { // it holds no secrets
-		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
+	} else if err := writeConfig(file, text, o.Force); err != nil {
+		return err
 	}
 	summary, err := n.write("init_summary.tmpl")
 	if err != nil {
@@ -109,10 +109,34 @@ func (o *InitOptions) file() (string, error) {
 		file = localConfigFile
 	}
 	if _, err := os.Stat(file); err == nil && !o.Force {
-		return "", fmt.Errorf("%s is there already: run it with: %s; or write it anew with --force, or elsewhere with --output FILE",
-			file, commandLine("serve", file))
+		return "", errExists(file)
 	}
 	return file, nil
+}
+
+func errExists(file string) error {
+	return fmt.Errorf("%s is there already: run it with: %s; or write it anew with --force, or elsewhere with --output FILE",
+		file, commandLine("serve", file))
+}
+
+// writeConfig writes the configuration, which holds no secrets. Without force it keeps a file that appeared while init asked its questions.
+func writeConfig(file, text string, force bool) error {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(file, flags, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return errExists(file)
+	}
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
+	}
+	return nil
 }
 
 // commandLine returns a command line of ours with a configuration file.
