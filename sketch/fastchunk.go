@@ -100,8 +100,13 @@ func (c *chunk) cut(text []byte) bool {
 	for i := 0; i < len(text); {
 		if b := text[i]; b < utf8.RuneSelf {
 			c.ccc = 0
-			c.put(rune(b), asciiClass[b])
 			i++
+			if k := asciiClass[b]; (k == letter || k == digit) && (c.last == letter || c.last == digit) && c.n <= maxWord {
+				c.w.word[c.n] = b // as put does, without a call
+				c.n, c.last, c.kept = c.n+1, k, true
+			} else {
+				c.put(rune(b), k)
+			}
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])

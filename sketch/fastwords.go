@@ -50,8 +50,10 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 	buffer := w.base[:length+padding]
 	copy(buffer[length:], blanks)
 	t := &w.tokens
-	hashes := slices.Grow(t.hashes[:0], (length-start)/2+2) // cutWord appends those of words that are not simple
-	t.sizes = nil
+	t.hashes, t.sizes = slices.Grow(t.hashes[:0], (length-start)/2+2), nil
+
+	// Simple words are written to room and counted in n. cutWord appends the others, and needs the tokens before them.
+	room, n := t.hashes[:cap(t.hashes)], 0
 	key, rest := s.keys.word, s.keys.rest
 	first, done := start, start // where the current word begins; the end of what is cut
 	open := uint64(0)           // 1 if a word goes on from the block before
@@ -74,15 +76,17 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 			size := end - first
 			bytes, mask := (*[16]byte)(buffer[first:]), &masks[size&63]
 			a, b := binary.LittleEndian.Uint64(bytes[:8])&mask[0], binary.LittleEndian.Uint64(bytes[8:])&mask[1]
+			room[n] = foldMul(a^key, b^rest)
 			if (a|b|uint64(16-size))&tops|uint64(mayGoOn[binary.LittleEndian.Uint16(buffer[end:])]) == 0 {
-				hashes = append(hashes, foldMul(a^key, b^rest))
+				n++
 				first = block + bits.TrailingZeros64(edges)
 				edges &= edges - 1
 				continue
 			}
-			t.hashes = hashes
+			t.hashes = room[:n]
 			done = s.cutWord(w, buffer, first, end)
-			hashes = t.hashes
+			t.hashes = slices.Grow(t.hashes, (length-done)/2+2)
+			room, n = t.hashes[:cap(t.hashes)], len(t.hashes)
 			if done > end { // go on with the words that begin after done
 				if done >= block+64 {
 					break
@@ -94,7 +98,7 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 			edges &= edges - 1
 		}
 	}
-	t.hashes = hashes
+	t.hashes = room[:n]
 	s.levelSizes(w)
 }
 
