@@ -50,13 +50,13 @@ func (q *query) Key() string {
 
 // Next implements adapters.Cursor. The reply may name the client's point in time anew.
 func (q *query) Next(in adapters.Hits, last adapters.Place) string {
-	hit := &last.Hits.(*hits).hits[last.At]
+	hit := &last.Hits.(*hits).list[last.At]
 	sort := hit.at(hit.sort)
 	if !q.walks() || sort == nil {
 		return ""
 	}
 	pit := q.pit()
-	if root, err := jsonedit.Members(in.(*hits).reply); err == nil {
+	if root, err := jsonedit.Members(in.(*hits).reply.text); err == nil {
 		if id, ok := jsonedit.Text(jsonedit.Get(root, "pit_id")); ok {
 			pit = id
 		}
@@ -73,7 +73,7 @@ func (q *query) walks() bool {
 
 // At implements adapters.Cursor.
 func (q *query) At(p adapters.Place) bool {
-	hit := &p.Hits.(*hits).hits[p.At]
+	hit := &p.Hits.(*hits).list[p.At]
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
 }
 

@@ -14,8 +14,9 @@ import (
 
 // hits are those of a reading.
 type hits struct {
-	*reader
-	listing             // of the reply that they came in, with no other hits
+	reading  *reader
+	reply    listing    // that they came in
+	list     []hit      // those of it that the reading asked for
 	keys     []document // what tells them apart: index is the one that rules are matched against
 	oneShard bool       // all are of one shard
 	// at is the hit that is looked at, and fields are those extracted from it, once read.
@@ -26,54 +27,32 @@ type hits struct {
 
 // Listing implements adapters.Reader.
 func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
-	q, reply := r.q, results[0].Raw()
-	if declined := q.declined(reply, r.AsSent); declined != nil {
+	reply := results[0].Raw()
+	if declined := r.q.declined(reply, false); declined != nil {
 		return nil, declined
 	}
-	if r.AsSent {
-		return r.ownListing(reply), nil
-	}
-	var err error
-	if r.deep() {
-		if reply, err = r.deepReply(results); err != nil {
-			return nil, err
-		}
-	}
-	if q.point != nil {
-		if reply, err = q.outside(reply); err != nil {
-			return nil, err
-		}
-	}
-	read, err := readListing(reply, q.deciding)
+	read, err := readListing(reply, r.q.deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return nil, &adapters.Declined{Reason: "a shard failed", Raw: reply}
 	} else if err != nil {
 		return nil, err
 	}
-	l := &adapters.Listing{Total: read.total, AtLeast: read.lowest, Framed: r.Frame}
-	if r.Sources && q.asked.Ways.Weighed && len(read.hits) > 0 {
-		for i := range read.hits {
-			l.HitBytes += len(read.hits[i].raw)
-		}
-		l.HitBytes /= len(read.hits)
+	h := &hits{reading: r, reply: read, list: r.wanted(read.hits), oneShard: read.shards == 1}
+	if h.keys, err = r.keysOf(h.list); err != nil {
+		return nil, err
 	}
-	h := &hits{reader: r, listing: read, oneShard: read.shards == 1}
-	l.Hits = h
-	h.cut()
-	return l, h.tell()
+	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest, Framed: r.Frame, HitBytes: r.meanLength(read.hits)}, nil
 }
 
-// ownListing reads the client's own reply, of which nothing need be known.
-func (r *reader) ownListing(reply []byte) *adapters.Listing {
-	read, err := readListing(reply, nil)
-	if err != nil {
-		read = listing{total: -1}
+// meanLength returns how long the hits are in the mean, 0 where that does not matter.
+func (r *reader) meanLength(list []hit) (mean int) {
+	if !r.Sources || !r.q.asked.Ways.Weighed || len(list) == 0 {
+		return 0
 	}
-	h := &hits{reader: &reader{q: r.q}, listing: read}
-	if h.tell() != nil {
-		h.hits, h.keys = nil, nil
+	for i := range list {
+		mean += len(list[i].raw)
 	}
-	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest}
+	return mean / len(list)
 }
 
 // declined returns the error that an element of a multi-search is, nil if it is none.
@@ -93,46 +72,46 @@ func (q *query) declined(element []byte, own bool) error {
 	return &adapters.Declined{Reason: "status " + status, Final: own || !widened, Raw: element}
 }
 
-// cut leaves those hits that were asked for.
-func (h *hits) cut() {
+// wanted returns those of a reply's hits that the reading asked for.
+func (r *reader) wanted(list []hit) []hit {
 	switch {
-	case h.picked && len(h.hits) != len(h.Ranks): // the list moved
-		h.hits = nil
-	case h.picked:
-		h.keepSort(h.Known.(*hits))
-	case h.q.after != nil && !h.Before: // every reading begins at the cursor
-		h.hits = h.hits[min(h.From, len(h.hits)):]
+	case r.picked && len(list) != len(r.Ranks): // the list moved
+		return nil
+	case r.picked:
+		return r.keepSort(list)
+	case r.q.after != nil && !r.Before: // every reading begins at the cursor
+		list = list[min(r.From, len(list)):]
 	}
-	if h.Ranks == nil || h.picked {
-		return
+	if r.Ranks == nil {
+		return list
 	}
-	list := make([]hit, 0, len(h.Ranks))
-	for _, rank := range h.Ranks {
-		if rank-h.From < len(h.hits) {
-			list = append(list, h.hits[rank-h.From])
+	chosen := make([]hit, 0, len(r.Ranks))
+	for _, rank := range r.Ranks {
+		if rank-r.From < len(list) {
+			chosen = append(chosen, list[rank-r.From])
 		}
 	}
-	h.hits = list
+	return chosen
 }
 
-// tell finds out what tells the hits apart.
-func (h *hits) tell() (err error) {
-	h.keys = make([]document, len(h.hits))
+// keysOf returns what tells the hits apart.
+func (r *reader) keysOf(list []hit) (_ []document, err error) {
+	keys := make([]document, len(list))
 	var last, id []byte // the last hit's index, and room
 	var name, rule string
 	var room strings.Builder
-	for i := range h.hits {
-		one := &h.hits[i]
+	for i := range list {
+		one := &list[i]
 		if index := one.at(one.index); last == nil || !bytes.Equal(index, last) {
 			var ok bool
 			if name, ok = jsonedit.Text(index); !ok {
-				return errors.New("a hit without _index")
+				return nil, errors.New("a hit without _index")
 			}
-			last, rule = index, h.q.d.ruleName(name)
+			last, rule = index, r.q.d.ruleName(name)
 		}
 		id = append(append(id[:0], name...), 0) // two indices can stand behind one name
-		if id, err = h.appendID(id, one); err != nil {
-			return err
+		if id, err = r.appendID(id, one); err != nil {
+			return nil, err
 		}
 		if room.Cap()-room.Len() < len(id) { // what tells the hits before keeps theirs
 			room.Reset()
@@ -140,13 +119,13 @@ func (h *hits) tell() (err error) {
 		}
 		start := room.Len()
 		room.Write(id)
-		h.keys[i] = document{rule, room.String()[start:]}
+		keys[i] = document{rule, room.String()[start:]}
 	}
-	return nil
+	return keys, nil
 }
 
 // Len implements adapters.Hits.
-func (h *hits) Len() int { return len(h.hits) }
+func (h *hits) Len() int { return len(h.list) }
 
 // Name implements adapters.Hits.
 func (h *hits) Name(i int) []byte {
@@ -159,8 +138,8 @@ func (h *hits) Name(i int) []byte {
 func (h *hits) Seen(i int) rule.Seen {
 	h.at, h.read = i, false
 	seen := rule.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
-	if h.judged {
-		seen.Stored = sketchIn(h.hits[i].at(h.hits[i].sketch))
+	if h.reading.judged {
+		seen.Stored = sketchIn(h.list[i].at(h.list[i].sketch))
 	}
 	return seen
 }
@@ -168,7 +147,7 @@ func (h *hits) Seen(i int) rule.Seen {
 // Values implements adapters.Shown.
 func (h *hits) Values(d rule.Deciding) []string {
 	if !h.read {
-		h.fields, _ = jsonedit.Members(h.hits[h.at].at(h.hits[h.at].fields)) // there are none where none has a value
+		h.fields, _ = jsonedit.Members(h.list[h.at].at(h.list[h.at].fields)) // there are none where none has a value
 		h.read = true
 	}
 	return h.fields.Values(d)
@@ -176,15 +155,15 @@ func (h *hits) Values(d rule.Deciding) []string {
 
 // Document implements adapters.Shown.
 func (h *hits) Document(*rule.Rule) []byte {
-	if !h.texts {
+	if !h.reading.texts {
 		return nil
 	}
-	return orEmpty(h.hits[h.at].at(h.hits[h.at].source))
+	return orEmpty(h.list[h.at].at(h.list[h.at].source))
 }
 
 // listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
 type listing struct {
-	reply []byte
+	text []byte
 	// count and array are where the count of hits and the list of them stand; the zero extent is nowhere.
 	count, array extent
 	// first and last are those of the hits in the list, second that of the one behind the first.
@@ -250,7 +229,7 @@ func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) 
 
 // readOuter reads the object around a reply's hits. It returns false if that is no object or has no hits.
 func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
-	*l = listing{reply: reply}
+	*l = listing{text: reply}
 	var count []byte
 	if !r.Enter('{') {
 		return false

@@ -25,11 +25,11 @@ type document struct{ index, id string }
 func (r *reader) pick() error {
 	q := r.q
 	r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
-	known, _ := r.Known.(*hits)
+	known := r.known()
 	if known == nil {
 		return nil
 	}
-	r.numbered = known.numbered
+	r.numbered = known.reading.numbered
 	wide := r.To-r.From > max(spanAlways, 3*len(r.Ranks)) // else it is not worth to have hits scored again
 	if !wide && !(q.narrows && len(r.Ranks) <= mostPicked) || !q.picks || !known.tellable(r.Ranks) {
 		return nil
@@ -42,6 +42,12 @@ func (r *reader) pick() error {
 	}
 	r.picked = true
 	return nil
+}
+
+// known returns the hits that the ranks were chosen from, nil if there are none.
+func (r *reader) known() *hits {
+	known, _ := r.Known.(*hits)
+	return known
 }
 
 // mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
@@ -77,7 +83,7 @@ func (h *hits) document(at int) document {
 
 // only returns a filter for the documents of ranks, told by their ids or, those of one shard, by their sequence numbers.
 func (h *hits) only(ranks []int) []byte {
-	if !h.numbered {
+	if !h.reading.numbered {
 		list := make([]document, len(ranks))
 		for i, rank := range ranks {
 			list[i] = h.document(rank)
@@ -89,7 +95,7 @@ func (h *hits) only(ranks []int) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, h.hits[rank].at(h.hits[rank].number)...)
+		out = append(out, h.list[rank].at(h.list[rank].number)...)
 	}
 	return append(out, `]}}`...)
 }
@@ -155,12 +161,12 @@ func filteredToo(client, ours []byte) []byte {
 // keepSort gives hits that were picked in a client's point in time the sort values that they were listed with. Elasticsearch tells ties apart
 // there by the number of the shard among those that the search needs, which are fewer where a filter leaves an index out: in the client's
 // next page, which needs them all, such a value would stand for another shard.
-func (h *hits) keepSort(known *hits) {
-	if !h.q.inPIT() {
-		return
+func (r *reader) keepSort(list []hit) []hit {
+	if !r.q.inPIT() {
+		return list
 	}
-	for i := range h.hits {
-		own, listed := &h.hits[i], &known.hits[h.Ranks[i]]
+	for i := range list {
+		own, listed := &list[i], &r.known().list[r.Ranks[i]]
 		values := listed.at(listed.sort)
 		if values == nil || canonical(values) == canonical(own.at(own.sort)) {
 			continue
@@ -170,6 +176,7 @@ func (h *hits) keepSort(known *hits) {
 			*own = new(listing).readHit(&r, raw)
 		}
 	}
+	return list
 }
 
 // For a hit's id the engine unpacks its stored document, which takes several times as long as all else that a reading of sketches
@@ -203,8 +210,8 @@ func (q *query) asksNumbers() bool {
 }
 
 // appendID appends what tells a hit from the others of its index.
-func (h *hits) appendID(dst []byte, one *hit) ([]byte, error) {
-	if h.numbered {
+func (r *reader) appendID(dst []byte, one *hit) ([]byte, error) {
+	if r.numbered {
 		number, term := one.at(one.number), one.at(one.term)
 		if len(number) == 0 || number[0] == '-' || len(term) == 0 { // an index can be without them
 			return nil, errUnnumbered

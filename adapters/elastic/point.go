@@ -82,6 +82,36 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 	return &adapters.Searches{List: []adapters.Search{&pointed}, Single: true, Wire: w, Plan: q.plan}, &last
 }
 
+// pointReader makes readings in a point in time. It implements adapters.Reader.
+type pointReader struct{ *reader }
+
+// Queries implements adapters.Reader.
+func (r pointReader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
+	if r.deep() {
+		return r.deepQueries(results)
+	}
+	queries, err := r.reader.Queries(results)
+	if err == nil && len(queries) > 0 {
+		queries[0], err = r.q.inPoint(queries[0], false)
+	}
+	return queries, err
+}
+
+// Listing implements adapters.Reader.
+func (r pointReader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
+	reply, err := results[0].Raw(), error(nil)
+	if r.deep() {
+		reply, err = r.deepReply(results)
+	}
+	if err == nil {
+		reply, err = r.q.outside(reply)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.reader.Listing([]adapters.QueryResult{result(reply)})
+}
+
 // inPoint returns a query as one in the point in time. sorted says that hits are to come with their sort values.
 func (q *query) inPoint(asked adapters.Query, sorted bool) (adapters.Query, error) {
 	pit := append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)

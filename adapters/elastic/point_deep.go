@@ -57,7 +57,11 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 	default:
 		return nil, nil
 	}
-	asked, err := piece.query()
+	queries, err := piece.Queries(nil)
+	if err != nil {
+		return nil, err
+	}
+	asked := queries[0]
 	set := func(key string, value []byte) {
 		if err == nil {
 			asked.Body, err = jsonedit.Set(asked.Body, key, value)
@@ -67,7 +71,7 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 		if cursor != nil {
 			set("search_after", cursor)
 		}
-		set("track_total_hits", strconv.AppendBool(nil, cursor != nil)) // behind a cursor no hit is passed over then: see query
+		set("track_total_hits", strconv.AppendBool(nil, cursor != nil)) // behind a cursor no hit is passed over then: see Queries
 		asked.Void = append(asked.Void, "track_total_hits", "rest_total_hits_as_int")
 		if q.point.byScore {
 			set("sort", scoreSort)

@@ -23,7 +23,7 @@ var (
 // ofSource are the names of a source filter in a body or a URL.
 var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
-// reader reads ranks of the list, or the client's own page. It implements adapters.Reader.
+// reader reads ranks of the list, or the client's own page, with one query. It implements adapters.Reader.
 type reader struct {
 	q *query
 	adapters.Reading
@@ -37,11 +37,12 @@ type reader struct {
 
 // Read implements adapters.Search.
 func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
+	if reading.AsSent {
+		return asSent{q}, nil
+	}
 	r := &reader{q: q, Reading: reading, judged: reading.Ranks == nil || !reading.Sources}
 	var err error
 	switch {
-	case r.AsSent:
-		return r, nil
 	case r.Own, r.From == r.To: // the client's own page
 		r.Ranks, r.From, r.To = nil, q.asked.From, q.asked.From+q.asked.Size
 		r.Sources, r.judged, r.Frame = true, false, true
@@ -61,28 +62,18 @@ func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
 	default:
 		r.texts = q.texts.known && q.texts.filter == nil
 	}
+	if q.point != nil {
+		return pointReader{r}, err
+	}
 	return r, err
 }
 
-// Queries implements adapters.Reader.
+// Queries implements adapters.Reader. The one query is the client's own, less what this reading does not need, and with its ranks and what they
+// are judged by.
 func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
-	switch {
-	case r.deep():
-		return r.deepQueries(results)
-	case len(results) > 0:
+	if len(results) > 0 {
 		return nil, nil
-	case r.AsSent:
-		return []adapters.Query{{Body: r.q.line(r.q.body), Void: []string{"filter_path"}, Hits: r.q.asked.Size, Own: true}}, nil
 	}
-	query, err := r.query()
-	if err == nil && r.q.point != nil {
-		query, err = r.q.inPoint(query, false)
-	}
-	return []adapters.Query{query}, err
-}
-
-// query returns what is asked.
-func (r *reader) query() (out adapters.Query, err error) {
 	q, from, to := r.q, r.From, r.To
 	switch {
 	case r.picked:
@@ -115,9 +106,7 @@ func (r *reader) query() (out adapters.Query, err error) {
 		body = q.raised
 	}
 	cut := func(key string) bool { return slices.Contains(void, key) || r.Before && key == "search_after" }
-	if body, err = jsonedit.Cut(body, cut); err != nil {
-		return out, err
-	}
+	body, err := jsonedit.Cut(body, cut)
 	set := func(key string, value []byte) {
 		if err == nil {
 			body, err = jsonedit.Set(body, key, value)
@@ -133,9 +122,9 @@ func (r *reader) query() (out adapters.Query, err error) {
 		set("track_total_hits", []byte("false"))
 	}
 	if r.picked && q.narrows {
-		set("query", within(jsonedit.Get(q.members, "query"), r.Known.(*hits).only(r.Ranks)))
+		set("query", within(jsonedit.Get(q.members, "query"), r.known().only(r.Ranks)))
 	} else if r.picked {
-		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), r.Known.(*hits).only(r.Ranks)))
+		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), r.known().only(r.Ranks)))
 	}
 	if r.numbered {
 		set("seq_no_primary_term", []byte("true"))
@@ -150,7 +139,7 @@ func (r *reader) query() (out adapters.Query, err error) {
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources && q.header == nil}, err
+	return []adapters.Query{{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources && q.header == nil}}, err
 }
 
 // line returns a body as it is sent: in a multi-search after its header.

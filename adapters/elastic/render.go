@@ -32,7 +32,7 @@ func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (ad
 		}
 		list[i] = hit
 	}
-	frame := &in.(*hits).listing
+	frame := &in.(*hits).reply
 	var count []byte
 	if total >= 0 {
 		count = totalOf(frame.of(frame.count), total)
@@ -140,12 +140,12 @@ func plain(p adapters.Place) ([]byte, error) {
 		return nil, adapters.ErrMoved
 	}
 	h := p.Hits.(*hits)
-	q, raw := h.q, h.hits[p.At].raw
-	if h.Sources && h.source != nil {
+	r, q, raw := h.reading, h.reading.q, h.list[p.At].raw
+	if r.Sources && r.source != nil {
 		raw = q.texts.cut(raw)
 	}
 	var err error
-	if h.numbered && !q.asksNumbers() {
+	if r.numbered && !q.asksNumbers() {
 		if raw, err = jsonedit.Cut(raw, func(key string) bool { return key == "_seq_no" || key == "_primary_term" }); err != nil {
 			return nil, err
 		}
@@ -213,7 +213,7 @@ func (l *listing) of(e extent) []byte {
 	if e.to == 0 {
 		return nil
 	}
-	return l.reply[e.from:e.to]
+	return l.text[e.from:e.to]
 }
 
 // with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits stands the white
@@ -232,9 +232,9 @@ func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.P
 	lead, between, tail := l.around(len(hits))
 	out, at := make(adapters.Pieces, 0, 2*len(hits)+len(l.gone)+7), int32(0)
 	if total != nil && l.count.to <= l.array.from {
-		out, at = append(out, l.reply[:l.count.from], total), l.count.to
+		out, at = append(out, l.text[:l.count.from], total), l.count.to
 	}
-	out = append(out, l.reply[at:l.array.from], lead)
+	out = append(out, l.text[at:l.array.from], lead)
 	for i, hit := range hits {
 		if i > 0 {
 			out = append(out, between)
@@ -247,23 +247,23 @@ func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.P
 	}
 	out, at = append(out, tail), l.array.to
 	if total != nil && l.count.from >= at {
-		out, at = append(out, l.reply[at:l.count.from], total), l.count.to
+		out, at = append(out, l.text[at:l.count.from], total), l.count.to
 	}
-	return append(out, l.reply[at:]), true
+	return append(out, l.text[at:]), true
 }
 
 // appendBare appends what stays of one of the reply's hits.
 func (l *listing) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
-	start := cap(l.reply) - cap(hit) // hits share the reply's memory
-	if len(hit) == 0 || start < 0 || start+len(hit) > len(l.reply) || &l.reply[start] != &hit[0] {
+	start := cap(l.text) - cap(hit) // hits share the reply's memory
+	if len(hit) == 0 || start < 0 || start+len(hit) > len(l.text) || &l.text[start] != &hit[0] {
 		return nil, false
 	}
 	from, to := int32(start), int32(start+len(hit))
 	i, _ := slices.BinarySearchFunc(l.gone, from, func(g extent, from int32) int { return cmp.Compare(g.from, from) })
 	for ; i < len(l.gone) && l.gone[i].from < to; i++ {
-		out, from = append(out, l.reply[from:l.gone[i].from]), l.gone[i].to
+		out, from = append(out, l.text[from:l.gone[i].from]), l.gone[i].to
 	}
-	return append(out, l.reply[from:to]), true
+	return append(out, l.text[from:to]), true
 }
 
 // around returns what stands in front of, between and behind so many hits in the list.
@@ -277,9 +277,9 @@ func (l *listing) around(hits int) (lead, between, tail []byte) {
 	case hits == 0 || !held:
 		return []byte("["), []byte(","), []byte("]")
 	}
-	lead, between, tail = l.reply[l.array.from:l.first.from], []byte(","), l.reply[l.last.to:l.array.to]
+	lead, between, tail = l.text[l.array.from:l.first.from], []byte(","), l.text[l.last.to:l.array.to]
 	if l.second.to > 0 {
-		between = l.reply[l.first.to:l.second.from]
+		between = l.text[l.first.to:l.second.from]
 	}
 	return lead, between, tail
 }
@@ -316,7 +316,7 @@ func totalOf(total []byte, n int) []byte {
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {
-	f := listing{reply: array, array: span(0, len(array))}
+	f := listing{text: array, array: span(0, len(array))}
 	old, _ := jsonedit.Elements(array)
 	for i, e := range old {
 		from := cap(array) - cap(e) // elements share the array's memory
