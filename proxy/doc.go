@@ -7,10 +7,12 @@
 //	  search                      search.go          read whole, asked wider, collapsed
 //	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
 //	    parse                     search.go          Search of the dialect, with what is known of its indices (catalog.go)
-//	    collapse                  search.go          the page, by internal/collapse, goes out
-//	      ask                     search.go          requests of ours, within the deadline of the search
+//	    leftAlone                 search_left.go     sends a search that is not to be collapsed as the client wrote it
+//	    collapse.Answer           internal/collapse  the page; what it asks goes out by
+//	      ask                     search.go          within the deadline of the search
 //	        exchange              search.go          one request and its reply, read whole
-//	    failed, giveUp            search.go          where there is no page: sendAsWritten sends the search as the client wrote it
+//	    failed                    search_left.go     where there is no page: sends the search as the client wrote it
+//	    write                     search.go          the page, with the header Neardup (outcome.go)
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    look                      duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)

@@ -148,8 +148,8 @@ func (t *hold) size() int64 {
 	return t.bytes
 }
 
-// begin takes a place among the searches that are held at once, and reports false where there is none.
-func (t *hold) begin() bool {
+// takePlace takes a place among the searches that are held at once, and reports false where there is none.
+func (t *hold) takePlace() bool {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	if !t.search && t.all.searches < t.all.mostSearches {
@@ -159,8 +159,8 @@ func (t *hold) begin() bool {
 	return t.search
 }
 
-// keep gives back the place among the searches, and all but the room for n bytes: the client may take its time.
-func (t *hold) keep(n int64) {
+// shrink gives back the place among the searches, and all but the room for n bytes: the client may take its time.
+func (t *hold) shrink(n int64) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	t.leave(n)
@@ -174,7 +174,7 @@ func (t *hold) release() {
 	t.ended = true
 }
 
-// leave is keep; the lock is held.
+// leave is shrink; the lock is held.
 func (t *hold) leave(n int64) {
 	if t.search {
 		t.search = false

@@ -41,9 +41,6 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 	h.send(w, out, h.changeOf(class))
 }
 
-// signed reports whether a request is signed over what it is, so that nothing of it may change.
-func signed(r *http.Request) bool { return adapters.Signed(adapters.Header(r.Header), r.URL.RawQuery) }
-
 // names reports whether the beginning of a body names a field of ours.
 func names(head []byte, r *http.Request) bool {
 	if encoded(r) {

@@ -181,7 +181,7 @@ func (s *similarity) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !s.u.hold.begin() || !s.u.hold.take(perQuestion) {
+	if !s.u.hold.takePlace() || !s.u.hold.take(perQuestion) {
 		return errBusy
 	}
 	found, err := similar.Find(ctx, s.h.Rules, store, s.indices, document, likeness)
