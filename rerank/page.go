@@ -67,6 +67,7 @@ type Found struct {
 	end         int   // the length of the engine's list, or unknown
 	withSources bool  // everything is read with its sources, from rank 0
 	readings    int
+	guess       int  // how long the first reading would be without bounds
 	short       bool // the first reading was not enough
 }
 
@@ -80,8 +81,8 @@ const unknown = math.MaxInt
 // documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it
 // does between any two pages of the engine itself.
 func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Found, error) {
-	f := newFound(page)
-	for to := f.clamp(f.firstReading()); ; {
+	f, to := plan(page)
+	for {
 		for to > 0 { // until it is known which ranks the page consists of
 			hits, err := read(f, Span{To: to, Sources: f.withSources})
 			if err == nil {
@@ -92,7 +93,7 @@ func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Fo
 			}
 			to = f.missing()
 		}
-		f.Ranks = f.ranks()
+		f.Ranks = f.pageRanks()
 		if f.withSources || page.SketchOnly || len(f.Ranks) == 0 {
 			return f, nil
 		}
@@ -105,7 +106,7 @@ func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Fo
 		if f.Agrees(picked, hits) {
 			if len(hits) < len(picked) {
 				f.end = picked[len(hits)]
-				f.Ranks = f.ranks()
+				f.Ranks = f.pageRanks()
 			}
 			return f, nil
 		}
@@ -116,10 +117,22 @@ func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Fo
 	}
 }
 
-// newFound decides whether everything is read at once.
-func newFound(page Page) *Found {
+// plan decides how a page is read: how many ranks at first, and whether with their sources. It reads what the page needs if the expected share of
+// hits folds, and a margin, since a second reading costs more than a few extra ranks.
+func plan(page Page) (f *Found, first int) {
 	page.Whole = page.Whole || page.Transitive
-	f := &Found{page: page, end: unknown}
+	need, rate, window := float64(page.end()), min(max(page.Rate, 0), 0.95), float64(max(page.Window, 0))
+	margin := cmp.Or(max(page.Margin, 0), defaultMargin)
+	folds := need * rate / (1 - rate)
+	folds += margin * deviation(folds, rate, need)
+	// Nothing folds beyond the window, which bounds the folds.
+	most := window * rate
+	most += margin * deviation(most*(1-rate), rate, window)
+	first = max(page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
+	if page.Whole {
+		first = max(first, page.Window)
+	}
+	f = &Found{page: page, end: unknown, guess: first}
 	switch {
 	case page.Sources:
 		f.withSources = true
@@ -127,10 +140,9 @@ func newFound(page Page) *Found {
 	case page.Whole:
 		f.withSources = max(page.Window, page.end()) <= fullReading
 	default:
-		first := f.firstReading()
 		f.withSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
 	}
-	return f
+	return f, f.clamp(first)
 }
 
 // group groups the hits of the ranks [0, to).
@@ -157,23 +169,6 @@ func (f *Found) Agrees(ranks []int, hits []Hit) bool {
 		}
 	}
 	return true
-}
-
-// firstReading returns how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin, since a
-// second reading costs more than a few extra ranks.
-func (f *Found) firstReading() int {
-	need, rate, window := float64(f.page.end()), min(max(f.page.Rate, 0), 0.95), float64(max(f.page.Window, 0))
-	margin := cmp.Or(max(f.page.Margin, 0), defaultMargin)
-	folds := need * rate / (1 - rate)
-	folds += margin * deviation(folds, rate, need)
-	// Nothing folds beyond the window, which bounds the folds.
-	most := window * rate
-	most += margin * deviation(most*(1-rate), rate, window)
-	first := max(f.page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
-	if f.page.Whole {
-		first = max(first, f.page.Window)
-	}
-	return first
 }
 
 // clamp bounds a reading by what can be of use, which is the window and, where the page is read with it, what the page needs beyond it; and
@@ -208,8 +203,8 @@ func (f *Found) missing() int {
 	return to
 }
 
-// ranks returns the part of the page that is known. Ranks beyond the window count as present until a reading shows the end.
-func (f *Found) ranks() []int {
+// pageRanks returns the ranks of the part of the page that is known. Ranks beyond the window count as present until a reading shows the end.
+func (f *Found) pageRanks() []int {
 	end := f.end
 	if f.withSources {
 		end = len(f.hits)
@@ -264,13 +259,12 @@ type Stats struct {
 // Stats returns what the readings so far showed.
 func (f *Found) Stats() Stats {
 	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window}
-	first := f.firstReading()
 	s.Short = f.short
-	s.Guessed = f.readings > 0 && !f.page.Whole && f.page.Size > 0 && first == f.clamp(first) && f.page.First < first
+	s.Guessed = f.readings > 0 && !f.page.Whole && f.page.Size > 0 && f.guess == f.clamp(f.guess) && f.page.First < f.guess
 	for _, g := range f.Groups {
 		s.Folded += len(g.Folded)
 	}
 	limit := f.page.Limit
-	s.Limited = limit > 0 && f.end == unknown && len(f.ranks()) < f.page.end()-f.page.From
+	s.Limited = limit > 0 && f.end == unknown && len(f.pageRanks()) < f.page.end()-f.page.From
 	return s
 }
