@@ -15,16 +15,15 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// left returns why a search has to be left alone that begins behind a cursor, or nothing.
-func (q *query) left(scope adapters.Scope) adapters.Reason {
-	switch {
-	case scope.Piped:
-		return "search_pipeline"
-	case q.after != nil && (scope.Chooses || scope.Transitive): // the last hit shown tells where the next page begins, the best one does not
+// cursorReason returns why a search that begins behind a cursor is left alone, or nothing.
+func (q *query) cursorReason() adapters.Reason {
+	switch scope := &q.asked.Scope; {
+	case q.after == nil:
+	case scope.Chooses, scope.Transitive: // the last hit shown tells where the next page begins, the best one does not
 		return "cursor"
-	case q.after != nil && q.asked.From > 0: // the engine says so
+	case q.asked.From > 0: // the engine says so
 		return "not_understood"
-	case q.after != nil && q.has("knn", "rescore", "retriever"):
+	case q.has("knn", "rescore", "retriever"):
 		return "cursor"
 	}
 	return ""
@@ -68,7 +67,7 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 func (q *query) walks() bool {
 	a := &q.asked
 	ranked := a.From == 0 && !a.Scope.Chooses && !a.Scope.Transitive && q.raised == nil
-	return q.request != nil && (q.after != nil || ranked && q.sorted())
+	return q.after != nil || ranked && q.sorted()
 }
 
 // At implements adapters.Cursor.

@@ -31,7 +31,7 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 	if declined := r.q.declined(reply, false); declined != nil {
 		return nil, declined
 	}
-	read, err := readListing(reply, r.q.deciding)
+	read, err := readListing(reply, r.q.asked.Scope.Deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return nil, &adapters.Declined{Reason: "a shard failed", Raw: reply}
 	} else if err != nil {
@@ -68,7 +68,7 @@ func (q *query) declined(element []byte, own bool) error {
 		return nil
 	}
 	status := string(jsonedit.Get(members, "status"))
-	widened := status == "400" || status == "" || blames(element, q.deciding)
+	widened := status == "400" || status == "" || blames(element, q.asked.Scope.Deciding)
 	return &adapters.Declined{Reason: "status " + status, Final: own || !widened, Raw: element}
 }
 

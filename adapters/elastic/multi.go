@@ -49,7 +49,7 @@ func (d Dialect) multi(
 			return s
 		}
 		s.Shown, collapsing = s.Shown || q.shown, collapsing || q.asked.Reason == ""
-		if q.stripped {
+		if len(q.body) < len(body) { // controls were taken out
 			out = append(append(out, plain.Body[copied:from]...), oneLine(q.body)...)
 			copied = from + len(body)
 		}

@@ -194,8 +194,10 @@ func (q *query) Narrowed(err error) adapters.Search {
 		return nil
 	}
 	named := *q
-	if named.numbers = false; named.asked.Point != nil {
-		named.asked.Point = &named
+	named.numbers = false
+	if w, ok := named.asked.Point.(*single); ok {
+		point := *w
+		point.q, named.asked.Point = &named, &point
 	}
 	return &named
 }

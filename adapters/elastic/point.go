@@ -41,8 +41,8 @@ func (q *query) points(path []string) bool {
 }
 
 // Open implements adapters.Point.
-func (q *query) Open() *adapters.Request {
-	r := *q.request
+func (w *single) Open() *adapters.Request {
+	q, r := w.q, *w.request
 	r.Method, r.Body = "POST", nil
 	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "_search") + "_pit"
 	if q.d.OpenSearch {
@@ -54,7 +54,7 @@ func (q *query) Open() *adapters.Request {
 }
 
 // In implements adapters.Point.
-func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
+func (w *single) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, nil
@@ -66,12 +66,12 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 	if !ok || id == "" {
 		return nil, nil
 	}
-	pointed, asked := *q, *q.request
+	q := w.q
+	pointed, asked := *q, *w.request
 	pointed.point = &point{id: id, byScore: q.byScore()}
 	pointed.asked.Limit, pointed.asked.Point = 0, nil
 	asked.Path = "/_search"
-	w := &single{q: &pointed, request: &asked}
-	last := *q.request
+	last := *w.request
 	last.Method, last.Path, last.RawQuery = "DELETE", "/_pit", ""
 	last.Body = append(jsonedit.AppendString([]byte(`{"id":`), id), '}')
 	if q.d.OpenSearch {
@@ -79,7 +79,9 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 		last.Body = append(jsonedit.AppendString([]byte(`{"pit_id":[`), id), `]}`...)
 	}
 	last.Header = q.d.withType(last.Header)
-	return &adapters.Searches{List: []adapters.Search{&pointed}, Single: true, Wire: w, Plan: q.plan}, &last
+	return &adapters.Searches{
+		List: []adapters.Search{&pointed}, Single: true, Wire: &single{q: &pointed, request: &asked, plan: w.plan}, Plan: w.plan,
+	}, &last
 }
 
 // pointReader makes readings in a point in time. It implements adapters.Reader.

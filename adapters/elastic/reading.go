@@ -54,7 +54,7 @@ func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
 	r.Frame = r.Frame && (r.Sources || q.picks) // whose sources are read without
 	switch {
 	case !r.Sources && r.Texts:
-		r.source, r.texts = sourceOf(q.fields), true
+		r.source, r.texts = sourceOf(q.asked.Scope.Texts), true
 	case !r.Sources:
 		r.source = sourceOf(nil)
 	case r.Texts && r.judged:
@@ -133,7 +133,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 		}
 	}
 	if err == nil && r.judged {
-		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.deciding))
+		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
 	}
 	if r.Before { // no one looks at the count, and it can cost much
 		set("track_total_hits", []byte("false"))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -150,7 +151,7 @@ func plain(p adapters.Place) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if !q.shown && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
+	if !q.shown && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.asked.Scope.Deciding) == 0) {
 		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
 	members, err := jsonedit.Members(raw)
@@ -177,11 +178,13 @@ func plain(p adapters.Place) ([]byte, error) {
 func (q *query) ours(field string) bool {
 	switch {
 	case field == rule.SketchField:
-		return !q.extracted
+		return !slices.ContainsFunc([]string{"fields", "docvalue_fields", "stored_fields"}, func(key string) bool {
+			return strings.Contains(q.value(key), rule.SketchField) // the client itself has it extracted
+		})
 	case rule.Our(field):
 		return !q.shown
 	}
-	return !q.asked.Ways.Apart && slices.ContainsFunc(q.deciding, func(d rule.Deciding) bool { return d.Field == field })
+	return !q.asked.Ways.Apart && slices.ContainsFunc(q.asked.Scope.Deciding, func(d rule.Deciding) bool { return d.Field == field })
 }
 
 // withField returns a hit with one more field, of one value if there is one, among those extracted from it.

@@ -28,38 +28,15 @@ type query struct {
 	header  []byte           // the line in front of it in a multi-search, not nil there
 	body    []byte           // a JSON object
 	members []jsonedit.Member
-	mentions
-	means
-	base   []byte // the body whose readings are one list, of whatever size they are
-	raised []byte // the same for more neighbours, nil for most searches
-	after  []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
-	// What a search of its own has beside what each of several has: the request as the client sent it, and the point in time that it is made
-	// in, nil for most.
-	request *adapters.Request
-	plan    adapters.Plan
-	point   *point
-}
-
-// mentions are what of ours, and of the documents, the client names.
-type mentions struct {
-	// whole says that hits come with their whole source, from which a missing sketch can be computed.
-	whole bool
-	// extracted says that the client itself has the sketch extracted beside the source.
-	extracted bool
-	// stripped says that controls were taken out of the body.
-	stripped bool
-	// shown says that the client names a field of ours.
-	shown bool
-}
-
-// means are how the search can be read, under the rules of its scope.
-type means struct {
-	deciding []rule.Deciding // the fields extracted beside the sketch
-	fields   []string        // the sketched fields of the rules that compute
-	texts    texts           // how these come with the client's own hits
-	picks    bool            // hits can be picked by a filter
-	narrows  bool            // that can stand within the query
-	numbers  bool            // hits can be told by their sequence numbers
+	shown   bool  // the client names a field of ours
+	texts   texts // how the sketched fields come with the client's own hits
+	// picks says that hits can be picked by a filter, narrows that it can stand within the query, numbers that hits can be told by their
+	// sequence numbers.
+	picks, narrows, numbers bool
+	base                    []byte // the body whose readings are one list, of whatever size they are
+	raised                  []byte // the same for more neighbours, nil for most searches
+	after                   []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
+	point                   *point // the point in time that it is made in, nil for most
 }
 
 // Search implements adapters.Dialect.
@@ -83,7 +60,7 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
 	switch {
-	case asked != plain && q.stripped:
+	case asked != plain && len(q.body) < len(asked.Body): // controls were taken out
 		rest := adapters.RawQuery(adapters.Params(plain.RawQuery), func(name string) bool { return name != "source" })
 		plain.RawQuery = strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(q.body)), "&")
 	case len(plain.Body) > 0:
@@ -94,11 +71,14 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	}
 	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, Shown: q.shown, Plan: p}
 	if s.Reason == "" {
-		q.request, q.plan = asked, p
+		w := &single{q: q, request: asked, plan: p}
 		if q.points(segments(asked.Path)) {
-			q.asked.Point = q
+			q.asked.Point = w
 		}
-		s.List, s.Single, s.Wire = []adapters.Search{q}, true, &single{q: q, request: asked}
+		if q.walks() {
+			q.asked.Cursor = q
+		}
+		s.List, s.Single, s.Wire = []adapters.Search{q}, true, w
 	}
 	return s
 }
@@ -185,17 +165,17 @@ func (q *query) readPage() adapters.Reason {
 	if a.Limit = rescored(jsonedit.Get(q.members, "rescore")); a.From+a.Size > a.Limit {
 		return "rescore"
 	}
-	source, stored := q.value("_source"), q.value("stored_fields")
-	bare := source == "" && jsonedit.Get(q.members, "script_fields") != nil // which come in place of the source
-	q.whole = stored == "" && !bare && (source == "" || source == "true") &&
-		q.value("_source_includes") == "" && q.value("_source_excludes") == ""
-	if strings.Contains(stored, "_none_") {
+	if strings.Contains(q.value("stored_fields"), "_none_") {
 		return "not_understood" // such hits have no id to tell them by
 	}
-	for _, list := range []string{q.value("fields"), q.value("docvalue_fields"), stored} {
-		q.extracted = q.extracted || strings.Contains(list, rule.SketchField)
-	}
 	return ""
+}
+
+// wholeSource reports whether hits come with their whole source, from which a missing sketch can be computed.
+func (q *query) wholeSource() bool {
+	source := q.value("_source")
+	return (source == "true" || source == "" && !q.has("script_fields")) && // which come in place of the source
+		q.value("stored_fields") == "" && q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 }
 
 // under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
@@ -205,7 +185,10 @@ func (q *query) under(p adapters.Plan) adapters.Reason {
 	if !a.Scope.Configured {
 		return adapters.ReasonUnconfigured
 	}
-	if reason := q.left(a.Scope); reason != "" {
+	if a.Scope.Piped {
+		return "search_pipeline"
+	}
+	if reason := q.cursorReason(); reason != "" {
 		return reason
 	}
 	q.base = q.body
@@ -215,24 +198,21 @@ func (q *query) under(p adapters.Plan) adapters.Reason {
 	if q.after != nil && q.raised != nil {
 		return "cursor"
 	}
-	q.deciding = decidingOf(a.Scope.Deciding)
-	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
-	q.texts = q.textsOf(q.fields)
+	a.Scope.Deciding = decidingOf(a.Scope.Deciding)
+	a.Scope.Texts = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
+	q.texts = q.textsOf(a.Scope.Texts)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()
-	q.numbers = q.picks && !d.Named && q.asked.Scope.Expand == rule.ExpandOff && q.after == nil &&
+	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
 	a.Ways = adapters.Ways{
-		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Scattered: true, Weighed: q.whole && q.narrows,
+		Apart: d.apart(q, a.Scope.Deciding), TextsApart: !q.texts.known, Scattered: true, Weighed: q.wholeSource() && q.narrows,
 	}
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"
 	}
 	if a.Scope.Native != nil && d.collapsesOver(q) {
 		a.Native = q
-	}
-	if q.after != nil || q.walks() {
-		a.Cursor = q
 	}
 	return ""
 }
@@ -244,6 +224,7 @@ func (q *query) Asked() *adapters.Asked { return &q.asked }
 type single struct {
 	q       *query
 	request *adapters.Request // but for its body
+	plan    adapters.Plan
 	// template says that it is a search by template, in whose reply the engine tells the status.
 	template bool
 }
@@ -288,7 +269,7 @@ func (w *single) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapt
 		return []adapters.QueryResult{result(reply.Body)}, nil
 	case !any(func(q adapters.Query) bool { return !q.Own }): // it is the client's own search that the engine refuses
 		return nil, adapters.ErrRefused
-	case reply.Status >= 500 && blames(reply.Body, w.q.deciding), any(func(q adapters.Query) bool { return q.Raw }) && blamesCollapse(reply):
+	case reply.Status >= 500 && blames(reply.Body, w.q.asked.Scope.Deciding), any(func(q adapters.Query) bool { return q.Raw }) && blamesCollapse(reply):
 		return nil, adapters.ErrWidened
 	}
 	return nil, err
@@ -315,7 +296,7 @@ func (w *single) Body(reply *adapters.Reply, results []adapters.Pieces) (adapter
 		}
 		body = adapters.Pieces{whole}
 	}
-	return w.q.d.filtered(w.q.params, body, w.q.plan.Deadline)
+	return w.q.d.filtered(w.q.params, body, w.plan.Deadline)
 }
 
 // filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
@@ -410,7 +391,7 @@ func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, erro
 	if !found {
 		return members, nil
 	}
-	q.asked.Controls, q.stripped = q.asked.Controls.Merge(narrow), true
+	q.asked.Controls = q.asked.Controls.Merge(narrow)
 	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}

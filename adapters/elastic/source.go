@@ -96,7 +96,7 @@ type texts struct {
 // textsOf returns how the fields come, or can come, with the client's own hits. What is not certain, such as what a pattern
 // with a wildcard in the middle lets through, is left open.
 func (q *query) textsOf(fields []string) (t texts) {
-	if q.whole {
+	if q.wholeSource() {
 		return texts{known: true}
 	}
 	f, ok := q.sourceFilter()

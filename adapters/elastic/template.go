@@ -76,7 +76,7 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	}
 	q, err := t.d.parse(t.target, t.params, body, t.controls, t.plan, "")
 	switch {
-	case err != nil, q.stripped: // controls belong in the request, not in its template: the engine refuses them
+	case err != nil, len(q.body) < len(body): // controls belong in the request, not in its template: the engine refuses them
 		return nil, adapters.ErrWidened
 	case q.asked.Reason == "" && q.after != nil:
 		return nil, adapters.Alone{Reason: adapters.ReasonCursor}
@@ -84,8 +84,8 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 		return nil, adapters.Alone{Reason: q.asked.Reason}
 	}
 	r := *t.request
-	r.Path, q.plan = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template"), t.plan
-	w := &single{q: q, request: &r, template: true}
+	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template")
+	w := &single{q: q, request: &r, plan: t.plan, template: true}
 	return &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: t.plan}, nil
 }
 
