@@ -31,9 +31,9 @@ type search struct {
 	deadline time.Time // when the time for collapsing is over
 	over     bool      // it is
 	lookedUp bool      // a name was
-	asked    bool      // the engine was, for the search
-	searched bool      // and for the search itself, not only for what it follows from
-	ownAsked bool      // and for the client's own searches, after the time was over
+	begun    bool      // the engine was asked
+	searched bool      // for the search itself, not only for what it follows from
+	ownAsked bool      // for the client's own searches, after the time was over
 }
 
 // search answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
@@ -154,7 +154,7 @@ func (s *search) extend(start time.Time) { s.deadline = s.deadline.Add(time.Sinc
 // ask sends requests for the search to the engine and returns their replies, as [collapse.Ask] says. The engine may take all the time for what
 // it is asked first, and for the client's own search. For all else it has the time that is left for collapsing.
 func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	s.asked = true
+	s.begun = true
 	within := ctx
 	switch {
 	case !s.searched:

@@ -107,7 +107,7 @@ func (s *search) giveUp(reason adapters.Reason) {
 		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+string(reason)+"); on_failure is error")
 		return
 	}
-	if s.asked {
+	if s.begun {
 		s.h.catalog.spend(s.who(), s.class.Target)
 	}
 	s.sendAsWritten(reason)

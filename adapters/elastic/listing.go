@@ -138,7 +138,7 @@ func (h *hits) Name(i int) []byte {
 func (h *hits) Seen(i int) rule.Seen {
 	h.at, h.read = i, false
 	seen := rule.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
-	if h.reading.judged {
+	if h.reading.sketched {
 		seen.Stored = sketchIn(h.list[i].at(h.list[i].sketch))
 	}
 	return seen

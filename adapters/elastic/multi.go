@@ -75,7 +75,7 @@ func (d Dialect) multi(
 		s.Reason = reasonOf(list)
 		return s
 	}
-	s.Wire, s.Plan = &multi{d: d, request: plain, params: params, deadline: p.Deadline}, p
+	s.Wire, s.Plan = &multiWire{d: d, request: plain, params: params, deadline: p.Deadline}, p
 	for _, q := range list {
 		s.List = append(s.List, q)
 	}
@@ -126,18 +126,18 @@ func targetOf(members []jsonedit.Member) string {
 	return ""
 }
 
-// multi carries queries as the searches of one multi-search.
-type multi struct {
+// multiWire carries queries as the searches of one multi-search.
+type multiWire struct {
 	d        Dialect
 	request  *adapters.Request // but for its body
 	params   []adapters.Param
 	deadline rerank.Deadline
 }
 
-var _ adapters.Wire = &multi{}
+var _ adapters.Wire = &multiWire{}
 
 // Join implements adapters.Wire.
-func (w *multi) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapters.Query, error) {
+func (w *multiWire) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapters.Query, error) {
 	r := *w.request
 	r.Body = nil
 	for i := range queries {
@@ -148,7 +148,7 @@ func (w *multi) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapter
 }
 
 // Split implements adapters.Wire.
-func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+func (w *multiWire) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
 	if err := refused(reply.Status); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.Que
 }
 
 // Body implements adapters.Wire.
-func (w *multi) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
+func (w *multiWire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, err

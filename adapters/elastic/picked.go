@@ -195,7 +195,7 @@ func (q *query) Narrowed(err error) adapters.Search {
 	}
 	named := *q
 	named.numbers = false
-	if w, ok := named.asked.Point.(*single); ok {
+	if w, ok := named.asked.Point.(*wire); ok {
 		point := *w
 		point.q, named.asked.Point = &named, &point
 	}

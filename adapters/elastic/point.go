@@ -41,7 +41,7 @@ func (q *query) points(path []string) bool {
 }
 
 // Open implements adapters.Point.
-func (w *single) Open() *adapters.Request {
+func (w *wire) Open() *adapters.Request {
 	q, r := w.q, *w.request
 	r.Method, r.Body = "POST", nil
 	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "_search") + "_pit"
@@ -54,7 +54,7 @@ func (w *single) Open() *adapters.Request {
 }
 
 // In implements adapters.Point.
-func (w *single) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
+func (w *wire) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, nil
@@ -67,10 +67,10 @@ func (w *single) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *ada
 		return nil, nil
 	}
 	q := w.q
-	pointed, asked := *q, *w.request
+	pointed, request := *q, *w.request
 	pointed.point = &point{id: id, byScore: q.byScore()}
 	pointed.asked.Limit, pointed.asked.Point = 0, nil
-	asked.Path = "/_search"
+	request.Path = "/_search"
 	last := *w.request
 	last.Method, last.Path, last.RawQuery = "DELETE", "/_pit", ""
 	last.Body = append(jsonedit.AppendString([]byte(`{"id":`), id), '}')
@@ -80,7 +80,7 @@ func (w *single) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *ada
 	}
 	last.Header = q.d.withType(last.Header)
 	return &adapters.Searches{
-		List: []adapters.Search{&pointed}, Single: true, Wire: &single{q: &pointed, request: &asked, plan: w.plan}, Plan: w.plan,
+		List: []adapters.Search{&pointed}, Single: true, Wire: &wire{q: &pointed, request: &request, plan: w.plan}, Plan: w.plan,
 	}, &last
 }
 
@@ -115,17 +115,17 @@ func (r pointReader) Listing(results []adapters.QueryResult) (*adapters.Listing,
 }
 
 // inPoint returns a query as one in the point in time. sorted says that hits are to come with their sort values.
-func (q *query) inPoint(asked adapters.Query, sorted bool) (adapters.Query, error) {
+func (q *query) inPoint(query adapters.Query, sorted bool) (adapters.Query, error) {
 	pit := append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)
-	body, err := jsonedit.Set(asked.Body, "pit", pit)
-	asked.Void = slices.Concat(asked.Void, opening)
+	body, err := jsonedit.Set(query.Body, "pit", pit)
+	query.Void = slices.Concat(query.Void, opening)
 	if err == nil && q.point.byScore && !sorted {
 		// In a point in time such a sort would have hits come with their sort values and without the best score.
 		body, err = jsonedit.Cut(body, func(key string) bool { return key == "sort" })
-		asked.Void = append(asked.Void, "sort")
+		query.Void = append(query.Void, "sort")
 	}
-	asked.Body = body
-	return asked, err
+	query.Body = body
+	return query, err
 }
 
 // byScore reports whether the list is in the order of scores alone, in which hits come without sort values.

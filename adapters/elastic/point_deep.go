@@ -61,10 +61,10 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 	if err != nil {
 		return nil, err
 	}
-	asked := queries[0]
+	query := queries[0]
 	set := func(key string, value []byte) {
 		if err == nil {
-			asked.Body, err = jsonedit.Set(asked.Body, key, value)
+			query.Body, err = jsonedit.Set(query.Body, key, value)
 		}
 	}
 	if sorted := len(pieces) > 0; sorted {
@@ -72,17 +72,17 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 			set("search_after", cursor)
 		}
 		set("track_total_hits", strconv.AppendBool(nil, cursor != nil)) // behind a cursor no hit is passed over then: see Queries
-		asked.Void = append(asked.Void, "track_total_hits", "rest_total_hits_as_int")
+		query.Void = append(query.Void, "track_total_hits", "rest_total_hits_as_int")
 		if q.point.byScore {
 			set("sort", scoreSort)
 			set("track_scores", []byte("true")) // without, there is no best score
-			asked.Void = append(asked.Void, "sort")
+			query.Void = append(query.Void, "sort")
 		}
 	}
 	if err == nil {
-		asked, err = q.inPoint(asked, len(pieces) > 0)
+		query, err = q.inPoint(query, len(pieces) > 0)
 	}
-	return []adapters.Query{asked}, err
+	return []adapters.Query{query}, err
 }
 
 // border returns a cursor among the last ranks up to the limit, and the first rank behind it.

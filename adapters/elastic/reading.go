@@ -28,7 +28,7 @@ type reader struct {
 	q *query
 	adapters.Reading
 	picked   bool // by a filter, from the start
-	judged   bool // the fields that they are judged by are read
+	sketched bool // our field is read, and the deciding ones
 	numbered bool // hits are identified by their sequence numbers
 	// source is the source filter in place of the client's, nil to leave that; texts says that all sketched texts are shown.
 	source []byte
@@ -40,12 +40,12 @@ func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
 	if reading.AsSent {
 		return asSent{q}, nil
 	}
-	r := &reader{q: q, Reading: reading, judged: reading.Ranks == nil || !reading.Sources}
+	r := &reader{q: q, Reading: reading, sketched: reading.Ranks == nil || !reading.Sources}
 	var err error
 	switch {
 	case r.Own, r.From == r.To: // the client's own page
 		r.Ranks, r.From, r.To = nil, q.asked.From, q.asked.From+q.asked.Size
-		r.Sources, r.judged, r.Frame = true, false, true
+		r.Sources, r.sketched, r.Frame = true, false, true
 	case r.Ranks != nil:
 		err = r.pick()
 	default:
@@ -57,7 +57,7 @@ func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
 		r.source, r.texts = sourceOf(q.asked.Scope.Texts), true
 	case !r.Sources:
 		r.source = sourceOf(nil)
-	case r.Texts && r.judged:
+	case r.Texts && r.sketched:
 		r.source, r.texts = q.texts.filter, q.texts.known
 	default:
 		r.texts = q.texts.known && q.texts.filter == nil
@@ -84,7 +84,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 	void := []string{"from", "size", "filter_path"}
 	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
 	// cursor, with the documents in them that have no value, which sort after it (2.19, a sort without "missing").
-	counted := r.Frame || !q.picks || q.after != nil || r.judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
+	counted := r.Frame || !q.picks || q.after != nil || r.sketched && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
 	}
@@ -132,7 +132,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 			set("stored_fields", []byte(`"_none_"`))
 		}
 	}
-	if err == nil && r.judged {
+	if err == nil && r.sketched {
 		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
 	}
 	if r.Before { // no one looks at the count, and it can cost much

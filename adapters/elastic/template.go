@@ -85,7 +85,7 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	}
 	r := *t.request
 	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template")
-	w := &single{q: q, request: &r, plan: t.plan, template: true}
+	w := &wire{q: q, request: &r, plan: t.plan, template: true}
 	return &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: t.plan}, nil
 }
 

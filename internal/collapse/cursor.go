@@ -31,7 +31,7 @@ func (s *search) recallCursor() {
 		if s.cursor.behind = true; s.plan.Cursors != nil {
 			s.cursor.before, _ = s.plan.Cursors.Get(key)
 		}
-		s.begin(s.page.From, s.page.Size)
+		s.setPage(s.page.From, s.page.Size)
 	}
 }
 

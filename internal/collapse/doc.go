@@ -8,11 +8,11 @@
 //
 //	Answer             the searches of one request
 //	  run              one search: collapsed, or left alone with its reason
-//	    begin          what is wanted: which ranks, and what a reading of them must bring
+//	    setPage        what is wanted: which ranks, and what a reading of them must bring
 //	    collapse       the loop: [rerank.FindPage] says what to read until the page is known
 //	      readSpan     one reading: asked for, listed, judged
 //	        read       the dialect writes queries and lists the hits of their results
-//	          ask      queries joined in requests, replies split into results
+//	          results  queries joined in requests, replies split into results
 //	      rendered     the page's hits in the engine's own reply
 //
 // The other files are for what few searches need:

@@ -120,10 +120,10 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 
 // sight returns the place of a rank's hit in the listing that was judged.
 func (s *search) sight(rank int) adapters.Place {
-	if s.judged == nil || rank < 0 || rank >= s.judged.Len() {
+	if s.compared == nil || rank < 0 || rank >= s.compared.Len() {
 		return adapters.Place{}
 	}
-	return adapters.Place{Hits: s.judged, At: rank}
+	return adapters.Place{Hits: s.compared, At: rank}
 }
 
 // shared returns shingles that the documents of two ranks have in common, nil unless both are at hand.
@@ -131,7 +131,7 @@ func (s *search) shared(rank, other int) []string {
 	if s.sight(rank).Hits == nil {
 		return nil
 	}
-	rule := s.judge.Rule(s.judged.Seen(rank).Index)
+	rule := s.judge.Rule(s.compared.Seen(rank).Index)
 	if rule == nil {
 		return nil
 	}

@@ -63,8 +63,8 @@ func TestGroups(t *testing.T) {
 	explain := true
 	s := &search{page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Controls: adapters.Controls{Explain: &explain}, Scope: adapters.Scope{Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
 	s.found = expect.Value(rerank.FindPage(s.page, func(*rerank.Found, rerank.Span) ([]rerank.Hit, error) { return hits, nil }))(t)
-	s.judged = named(len(hits))
-	s.texted = s.judged
+	s.compared = named(len(hits))
+	s.texted = s.compared
 	shown := s.groups()
 	for rank, want := range map[int]struct{ folded, why, beside string }{
 		1: {"0 0.6627", `{"representative":"newest","leader":0,"folded":1,"threshold":0.5,"measure":"resemblance","window":5}`, ""},

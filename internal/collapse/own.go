@@ -16,15 +16,17 @@ func (s *search) leads() bool {
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
 func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
-// ownBeside returns the queries for the client's own search and what reads their results, where they are still to be asked beside a reading.
-func (s *search) ownBeside() (own adapters.Reader, queries []adapters.Query, err error) {
-	if !s.leads() || s.frame != nil {
-		return nil, nil, nil
+// resultsBesideOwn asks for the results of queries, and beside them for the client's own search.
+func (s *search) resultsBesideOwn(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+	own, first, err := s.ownReader(s.ownAsSent())
+	if err != nil {
+		return nil, portError(err)
 	}
-	if own, queries, err = s.ownReader(s.ownAsSent()); err != nil {
-		err = portError(err)
+	results, err := s.engine.results(ctx, append(first, queries...))
+	if err != nil {
+		return nil, err
 	}
-	return own, queries, err
+	return results[len(first):], s.takeOwn(own, results[:len(first)])
 }
 
 // ownReader returns how the client's own search is made, and what is asked for it.
@@ -56,7 +58,7 @@ func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) er
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
 		return nil
 	}
-	s.begin(listing.From, listing.Size)
+	s.setPage(listing.From, listing.Size)
 	return errAnew
 }
 
@@ -116,7 +118,7 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 	for i := range queries {
 		queries[i].Raw = !again
 	}
-	results, err := s.engine.ask(ctx, queries)
+	results, err := s.engine.results(ctx, queries)
 	if err != nil {
 		return nil, o, err
 	}
@@ -128,8 +130,8 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 	return adapters.Pieces{s.Clean(results[0].Raw())}, o, nil
 }
 
-// unread returns what becomes of a search a reading of which failed.
-func (s *search) unread(err error) error {
+// readingFailed returns what becomes of a search a reading of which failed.
+func (s *search) readingFailed(err error) error {
 	if narrowed := s.Search.Narrowed(err); narrowed != nil {
 		s.Search, s.asked = narrowed, narrowed.Asked()
 		return s.anew()

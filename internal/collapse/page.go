@@ -77,17 +77,17 @@ type search struct {
 	adapters.Search
 	asked  *adapters.Asked
 	plan   *adapters.Plan
-	engine asker
+	engine engine
 
 	page  rerank.Page   // what is wanted
 	found *rerank.Found // of it, so far
 	judge *rule.Judge
 
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays. sources are the hits of the last reading
-	// with sources, by their ranks; judged those of the last reading from rank 0.
-	frame   *adapters.Listing
-	sources map[int]adapters.Place
-	judged  adapters.Hits
+	// with sources, by their ranks; compared those of the last reading from rank 0.
+	frame    *adapters.Listing
+	sources  map[int]adapters.Place
+	compared adapters.Hits
 	// total is the engine's count of hits, -1 until it is known; atLeast says that there may be more.
 	total    int
 	atLeast  bool
@@ -114,7 +114,7 @@ type special struct {
 }
 
 // newSearch returns the search of a place in the request.
-func newSearch(all *adapters.Searches, place int, engine asker) *search {
+func newSearch(all *adapters.Searches, place int, engine engine) *search {
 	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, total: -1}
 	s.asked = s.Asked()
 	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
@@ -133,7 +133,7 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 	if s.asked.Reason != "" {
 		return s.asWritten(ctx, s.asked.Reason, false)
 	}
-	s.begin(s.asked.From, s.asked.Size)
+	s.setPage(s.asked.From, s.asked.Size)
 	if s.asked.Native != nil {
 		if result, o, err := s.natively(ctx); result != nil || err != nil {
 			return result, o, err
@@ -149,8 +149,8 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 	return result, s.outcome(), nil
 }
 
-// begin sets what is wanted to [from, from+size) of the collapsed list.
-func (s *search) begin(from, size int) {
+// setPage sets what is wanted to [from, from+size) of the collapsed list.
+func (s *search) setPage(from, size int) {
 	scope, ways := &s.asked.Scope, s.asked.Ways
 	s.page = rerank.Page{
 		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.plan.Deadline,
@@ -204,7 +204,7 @@ var errAnew = errors.New("the page is read anew")
 
 // anew begins the same page again.
 func (s *search) anew() error {
-	s.begin(s.page.From, s.page.Size)
+	s.setPage(s.page.From, s.page.Size)
 	return errAnew
 }
 
@@ -216,7 +216,7 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 		if err := s.decideOnOwnPage(); err != nil {
 			return nil, err
 		}
-		r.Ranks, r.Known = s.withFolded(span.Ranks), s.judged
+		r.Ranks, r.Known = s.withFolded(span.Ranks), s.compared
 		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	}
 	listing, err := s.read(ctx, &r)
@@ -230,7 +230,7 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 	case span.Ranks != nil:
 		return s.unmoved(&r, span.Ranks, listing)
 	}
-	s.judged, s.texted = listing.Hits, listing.Hits
+	s.compared, s.texted = listing.Hits, listing.Hits
 	hits, missing, err := s.judgeAll(s.judge, listing.Hits)
 	if err == nil && (len(missing) > 0 || r.Sources && s.asked.Ways.Apart) {
 		return s.judgeWithTexts(ctx, span, &r, hits, missing)
@@ -252,21 +252,31 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	}
 	reader, err := s.Read(*r)
 	if err != nil {
-		return nil, s.unread(err)
+		return nil, s.readingFailed(err)
+	}
+	ask := s.engine.results
+	if s.leads() && s.frame == nil {
+		ask = s.resultsBesideOwn
 	}
 	for results := []adapters.QueryResult(nil); ; {
 		queries, err := reader.Queries(results)
 		if err == nil && len(queries) == 0 {
 			listing, err := reader.Listing(results)
 			if err != nil {
-				return nil, s.unread(err)
+				return nil, s.readingFailed(err)
 			}
 			return listing, nil
 		}
 		if err != nil {
-			return nil, s.unread(err)
+			return nil, s.readingFailed(err)
 		}
-		more, err := s.ask(ctx, queries)
+		if s.rounds == maxRounds {
+			return nil, adapters.NotUnderstood(errors.New("the search does not end"))
+		}
+		more, err := ask(ctx, queries)
+		if !adapters.IsLate(err) {
+			s.rounds++
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -274,36 +284,14 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	}
 }
 
-// ask asks the engine once for the results of queries, and beside the first ones for the client's own search where that leads.
-func (s *search) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	own, beside, err := s.ownBeside()
-	if err != nil {
-		return nil, err
-	}
-	if s.rounds == maxRounds {
-		return nil, adapters.NotUnderstood(errors.New("the search does not end"))
-	}
-	results, err := s.engine.ask(ctx, append(beside, queries...))
-	if !adapters.IsLate(err) {
-		s.rounds++
-	}
-	if err == nil && own != nil {
-		err = s.takeOwn(own, results[:len(beside)])
-	}
-	if err != nil {
-		return nil, err
-	}
-	return results[len(beside):], nil
+// engine answers queries on behalf of one search.
+type engine interface {
+	results(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
 }
 
-// asker asks the engine on behalf of one search.
-type asker interface {
-	ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
-}
-
-// ask asks the engine for the results of queries, joined in requests, in as few rounds as they fit in. When the time is over it asks for
+// results asks the engine for the results of queries, joined in requests, in as few rounds as they fit in. When the time is over it asks for
 // nothing but the client's own searches.
-func (c *conversation) ask(ctx context.Context, queries []adapters.Query) (results []adapters.QueryResult, err error) {
+func (c *conversation) results(ctx context.Context, queries []adapters.Query) (results []adapters.QueryResult, err error) {
 	for len(queries) > 0 {
 		if c.Plan.Struck() && !own(queries) {
 			return nil, adapters.ErrLate
@@ -534,7 +522,10 @@ func portError(err error) error {
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.leads() {
-		_, err := s.ask(ctx, nil)
+		_, err := s.resultsBesideOwn(ctx, nil)
+		if !adapters.IsLate(err) {
+			s.rounds++
+		}
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}

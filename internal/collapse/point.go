@@ -38,7 +38,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 		return s.leave(ctx, err)
 	case pointed != nil: // it is gone, or not for us
 		s.frame = nil // what was read is of another list
-		s.begin(s.page.From, s.page.Size)
+		s.setPage(s.page.From, s.page.Size)
 	case !s.moved:
 		return s.leave(ctx, cause)
 	default:
@@ -69,7 +69,7 @@ func (s *search) open(ctx context.Context, open *adapters.Request) (*search, err
 	pointed := newSearch(in, 0, point)
 	pointed.pointed, pointed.native = true, s.native
 	pointed.own, pointed.ownFrom, pointed.rounds = s.own, s.ownFrom, s.rounds
-	pointed.begin(s.asked.From, s.asked.Size)
+	pointed.setPage(s.asked.From, s.asked.Size)
 	return pointed, nil
 }
 

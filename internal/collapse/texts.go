@@ -65,12 +65,12 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	}
 	s.texts.always = more.Hits.Len() != len(missing)
 	for at := 0; at < len(missing) && !s.texts.always; at++ {
-		s.texts.always = more.Hits.Seen(at).ID != s.judged.Seen(missing[at]).ID
+		s.texts.always = more.Hits.Seen(at).ID != s.compared.Seen(missing[at]).ID
 	}
 	if s.texts.always { // they are of other documents
 		return s.readSpan(ctx, span)
 	}
-	s.texted = &withTexts{s.judged, missing, more.Hits}
+	s.texted = &withTexts{s.compared, missing, more.Hits}
 	hits, _, err = s.judgeAll(s.judge, s.texted)
 	return hits, err
 }

@@ -14,7 +14,7 @@ import (
 type member struct {
 	*search
 	queries []adapters.Query // what it waits for
-	results []adapters.QueryResult
+	given   []adapters.QueryResult
 	failed  error // in place of results
 	stopped bool
 
@@ -27,13 +27,13 @@ type member struct {
 // errStopped: the request was given up while a search of it waited.
 var errStopped = errors.New("the request was given up")
 
-// ask implements asker.
-func (m *member) ask(_ context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+// results implements engine.
+func (m *member) results(_ context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
 	if m.stopped || !m.yield(queries) {
 		m.stopped = true
 		return nil, errStopped
 	}
-	return m.results, m.failed
+	return m.given, m.failed
 }
 
 // together runs several searches.
@@ -56,7 +56,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		if c.Plan.Struck() { // what is asked now is the last: none is to ask for what it can't take
 			for i, m := range members {
 				if len(m.queries) > 0 && !own(m.queries) {
-					m.results, m.failed = nil, adapters.ErrLate
+					m.given, m.failed = nil, adapters.ErrLate
 					m.queries, _ = next[i]()
 				}
 			}
@@ -71,13 +71,13 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		if len(all) == 0 {
 			break
 		}
-		results, err := c.ask(ctx, all)
+		results, err := c.results(ctx, all)
 		if err != nil && !adapters.IsLate(err) {
 			return nil, nil, err
 		}
 		for _, m := range members {
-			if m.results, m.failed = nil, err; err == nil {
-				m.results, results = results[:len(m.queries):len(m.queries)], results[len(m.queries):]
+			if m.given, m.failed = nil, err; err == nil {
+				m.given, results = results[:len(m.queries):len(m.queries)], results[len(m.queries):]
 			}
 		}
 	}
