@@ -87,19 +87,19 @@ type Class struct {
 	// Alters says that a request may make, change or drop an index, alias or template. A write that does brings a schema: a field of
 	// ours that its body names is shown.
 	Alters bool
-	// Makes is the name behind which a request that alters makes an index, where our field is to be declared; empty if there is none.
-	Makes string
+	// NewIndex is the name that leads to the index which a request creates, so that our field is declared there; empty for none.
+	NewIndex string
 }
 
 // Dialect is the pure half of an adapter. All methods are safe for concurrent use and keep nothing of their arguments.
 type Dialect interface {
 	// Classify looks at method, path and query alone.
 	Classify(r *Request) Class
-	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched, as far as no
-	// more than room bytes are added. It returns what takes the reply apart, nil where no operation can be left out of the write.
+	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched as long as that
+	// adds no more than growth bytes. It returns what takes the reply apart, nil where no operation can be left out of the write.
 	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our
 	// fields: for that it returns a [Refusal], before it has written anything. All other errors are those of src and dst.
-	EnrichWrite(c Class, dst io.Writer, src io.Reader, w rule.Writing, room int64) (Replies, error)
+	EnrichWrite(c Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (Replies, error)
 	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
 	// stands. It returns only errors of src and dst.
 	CleanReply(c Class, dst io.Writer, src io.Reader) error

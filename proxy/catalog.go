@@ -126,36 +126,30 @@ func (c *catalog) lastChange(who client) int {
 	return c.change
 }
 
-// placing is how the documents that are written to a name are to be enriched.
-type placing struct {
-	rule *rule.Rule // nil if none matches
-	fit  rule.Fit
-	// makes says that a whole document makes the index, since there is none and we have not made it before.
-	makes bool
-}
-
-// placing returns how a document that is written to a name is to be enriched. whole says that it would create the index if there is none.
-func (c *catalog) placing(u *underway, name string, whole bool) placing {
+// ruleFor returns the rule by which documents that are written to a name are enriched, nil if none matches, and what the index takes of our
+// fields. creates says that the document would create the index if there is none; newIndex that it does, as we have not created it before.
+func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, fit rule.Fit, newIndex bool) {
 	who := u.sender.client()
 	e := c.lookup(u, who, name)
 	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(u, who, name, e)
 	}
-	r := c.single(name, e.indices)
+	r, fit = c.single(name, e.indices), fitOf(e.indices)
 	absent := !there(e.indices)
 	switch {
 	case e.err != nil: // the index may be another one by now
-		return placing{rule: r, fit: min(fitOf(e.indices), rule.ClearsAll)}
-	case r == nil || absent && !whole:
-		return placing{rule: r}
-	case absent || fitOf(e.indices) != rule.Fits:
-		how := preparing
-		if whole {
-			how = creating
-		}
-		e = c.find(u, who, name, how)
+		return r, min(fit, rule.ClearsAll), false
+	case r == nil, absent && !creates:
+		return r, rule.FitsNothing, false
+	case !absent && fit == rule.Fits: // as it mostly is
+		return r, fit, false
 	}
-	return placing{c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)}
+	how := preparing
+	if creates {
+		how = creating
+	}
+	e = c.find(u, who, name, how)
+	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)
 }
 
 // awaited reports whether it is to be watched for that a write makes the index: once in a while, for the watching ends what is known of all

@@ -15,11 +15,12 @@
 //	    write                     search.go          the page, with the header Neardup (outcome.go)
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
-//	    look                      duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
-//	    whole, stream             write.go           the one or the other
-//	    enrich                    write.go           EnrichWrite of the dialect; it asks writing.Rule for the rule of each document's index,
-//	                                                 which is known (catalog.go) or is looked up with the client's credentials
-//	    forward                   write.go           sends it on, and completes the reply
+//	    sendWhole, sendStream     write.go           the one or the other
+//	      look                    duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
+//	      enrich                  write.go           EnrichWrite of the dialect; for each document's index it calls
+//	        Rule                  write.go           writing.Rule, which gets the rule from
+//	          ruleFor             catalog.go         what is known of the index, or looked up with the client's credentials
+//	      sendOn                  write.go           sends it on, cleans the reply (clean.go) and completes it
 //
 //	  read                        read.go            the request goes on
 //	    changeOf                  clean.go           CleanReply of the dialect cuts our fields out of the reply
@@ -27,9 +28,10 @@
 //	  send                        send.go            all that passes, and what reads and writes send on: streams a request to the engine and
 //	                                                 the reply to the client
 //
-//	nodes.RoundTrip               forward.go         measures a request and sends it to one of the nodes
-//	  needsOwnConnection          own_connection.go  whether the connection is closed behind it
-//	  Transport.RoundTrip         transport.go       one connection: write, read
+//	meter.RoundTrip               meter.go           measures a request to the engine
+//	  nodes.RoundTrip             nodes.go           sends it to one of the nodes
+//	    needsOwnConnection        own_connection.go  whether the connection is closed after it
+//	    Transport.RoundTrip       transport.go       one connection: write, read
 //
 // On any doubt of ours before the first byte to the client, a search is sent as the client wrote it. Every request carries the client's own
 // credentials, and what is learned with them is kept apart by them (client.go).

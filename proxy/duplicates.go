@@ -97,7 +97,7 @@ func (f *findings) Start(o rule.Operation) bool { return f.left[o.Number] == nil
 
 // leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent, and counts those that are.
 func (f *findings) leavesNothing() bool {
-	if len(f.left) == 0 {
+	if f == nil || len(f.left) == 0 {
 		return false
 	}
 	f.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
@@ -156,7 +156,7 @@ func (f *findings) Number(o rule.Operation) uint64 {
 		return max(rand.Uint64(), 1)
 	}
 	name := o.Index
-	if index, err := f.h.catalog.concrete(f.u, f.who, name); err == nil && index.Name != "" {
+	if index, err := f.h.catalog.concrete(f.u, f.u.sender.client(), name); err == nil && index.Name != "" {
 		name = index.Name
 	}
 	return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
@@ -173,7 +173,7 @@ func (f *findings) fetch() {
 			continue
 		}
 		ask := fetcher.Fetch(n.op, n.standing.id)
-		ask.RawQuery, ask.Header = f.who.query, f.who.header
+		ask.RawQuery, ask.Header = f.u.sender.client().query, f.u.sender.client().header
 		ctx, cancel := context.WithTimeout(f.u, lookFor)
 		reply, err := f.h.exchange(ctx, &f.u.hold, ask)
 		cancel()
@@ -194,7 +194,7 @@ func (f *findings) answer() {
 		if err != nil {
 			return err
 		}
-		return f.h.Dialect.CleanReply(f.class, &clean, bytes.NewReader(body))
+		return f.h.Dialect.CleanReply(f.u.class, &clean, bytes.NewReader(body))
 	})
 	if err != nil {
 		f.h.Log.Error("write could not be answered", "error", unquoted(err))

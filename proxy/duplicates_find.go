@@ -82,7 +82,7 @@ func (f *findings) fail(g *group, err error) {
 	f.h.Metrics.duplicates.WithLabelValues(reason).Add(float64(len(g.newcomers)))
 	if reason == "failed" || reason == "late" {
 		f.h.Log.Warn("no look at what is stored", "index", g.name, "error", unquoted(err))
-		f.h.paused.add(entryKey(f.who, g.name))
+		f.h.paused.add(entryKey(f.u.sender.client(), g.name))
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *catalog) concrete(ctx context.Context, who client, name string) (found 
 
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
-	index, err := f.h.catalog.concrete(ctx, f.who, g.name)
+	index, err := f.h.catalog.concrete(ctx, f.u.sender.client(), g.name)
 	if g.index, g.routed = index.Name, index.Routed; err != nil || g.index == "" {
 		return err
 	}
@@ -130,10 +130,10 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	if len(ids) == 0 && len(keys) == 0 {
 		return nil
 	}
-	if f.h.paused.has(entryKey(f.who, g.name)) {
+	if f.h.paused.has(entryKey(f.u.sender.client(), g.name)) {
 		return errPaused
 	}
-	g.store = f.h.Open(f.who.header, f.who.query)
+	g.store = f.h.Open(f.u.sender.client().header, f.u.sender.client().query)
 	if len(ids) > 0 {
 		err = f.scan(ctx, g, adapters.Selection{IDs: ids, Brief: true}, func(d adapters.Stored) {
 			g.own[d.ID] = rule.OursOf(d.Source)
@@ -188,7 +188,7 @@ func (g *group) candidate(d adapters.Stored) *candidate {
 // settle goes over a group's newcomers in their order.
 func (f *findings) settle(g *group) {
 	var near shelf
-	place := entryKey(f.who, g.name)
+	place := entryKey(f.u.sender.client(), g.name)
 	for _, c := range g.stored {
 		near.add(place, g.rule, c, g.rule.BandKeys(c.sketch))
 	}

@@ -111,6 +111,6 @@ func (f *findings) remember(status int) {
 		}
 		c := n.candidate
 		c.newcomer, c.stored = nil, &adapters.Stored{ID: n.id}
-		f.h.recent.add(entryKey(f.who, n.op.Index), n.rule, &c, n.keys)
+		f.h.recent.add(entryKey(f.u.sender.client(), n.op.Index), n.rule, &c, n.keys)
 	}
 }

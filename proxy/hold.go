@@ -132,8 +132,8 @@ func (t *hold) give(n int64) {
 	}
 }
 
-// Room is take for the lines and documents of a body that streams: a negative n gives room back.
-func (t *hold) Room(n int) bool {
+// Hold is take for the lines and documents of a body that streams: a negative n gives room back.
+func (t *hold) Hold(n int) bool {
 	if n < 0 {
 		t.give(int64(-n))
 		return true

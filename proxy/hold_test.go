@@ -13,11 +13,11 @@ func TestHoldEnds(t *testing.T) {
 	all := &holds{most: 100, mostSearches: 1, held: NewMetrics(nil).held}
 	t.Run("in order", func(t *testing.T) {
 		h := &hold{all: all}
-		if !h.takePlace() || !h.take(60) || h.take(41) || !h.Room(40) || h.Room(1) {
+		if !h.takePlace() || !h.take(60) || h.take(41) || !h.Hold(40) || h.Hold(1) {
 			t.Fatalf("%d of 100 bytes are held", all.bytes)
 		}
 		h.release()
-		h.Room(-40)
+		h.Hold(-40)
 		h.shrink(0)
 		if h.take(1) || all.bytes != 0 || all.searches != 0 {
 			t.Errorf("%d bytes and %d searches are held", all.bytes, all.searches)
@@ -28,8 +28,8 @@ func TestHoldEnds(t *testing.T) {
 			h := &hold{all: all}
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if h.Room(50) {
-					h.Room(-50)
+				if h.Hold(50) {
+					h.Hold(-50)
 				}
 			})
 			h.take(20)

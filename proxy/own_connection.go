@@ -16,7 +16,7 @@ const (
 	hastyBody = 128 << 10
 )
 
-// needsOwnConnection reports whether a request gets a connection of its own, which is closed behind it, and under what key note is to remember what
+// needsOwnConnection reports whether a request gets a connection of its own, which is closed behind it, and under what key remember takes what
 // becomes of it. It does for each of three reasons:
 //
 // Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
@@ -41,7 +41,7 @@ func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
 	case bodiless(r):
 		return false, ""
 	}
-	key = kindOf(r, u.class.Target)
+	key = grantKey(r, u.class.Target)
 	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
 }
 
@@ -114,9 +114,9 @@ func (c answered) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// kindOf returns a key for requests of the same client that the engine decides on alike: method, endpoint and index, as far as the path
+// grantKey returns a key for requests of the same client that the engine decides on alike: method, endpoint and index, as far as the path
 // and the dialect tell them.
-func kindOf(r *http.Request, target string) string {
+func grantKey(r *http.Request, target string) string {
 	segments := strings.Split(rawPath(r), "/")
 	sum := sha256.New()
 	part(sum, senderOf(r).key)
@@ -127,8 +127,8 @@ func kindOf(r *http.Request, target string) string {
 	return string(sum.Sum(nil))
 }
 
-// note remembers what became of a request.
-func (n *nodes) note(key string, status int) {
+// remember takes what the engine answered to a request under the key that needsOwnConnection returned.
+func (n *nodes) remember(key string, status int) {
 	switch {
 	case key == "":
 	case status < 400:

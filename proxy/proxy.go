@@ -88,7 +88,7 @@ type Engine struct {
 // Handler is the proxy of one engine. It is safe for concurrent use.
 type Handler struct {
 	Engine
-	engine  *nodes
+	engine  http.RoundTripper
 	catalog *catalog
 	cursors *cursors
 	paused  set // the names of which the last look-up of near-duplicates failed a moment ago
@@ -112,10 +112,7 @@ func New(e Engine) (*Handler, error) {
 		e.Metrics = NewMetrics(nil)
 	}
 	h := &Handler{
-		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), paused: newSet(pausedFor),
-		engine: &nodes{
-			meter: meter{metrics: e.Metrics, traces: e.Traces}, urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0), down: newSet(downFor),
-		},
+		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), engine: newEngine(e), paused: newSet(pausedFor),
 		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0), held: e.Metrics.held},
 	}
 	e.Metrics.cursors.Store(h.cursors)
@@ -130,10 +127,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.answersSimilar(u, r) {
 		class := h.Dialect.Classify(requestOf(r))
 		u.class = class
-		h.is(u, class.Kind.String())
+		h.countAs(u, class.Kind.String())
 		switch {
 		case class.Kind == adapters.KindWrite && h.mayChange(r, class):
-			h.write(u, r, class)
+			h.write(u, r)
 		case class.Kind == adapters.KindSearch:
 			h.search(u, r, class)
 		case class.Kind == adapters.KindRead:

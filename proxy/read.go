@@ -23,7 +23,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
 		head, _, err := holdOf(r.Context()).readBody(r.Body, heldBody, r.ContentLength)
 		if err != nil && !errors.Is(err, errBusy) {
-			h.unreachable(w, r, err)
+			h.answerError(w, r, err)
 			return
 		}
 		class.Shown = names(head, r)

@@ -44,7 +44,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		return
 	}
 	if err := s.read(); err != nil {
-		h.unreachable(w, r, err)
+		h.answerError(w, r, err)
 		return
 	}
 	searches := s.parse()

@@ -69,7 +69,7 @@ func (s *search) failed(err error) {
 		holdOf(s.r.Context()).shrink(int64(len(refused.Reply.Body)))
 		writeReply(s.w, refused.Reply)
 	case errors.Is(err, errUnreachable):
-		s.h.unreachable(s.w, s.r, err)
+		s.h.answerError(s.w, s.r, err)
 	case isAlone: // for what it is, not for a failure
 		if alone.Searched {
 			s.h.catalog.spend(s.who(), s.class.Target)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
@@ -12,11 +13,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
-// flushAfter is how long a reply may keep the client waiting for what has come of it. Most replies end sooner, and go out in few pieces.
-// A reply of known length goes out when it is whole, if it has no more than shortReply bytes: an engine that knows the length has made all of
-// it. This saves a timer, a twentieth of the processor time of such a request.
+// flushAfter is how long the client waits at most for a part of a reply that has arrived. Most replies end sooner, and go out in few pieces.
+// A reply of known length, of no more than shortReply bytes, goes out when it is whole: an engine that knows the length has all of it ready.
+// This saves a timer, a twentieth of the processor time of such a request.
 const (
 	flushAfter = time.Millisecond
 	shortReply = 64 << 10
@@ -26,7 +29,7 @@ const (
 var errSwitched = errors.New("the engine switched protocols")
 
 // send sends a request to the engine and streams the reply to the client. change, if not nil, edits the reply's head and body first. If the
-// reply breaks off, so does the client's connection. A request that may make, change or drop an index ends what is known about indices: for
+// reply breaks off, so does the client's connection. A request that may create, change or drop an index ends what is known about indices: for
 // the client itself before, and for all whom that concerns as soon as the engine answers, and thus before the client can know that it is done.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
 	u := underwayOf(r.Context())
@@ -41,15 +44,15 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 	}()
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
-	p := &passThrough{engine: h.engine}
-	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: p, BufferPool: pieces, ErrorLog: discard}
+	hides := &headerHider{RoundTripper: h.engine}
+	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hides, BufferPool: pieces, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
-		p.restore(resp)
+		resp.Header = hides.header
 		if answered = true; u.alters() {
 			h.catalog.altered(u.sender.client(), resp.StatusCode)
 		}
-		if u.class.Makes != "" && resp.StatusCode < 300 && !signed(r) { // a look-up under another request's signature would be refused
-			h.catalog.placing(u, u.class.Makes, false) // has our field declared, before the client knows
+		if u.class.NewIndex != "" && resp.StatusCode < 300 && !signed(r) { // a look-up under another request's signature would be refused
+			h.catalog.ruleFor(u, u.class.NewIndex, false) // has our field declared, before the client knows
 		}
 		if change != nil {
 			change(resp)
@@ -63,7 +66,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 		}
 		return nil
 	}
-	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) { h.unreachable(w, r, err) }
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) { h.answerError(w, r, err) }
 	proxy.ServeHTTP(w, in)
 }
 
@@ -78,16 +81,16 @@ func asSent(p *httputil.ProxyRequest) {
 	p.Out.URL, p.Out.Header, p.Out.Trailer = p.In.URL, p.In.Header, p.In.Trailer
 }
 
-// passThrough carries one request of a ReverseProxy to the engine, and hides the reply's headers from the ReverseProxy, which would drop
+// headerHider carries the request of a ReverseProxy to the engine, and hides the reply's headers from the ReverseProxy, which would drop
 // Proxy-Authenticate: see hopHeaders.
-type passThrough struct {
-	engine *nodes
+type headerHider struct {
+	http.RoundTripper
 	header http.Header // of the reply
 }
 
 // RoundTrip implements http.RoundTripper.
-func (p *passThrough) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := p.engine.RoundTrip(r)
+func (p *headerHider) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := p.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +102,6 @@ func (p *passThrough) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.header, resp.Header = resp.Header, nil
 	return resp, nil
 }
-
-// restore gives the reply its headers back.
-func (p *passThrough) restore(resp *http.Response) { resp.Header = p.header }
 
 // pieceSize is how much is copied at once.
 const pieceSize = 32 << 10
@@ -170,4 +170,34 @@ func dropHops(header http.Header) {
 		}
 	}
 	maps.DeleteFunc(header, func(key string, _ []string) bool { return hop(key) })
+}
+
+// answerError answers a request that can't go on: the client's body is at fault, or the engine can't be reached or does not answer. A client that
+// broke off gets nothing.
+func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
+		underwayOf(r.Context()).gone = true
+		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
+	}
+	status, reason := http.StatusBadRequest, ""
+	refusal, refused := errors.AsType[adapters.Refusal](err)
+	switch {
+	case errors.Is(err, errEncoding):
+		reason = "the body is not of its Content-Encoding"
+	case errors.Is(err, errBusy):
+		status, reason = http.StatusServiceUnavailable, "there is no room to decode this body now: send it again, or not compressed"
+	case refused:
+		reason = refusal.Error()
+	}
+	if reason != "" {
+		h.Metrics.writesRefused.Inc()
+		h.refuse(w, r, status, reason)
+		return
+	}
+	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(err))
+	status = http.StatusBadGateway
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !isDial(err) {
+		status = http.StatusGatewayTimeout
+	}
+	h.refuse(w, r, status, "the search engine can't be reached: "+http.StatusText(status))
 }

@@ -112,7 +112,7 @@ func (h *Handler) answersSimilar(u *underway, r *http.Request) bool {
 	if len(s.indices) == 0 {
 		return false
 	}
-	h.is(u, kind)
+	h.countAs(u, kind)
 	if err := guarded(func() error { return answer(within) }); err != nil {
 		s.fail(err)
 	}
@@ -298,7 +298,7 @@ func (s *similarity) fail(err error) {
 	case errors.Is(err, errAnswered):
 		return
 	case s.u.Err() != nil, errors.Is(err, errBrokenOff):
-		s.h.unreachable(s.u, s.r, err)
+		s.h.answerError(s.u, s.r, err)
 	case errors.Is(err, errSlow):
 		s.h.Metrics.search("failed", adapters.ReasonSlow)
 		status, reason = http.StatusRequestTimeout, "the body comes too slowly (reason=slow)"
@@ -318,7 +318,7 @@ func (s *similarity) fail(err error) {
 		s.h.Log.Error("near-duplicates could not be looked for", "error", unquoted(err))
 		status, reason = http.StatusInternalServerError, "near-duplicates could not be looked for"
 	default:
-		s.h.unreachable(s.u, s.r, unnamed{err, s.who.hide(err.Error())})
+		s.h.answerError(s.u, s.r, unnamed{err, s.who.hide(err.Error())})
 		return
 	}
 	s.h.refuse(s.u, s.r, status, reason)

@@ -2,15 +2,9 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -42,7 +36,7 @@ type underway struct {
 
 	clocks
 	insisted    atomic.Bool // the engine was asked again for names, in vain
-	makes       atomic.Bool // a document has come that makes its index; those of a stream come while the reply may
+	newIndex    atomic.Bool // a document creates its index; in a stream it may come after the reply
 	ended, gone bool        // it was not cut off; the client broke it off
 	span        trace.Span  // one that records nothing where the request is not traced
 }
@@ -52,11 +46,11 @@ type clocks struct {
 	start          time.Duration
 	client, engine atomic.Int64 // what it waited for them, in nanoseconds
 	asked          atomic.Bool  // the engine was
-	made           *made        // what is sent to the engine, where it is made meanwhile
+	streamed       *streamed    // the body that goes to the engine while it is enriched
 }
 
 // alters reports whether the request may make, change or drop an index.
-func (u *underway) alters() bool { return u.class.Alters || u.makes.Load() }
+func (u *underway) alters() bool { return u.class.Alters || u.newIndex.Load() }
 
 type underwayKey struct{}
 
@@ -101,8 +95,8 @@ func WithTimes(ctx context.Context, t *Times) context.Context {
 	return context.WithValue(ctx, timesKey{}, t)
 }
 
-// is takes what kind of request it is.
-func (h *Handler) is(u *underway, kind string) {
+// countAs counts a request under its kind; its times will be counted under that too.
+func (h *Handler) countAs(u *underway, kind string) {
 	h.Metrics.requests.WithLabelValues(kind).Inc()
 	u.kind = kind
 }
@@ -170,151 +164,4 @@ func (u *underway) Write(p []byte) (int, error) {
 func (u *underway) FlushError() error {
 	defer spend(&u.client, clock())
 	return http.NewResponseController(u.ResponseWriter).Flush()
-}
-
-// meter takes the times of what is sent to the engine, and writes the spans of it.
-type meter struct {
-	metrics   *Metrics
-	traces    *Traces
-	operation string // what its requests are for; those of a client are of the client's kind where it is empty
-}
-
-// storeTransport is the transport of a [adapters.Store] that acts for clients.
-type storeTransport struct {
-	http.RoundTripper
-	meter
-}
-
-// Transport returns a transport whose requests are of our own making, for a [adapters.Store] that acts for clients: while the
-// engine answers them, the client's request waits for the engine.
-func (m *Metrics) Transport(next http.RoundTripper, traces *Traces) http.RoundTripper {
-	return storeTransport{next, meter{m, traces, "look_up"}}
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.measure(r, t.RoundTripper.RoundTrip)
-}
-
-// measure sends a request to the engine and takes its time, until the reply's body has ended.
-func (m meter) measure(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	u := underwayOf(r.Context())
-	if u == nil { // no client's request is under way
-		resp, err := send(r)
-		m.metrics.failed(r, err)
-		return resp, err
-	}
-	r, span := u.asking(m.traces, r, m.operation)
-	u.asked.Store(true)
-	start, waited := clock(), u.waited()
-	resp, err := send(r)
-	u.engine.Add(int64(max(clock()-start-(u.waited()-waited), 0)))
-	answeredBy(span, resp, err)
-	m.metrics.failed(r, err)
-	if err == nil && m.operation == "" {
-		u.hold.known(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
-	}
-	if err != nil || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		span.End()
-		return resp, err
-	}
-	resp.Body = &answer{ReadCloser: resp.Body, ctx: r.Context(), u: u, metrics: m.metrics, span: span}
-	return resp, nil
-}
-
-// waited returns how long there has been nothing to send to the engine: for want of the client, or of our own work between the two.
-func (u *underway) waited() time.Duration {
-	if u.made != nil {
-		return time.Duration(u.made.waited.Load())
-	}
-	return time.Duration(u.client.Load())
-}
-
-// made is a body that is made while it is sent. It takes how long there was nothing to send.
-type made struct {
-	io.ReadCloser
-	waited atomic.Int64 // nanoseconds
-}
-
-// Read implements io.Reader.
-func (m *made) Read(p []byte) (int, error) {
-	defer spend(&m.waited, clock())
-	return m.ReadCloser.Read(p)
-}
-
-// answer is the body of a reply of the engine.
-type answer struct {
-	io.ReadCloser
-	ctx     context.Context // of the request
-	u       *underway
-	metrics *Metrics
-	span    trace.Span
-	ended   atomic.Bool
-}
-
-// Read implements io.Reader.
-func (a *answer) Read(p []byte) (int, error) {
-	start := clock()
-	n, err := a.ReadCloser.Read(p)
-	spend(&a.u.engine, start)
-	if err != nil {
-		a.end(err)
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (a *answer) Close() error {
-	a.end(io.EOF) // whoever has read enough
-	return a.ReadCloser.Close()
-}
-
-func (a *answer) end(err error) {
-	if a.ended.Swap(true) {
-		return
-	}
-	if err != io.EOF {
-		if a.ctx.Err() == nil {
-			a.metrics.engineErrors.WithLabelValues(harm(err)).Inc()
-		}
-		answeredBy(a.span, nil, err)
-	}
-	a.span.End()
-}
-
-// failed counts a request to the engine that got no answer, unless that was the client's doing.
-func (m *Metrics) failed(r *http.Request, err error) {
-	refused := adapters.Refusal("")
-	if err == nil || r.Context().Err() != nil || errors.Is(err, errBrokenOff) || errors.Is(err, errEncoding) || errors.As(err, &refused) {
-		return
-	}
-	m.engineErrors.WithLabelValues(harm(err)).Inc()
-}
-
-// harm says in a word what kept the engine from answering: dial, it could not be connected to (names that can't be resolved and
-// failed handshakes among them); timeout; cut, the connection ended early; garbage, what came was no HTTP.
-func harm(err error) string {
-	timeout, _ := errors.AsType[net.Error](err)
-	switch {
-	case isDial(err) || isHandshake(err):
-		return "dial"
-	case errors.Is(err, context.Canceled): // another request of the same round was refused, or the client has gone
-		return "canceled"
-	case timeout != nil && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded):
-		return "timeout"
-	}
-	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, cut) {
-			return "cut"
-		}
-	}
-	return "garbage"
-}
-
-// isHandshake reports whether TLS was not agreed on, or one side did not trust the other.
-func isHandshake(err error) bool {
-	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	_, other := errors.AsType[tls.RecordHeaderError](err)
-	op, ok := errors.AsType[*net.OpError](err)
-	return distrusted || other || ok && (op.Op == "remote error" || op.Op == "local error") // an alert
 }

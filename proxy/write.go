@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// lookAhead is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its
-	// length, as most clients send theirs.
+	// lookAhead is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its length.
 	lookAhead = 1 << 20
-	// plainAhead is how large such a body may be when it is decompressed, and of any where a rule has near-duplicates looked up.
+	// plainAhead is how long such a body may be once it is decoded, and any body where a rule has near-duplicates looked up.
 	plainAhead = 8 << 20
-	// unknownRoom is the share of the engine's body limit that may be added to a body whose length is not known beforehand.
-	unknownRoom = 16
+	// unknownGrowth is the share of the engine's body limit that may be added to a body of unknown length.
+	unknownGrowth = 16
 )
 
 // errEncoding: a body is not of the encoding that it says it has.
 var errEncoding = errors.New("not of its encoding")
 
-// mayChange reports whether a write's body is one that may be changed.
+// mayChange reports whether a write has a body that may be changed.
 func (h *Handler) mayChange(r *http.Request, class adapters.Class) bool {
 	if signed(r) {
 		if !class.Verbatim {
@@ -36,113 +35,112 @@ func (h *Handler) mayChange(r *http.Request, class adapters.Class) bool {
 	return !bodiless(r)
 }
 
-// write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a
-// stream. If the client breaks off, the request to the engine is cut off too, never ended as if it were whole.
-func (h *Handler) write(u *underway, r *http.Request, class adapters.Class) {
+// writing is a client's write on its way. It implements rule.Writing.
+type writing struct {
+	h        *Handler
+	u        *underway
+	r        *http.Request // as the client sent it
+	out      *http.Request // as it goes on
+	encoding string        // of the client's body; empty for one that engines read as it is
+	last     struct {      // the rule of the last document, where its index was prepared
+		rule    *rule.Rule
+		index   string
+		creates bool
+		until   time.Time
+	}
+}
+
+// write sends a write on with its documents enriched: a short body, as most are, whole and with its length, a longer one as it streams. If the
+// client breaks off, the request to the engine is cut off too, never ended as if it were whole.
+func (h *Handler) write(u *underway, r *http.Request) {
 	ahead := int64(lookAhead)
-	if h.looks() { // for what can be found out of a body that is held
+	if h.looks() { // duplicates are looked up for a body that is held
 		ahead = plainAhead
 	}
-	raw, whole, err := u.hold.readBody(r.Body, ahead, r.ContentLength)
-	if err != nil && !errors.Is(err, errBusy) { // then it streams
-		h.unreachable(u, r, err)
+	raw, ended, err := u.hold.readBody(r.Body, ahead, r.ContentLength)
+	if err != nil && !errors.Is(err, errBusy) { // with errBusy it streams
+		h.answerError(u, r, err)
 		return
 	}
-	w := &writing{h: h, u: u, r: r, out: r.Clone(r.Context()), class: class, who: u.sender.client()}
+	w := &writing{h: h, u: u, r: r, out: r.Clone(r.Context())}
 	w.out.Header.Del("Content-Length")
-	encoding := ""
-	if w.compressed = encoded(r) && !class.Verbatim && !uncompressed(r, raw); w.compressed {
-		encoding = r.Header.Get("Content-Encoding")
+	if encoded(r) && !u.class.Verbatim && !uncompressed(r, raw) {
+		w.encoding = r.Header.Get("Content-Encoding")
 	}
-	if whole {
-		plain, err := u.hold.decode(encoding, raw, plainAhead)
-		if endsEarly(encoding, plain, err) { // the engine gets what was read
-			w.out.Header.Del("Content-Encoding")
-			w.compressed, raw, encoding, err = false, plain, "", nil
-		}
-		switch {
-		case err == nil && u.hold.take(enrichedRoom(len(plain))):
-			w.whole(raw, plain)
-			return
-		case err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy):
-			h.unreachable(u, r, errors.Join(errEncoding, err))
-			return
-		}
-	}
-	window := windowOf(encoding, raw)
-	if err := u.hold.reserve(window); err != nil { // what an engine would read can't go on unread
-		h.unreachable(u, r, err)
+	if !ended {
+		w.sendStream(raw)
 		return
 	}
-	plain, err := decoder(encoding, window, u.hold.onwardsFrom(raw, r.Body))
-	if err != nil {
-		h.unreachable(u, r, errors.Join(errEncoding, err))
-		return
+	plain, err := u.hold.decode(w.encoding, raw, plainAhead)
+	if endsEarly(w.encoding, plain, err) { // the engine gets what could be decoded
+		w.out.Header.Del("Content-Encoding")
+		w.encoding, raw, err = "", plain, nil
 	}
-	w.stream(plain)
+	switch {
+	case err == nil && u.hold.take(enrichedLength(plain)):
+		w.sendWhole(raw, plain)
+	case err == nil, errors.Is(err, errTooLarge), errors.Is(err, errBusy):
+		w.sendStream(raw)
+	default:
+		h.answerError(u, r, errors.Join(errEncoding, err))
+	}
 }
 
-// enrichedRoom is how much room is taken for a body of the length with its documents enriched.
-func enrichedRoom(length int) int64 { return int64(length + length/4) }
+// enrichedLength is how long a body is taken to be with its documents enriched.
+func enrichedLength(plain []byte) int64 { return int64(len(plain) + len(plain)/4) }
 
-// writing is one write. It implements rule.Writing.
-type writing struct {
-	h     *Handler
-	u     *underway
-	r     *http.Request // as the client sent it
-	out   *http.Request // as it goes on
-	class adapters.Class
-	who   client
-	// compressed says that the client sent the body so.
-	compressed bool
-	last       placed
-}
-
-// whole sends on a body that was read whole: raw, as it was sent, if nothing in it changes. plain is that less its encoding.
-func (w *writing) whole(raw, plain []byte) {
-	w.class.Shown = w.class.Shown || w.class.Alters && rule.NamesOurs(plain)
-	var enriched bytes.Buffer
-	enriched.Grow(int(enrichedRoom(len(plain))))
-	as := rule.Writing(w)
-	var found *findings
+// sendWhole enriches a body that was read whole, and sends it on with its length: raw, as it was sent, if nothing in it changes. plain is raw decoded.
+func (w *writing) sendWhole(raw, plain []byte) {
+	class := &w.u.class
+	class.Shown = class.Shown || class.Alters && rule.NamesOurs(plain)
+	as, found := rule.Writing(w), (*findings)(nil)
 	if w.h.looks() {
 		found = w.look(plain)
 		as = found
 	}
+	var enriched bytes.Buffer
+	enriched.Grow(int(enrichedLength(plain)))
 	_, err := w.enrich(&enriched, bytes.NewReader(plain), as, w.h.Limits.EngineMaxBody-int64(len(plain)))
-	refused := adapters.Refusal("")
+	_, refused := errors.AsType[adapters.Refusal](err)
+	body := raw
 	switch {
-	case err == nil:
-	case errors.As(err, &refused), w.class.Format != "":
-		w.h.unreachable(w.u, w.r, err)
+	case refused, err != nil && class.Format != "":
+		w.h.answerError(w.u, w.r, err)
 		return
-	default:
+	case err != nil:
 		w.h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		w.h.Log.Error("write could not be enriched", "error", unquoted(err))
 		found = nil // nothing is left out of what was sent
-	}
-	if found != nil && found.leavesNothing() {
+	case found.leavesNothing():
 		found.answer()
 		return
-	}
-	body := raw
-	if err == nil && !bytes.Equal(enriched.Bytes(), plain) {
+	case !bytes.Equal(enriched.Bytes(), plain):
 		body = enriched.Bytes()
-		if w.compressed {
+		if w.encoding != "" {
 			w.out.Header.Del("Content-Encoding")
 		}
 	}
 	w.out.Body, w.out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	w.forward(found)
+	w.sendOn(found)
 }
 
-// stream sends on a body while it is read.
-func (w *writing) stream(plain io.Reader) {
-	room := w.h.Limits.EngineMaxBody / unknownRoom
-	if w.compressed {
+// sendStream enriches a body while it is sent on. head is what was read of it.
+func (w *writing) sendStream(head []byte) {
+	window := windowOf(w.encoding, head)
+	if err := w.u.hold.reserve(window); err != nil { // what an engine would decode can't go on unread
+		w.h.answerError(w.u, w.r, err)
+		return
+	}
+	plain, err := decoder(w.encoding, window, w.u.hold.onwardsFrom(head, w.r.Body))
+	if err != nil {
+		w.h.answerError(w.u, w.r, errors.Join(errEncoding, err))
+		return
+	}
+	growth := w.h.Limits.EngineMaxBody / unknownGrowth
+	if w.encoding != "" {
 		w.out.Header.Del("Content-Encoding")
 	} else if w.r.ContentLength >= 0 {
-		room = w.h.Limits.EngineMaxBody - w.r.ContentLength
+		growth = w.h.Limits.EngineMaxBody - w.r.ContentLength
 	}
 	as := rule.Writing(w)
 	if w.h.looks() {
@@ -150,39 +148,39 @@ func (w *writing) stream(plain io.Reader) {
 	}
 	pipe, into := io.Pipe()
 	defer pipe.Close() // ends the copying below if the engine answers early
-	w.u.made = &made{ReadCloser: pipe}
-	w.out.Body, w.out.ContentLength = w.u.made, -1
+	w.u.streamed = &streamed{ReadCloser: pipe}
+	w.out.Body, w.out.ContentLength = w.u.streamed, -1
 	go func() {
-		long := struct {
+		held := struct {
 			io.Reader
 			*hold
 		}{plain, &w.u.hold}
-		_, err := w.enrich(into, long, as, room)
-		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && w.compressed {
+		_, err := w.enrich(into, held, as, growth)
+		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && w.encoding != "" {
 			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)
 	}()
-	w.forward(nil)
+	w.sendOn(nil)
 }
 
-// enrich copies the body from src to dst with its documents enriched, as far as there is room for more bytes. as is the write itself, or its
+// enrich copies a body from src to dst with its documents enriched, as long as that adds no more than growth bytes. as is the write itself, or its
 // findings. It returns what takes the reply apart.
-func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, room int64) (replies adapters.Replies, err error) {
+func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, growth int64) (replies adapters.Replies, err error) {
 	err = guarded(func() (err error) {
-		replies, err = w.h.Dialect.EnrichWrite(w.class, dst, src, as, room)
+		replies, err = w.h.Dialect.EnrichWrite(w.u.class, dst, src, as, growth)
 		return err
 	})
 	return replies, err
 }
 
-// forward sends the enriched write on. found is what was found out about its documents, nil for nothing; it completes the reply.
-func (w *writing) forward(found *findings) {
-	completes := found != nil && len(found.left) > 0
-	if accepted := acceptable(w.out.Header["Accept-Encoding"]); accepted != nil && (w.class.CleanWrite && !w.class.Shown || completes) {
+// sendOn sends the enriched write to the engine, and the reply to the client. found is what was found out about its documents, nil for nothing;
+// it completes the reply.
+func (w *writing) sendOn(found *findings) {
+	change, completes := w.h.changeOf(w.u.class), found != nil && len(found.left) > 0
+	if accepted := acceptable(w.out.Header["Accept-Encoding"]); accepted != nil && (change != nil || completes) {
 		w.out.Header["Accept-Encoding"] = accepted
 	}
-	change := w.h.changeOf(w.class)
 	w.h.send(w.u, w.out, func(resp *http.Response) {
 		if found != nil {
 			found.remember(resp.StatusCode)
@@ -196,37 +194,30 @@ func (w *writing) forward(found *findings) {
 	})
 }
 
-// Rule implements rule.Writing. A document that makes its index ends what is known of the names that now lead to it as well.
-func (w *writing) Rule(index string, whole bool) (*rule.Rule, rule.Fit) {
-	if l := &w.last; l.rule != nil && l.index == index && l.whole == whole && time.Now().Before(l.until) {
-		return l.rule, l.fit
+// Rule implements rule.Writing. Documents of one write that follow each other to the same name take the same rule for a moment.
+func (w *writing) Rule(index string, creates bool) (*rule.Rule, rule.Fit) {
+	if l := &w.last; l.rule != nil && l.index == index && l.creates == creates && time.Now().Before(l.until) {
+		return l.rule, rule.Fits
 	}
-	p := w.h.catalog.placing(w.u, index, whole)
-	if p.makes {
-		w.u.makes.Store(true)
+	r, fit, newIndex := w.h.catalog.ruleFor(w.u, index, creates)
+	if newIndex { // what is known of the names that lead to the new index ends with the reply
+		w.u.newIndex.Store(true)
 	}
-	if w.last = (placed{}); p.rule != nil && p.fit == rule.Fits && !p.makes {
-		w.last = placed{p, index, whole, time.Now().Add(placedFor)}
+	w.last.rule = nil
+	if fit == rule.Fits && !newIndex {
+		w.last.rule, w.last.index, w.last.creates, w.last.until = r, index, creates, time.Now().Add(sameRuleFor)
 	}
-	return p.rule, p.fit
+	return r, fit
 }
 
+// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
+const sameRuleFor = 10 * time.Millisecond
+
 // Hold implements rule.Writing.
-func (w *writing) Hold(n int) bool { return w.u.hold.Room(n) }
+func (w *writing) Hold(n int) bool { return w.u.hold.Hold(n) }
 
 // Count implements rule.Writing.
 func (w *writing) Count(c rule.Change) { w.h.Metrics.documents.WithLabelValues(c.String()).Inc() }
-
-// placedFor is how long the documents of one write take the rule of the one before that went to the same name. It is little beside known.
-const placedFor = 10 * time.Millisecond
-
-// placed is how the last document of a write was enriched whose index was prepared.
-type placed struct {
-	placing
-	index string
-	whole bool
-	until time.Time
-}
 
 // guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.
 func guarded(step func() error) (err error) {

@@ -37,7 +37,7 @@ func FuzzClassify(f *testing.F) {
 			if err == nil && c.Target != "" && !strings.Contains(whole, c.Target) {
 				t.Fatalf("%s %s is about %q", method, path, c.Target)
 			}
-			if method == "GET" && (c.Kind == adapters.KindWrite || c.Makes != "" || c.Alters) {
+			if method == "GET" && (c.Kind == adapters.KindWrite || c.NewIndex != "" || c.Alters) {
 				t.Fatalf("GET %s is %+v", path, c)
 			}
 			_ = d.ruleName(c.Target)

@@ -61,7 +61,7 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		c = classify("GET", path)
 	}
 	if c.Kind == adapters.KindPass {
-		c.Alters, c.Makes = alters(r.Method, path), makesIndex(r.Method, path)
+		c.Alters, c.NewIndex = alters(r.Method, path), makesIndex(r.Method, path)
 		return c
 	}
 	params := adapters.Params(r.RawQuery)

@@ -72,8 +72,8 @@ func classified() []classification {
 		{"GET", "/news-1", adapters.Class{Kind: read, Target: "news-1", Form: formIndex}},
 		{"GET", "/_all", adapters.Class{Kind: read, Form: formIndex}},
 		{"GET", "/", adapters.Class{}},
-		{"PUT", "/news-1", adapters.Class{Alters: true, Makes: "news-1"}},
-		{"POST", "/news/_rollover/news-2", adapters.Class{Alters: true, Makes: "news"}},
+		{"PUT", "/news-1", adapters.Class{Alters: true, NewIndex: "news-1"}},
+		{"POST", "/news/_rollover/news-2", adapters.Class{Alters: true, NewIndex: "news"}},
 		{"GET", "/news-1/_mapping", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
 		{"PUT", "/news-1/_mapping", adapters.Class{Alters: true}},
 	}

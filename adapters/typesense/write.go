@@ -32,7 +32,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 	how, _ := c.Params.(writing)
 	e := rule.NewEnricher(w, room)
 	e.NoCreate = true // no write makes a collection
-	e.LastCounts, e.Strict, e.Makes = true, true, how.partial && how.creates
+	e.LastCounts, e.Strict, e.Upserts = true, true, how.partial && how.creates
 	e.NullFits = how.partial && !how.creates
 	if !how.keeps {
 		e.Doubts = coerced

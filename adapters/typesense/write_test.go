@@ -196,7 +196,7 @@ type limited struct {
 	room bool
 }
 
-func (l limited) Room(int) bool { return l.room }
+func (l limited) Hold(int) bool { return l.room }
 
 // A document that is too long to be held, of a collection without a rule, goes on byte for byte.
 func TestLongDocumentsOfOthersPass(t *testing.T) {

@@ -12,37 +12,37 @@ import (
 // MaxDocument bounds how much of a body is in memory at a time. A document, or a line, that is longer is copied piece by piece.
 const MaxDocument = 32 << 20
 
-// Roomy is a body that asks before more than a piece of it is kept in memory.
-type Roomy interface {
+// Holder is a body that is asked before more than a piece of it is held in memory.
+type Holder interface {
 	io.Reader
-	// Room asks for room for n more bytes; a negative n gives room back. If there is none, a longer line or document is copied piece by
-	// piece.
-	Room(n int) bool
+	// Hold reserves n bytes of memory, or releases them where n is negative. Where it reports false, a line or document that is longer than a
+	// piece is copied piece by piece.
+	Hold(n int) bool
 }
 
-// piece is how much of a line, or a document, is kept without asking for room.
+// piece is how much of a line, or a document, is held without asking for room.
 const piece = 64 << 10
 
 // longest is a line or document that is being collected.
 type longest struct {
-	room Roomy // nil: there is room
-	held []byte
-	had  int
+	holder Holder // nil: there is always room
+	held   []byte
+	had    int
 }
 
 func newLongest(src io.Reader) *longest {
-	room, _ := src.(Roomy)
-	return &longest{room: room}
+	holder, _ := src.(Holder)
+	return &longest{holder: holder}
 }
 
-// fits makes room for n more bytes, and for what they are edited into. It reports false if there is none.
-func (l *longest) fits(n int) bool {
+// grow makes room for n more bytes, and for what they are edited into. It reports false if there is none.
+func (l *longest) grow(n int) bool {
 	if n += len(l.held); n <= cap(l.held) {
 		return true
 	}
 	more := max(n, 2*cap(l.held))
-	if l.room != nil && more > piece {
-		if !l.room.Room(2*more - l.had) {
+	if l.holder != nil && more > piece {
+		if !l.holder.Hold(2*more - l.had) {
 			return false
 		}
 		l.had = 2 * more
@@ -54,7 +54,7 @@ func (l *longest) fits(n int) bool {
 // clear ends the line. A long one's memory is given back.
 func (l *longest) clear() {
 	if l.held = l.held[:0]; l.had > 0 {
-		l.room.Room(-l.had)
+		l.holder.Hold(-l.had)
 		l.held, l.had = nil, 0
 	}
 }
@@ -75,7 +75,7 @@ func (long LongCopy) copy(dst io.Writer, src io.Reader) (err error) {
 func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte, long LongCopy) error {
 	l := newLongest(src)
 	defer l.clear()
-	for len(l.held) <= MaxDocument && l.fits(bytes.MinRead) {
+	for len(l.held) <= MaxDocument && l.grow(bytes.MinRead) {
 		n, err := src.Read(l.held[len(l.held):cap(l.held)])
 		l.held = l.held[:len(l.held)+n]
 		switch {
@@ -126,7 +126,7 @@ func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, end byte, edit func(lin
 			if len(part) > 0 {
 				out = edit(slices.Clip(part))
 			}
-		case len(l.held)+len(part) <= MaxDocument && l.fits(len(part)):
+		case len(l.held)+len(part) <= MaxDocument && l.grow(len(part)):
 			if l.held = append(l.held, part...); !ended {
 				continue
 			}

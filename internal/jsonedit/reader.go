@@ -8,7 +8,7 @@
 //   - [Cuts] say what [Clean] leaves out while it copies documents of any length; [Cleaned] does the same in memory.
 //
 // [EditLines] and [EditWhole] bring a body that streams to functions which want a line or a document whole. They hold no more of it than there
-// is room for ([Roomy]).
+// is room for ([Holder]).
 package jsonedit
 
 import (

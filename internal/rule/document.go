@@ -98,8 +98,8 @@ type Traits struct {
 	NoCreate bool
 	// Scripted says that the engine runs a script over the document at hand, so that its sketch can't be known.
 	Scripted bool
-	// Makes says that a partial document may make one that is not there, for which the engine refuses null in an indexed text.
-	Makes bool
+	// Upserts says that a partial document may create one that is not there, for which the engine refuses null in an indexed text.
+	Upserts bool
 	// NullFits says that a null does no harm in any field of ours, however the index declares it.
 	NullFits bool
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
@@ -253,7 +253,7 @@ func (e *Enricher) fieldsFor(r *Rule, fit Fit, members []jsonedit.Member, partia
 	if fit == ClearsSketch && !e.NullFits {
 		known.Bands, known.Clusters = 0, false
 	}
-	known.Clusters = known.Clusters && !e.Makes
+	known.Clusters = known.Clusters && !e.Upserts
 	return known.cleared(0), Cleared
 }
 
@@ -261,7 +261,7 @@ func (e *Enricher) fieldsFor(r *Rule, fit Fit, members []jsonedit.Member, partia
 // own cluster, if the rule has clusters. change is what happened to a whole one.
 func (e *Enricher) bare(r *Rule, partial bool, change Change) ([]byte, Change) {
 	number := uint64(0)
-	if r.Clusters && e.clustering != nil && (!partial || e.at.ID != "" || e.Makes) { // else it may be meant for many documents
+	if r.Clusters && e.clustering != nil && (!partial || e.at.ID != "" || e.Upserts) { // else it may be meant for many documents
 		number = e.clustering.Number(e.at)
 	}
 	switch {

@@ -10,59 +10,30 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/neardup/sidecar/adapters"
 )
 
-// unreachable answers as a proxy does whose engine can't be reached or does not answer. A client that broke off gets nothing.
-func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
-		underwayOf(r.Context()).gone = true
-		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
-	}
-	status, reason := http.StatusBadRequest, ""
-	refusal, refused := errors.AsType[adapters.Refusal](err)
-	switch {
-	case errors.Is(err, errEncoding):
-		reason = "the body is not of its Content-Encoding"
-	case errors.Is(err, errBusy):
-		status, reason = http.StatusServiceUnavailable, "there is no room to decode this body now: send it again, or not compressed"
-	case refused:
-		reason = refusal.Error()
-	}
-	if reason != "" {
-		h.Metrics.writesRefused.Inc()
-		h.refuse(w, r, status, reason)
-		return
-	}
-	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(err))
-	status = http.StatusBadGateway
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !isDial(err) {
-		status = http.StatusGatewayTimeout
-	}
-	h.refuse(w, r, status, "the search engine can't be reached: "+http.StatusText(status))
-}
-
-// nodes measures each request and sends it to one of the engine's nodes, in turn, leaving out for a while those that could not be dialled. Where a
+// nodes is a transport that sends each request to one of the engine's nodes, in turn, leaving out for a while those that could not be dialled. Where a
 // node can't be dialled the next is tried: no byte was sent, so no request is sent twice.
 type nodes struct {
-	meter
 	urls    []*url.URL
 	next    http.RoundTripper
 	own     http.RoundTripper // next, with a connection for each request; nil if that can't be had
-	granted set
+	granted set               // see needsOwnConnection
 	turn    atomic.Uint32
 	down    set // hosts that could not be dialled
+}
+
+// newEngine returns the transport to an engine.
+func newEngine(e Engine) http.RoundTripper {
+	n := &nodes{urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0), down: newSet(downFor)}
+	return meter{n, e.Metrics, e.Traces, ""}
 }
 
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// RoundTrip implements http.RoundTripper.
-func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) { return n.measure(r, n.send) }
-
-// send sends a request, which is its to change, to one node after the other until one takes it. Of the URL only path and query count.
-func (n *nodes) send(r *http.Request) (resp *http.Response, err error) {
+// RoundTrip implements http.RoundTripper. The request is its to change. Of the URL only path and query count.
+func (n *nodes) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	own, key := n.needsOwnConnection(r)
 	via := n.next
 	if own && n.own != nil {
@@ -82,7 +53,7 @@ func (n *nodes) send(r *http.Request) (resp *http.Response, err error) {
 		}
 		if resp, err = via.RoundTrip(out); err == nil {
 			n.down.Delete(node.Host)
-			n.note(key, resp.StatusCode)
+			n.remember(key, resp.StatusCode)
 			return resp, nil
 		}
 		if !isDial(err) || r.Context().Err() != nil {
