@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/rule"
@@ -22,7 +23,7 @@ func FuzzDocumentLine(f *testing.F) {
 			return
 		}
 		_ = documents.HostIn(d.Members, host)
-		if texts := documents.Texts(&rule.Rule{Fields: []string{field}}, line); !slices.Equal(d.Texts, texts) {
+		if texts := (&rule.Rule{Fields: []string{field}}).Texts(line); utf8.Valid(line) && !slices.Equal(d.Texts, texts) {
 			t.Fatalf("%q holds %q in a file, %q in an engine", line, d.Texts, texts)
 		}
 	})

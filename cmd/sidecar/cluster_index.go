@@ -183,7 +183,7 @@ func (s *indexSource) add(d adapters.Stored) error {
 
 // shingles returns the set of a stored document, and nothing where its texts are not those that the sketch was made of.
 func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
-	texts := documents.Texts(s.rule, source)
+	texts := s.rule.Texts(source)
 	if s.rule.Sketcher.Fingerprint(texts...) != fingerprint {
 		return nil
 	}

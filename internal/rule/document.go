@@ -3,6 +3,7 @@ package rule
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -315,7 +316,7 @@ func (e *Enricher) forget(members []jsonedit.Member) {
 // sketched returns our fields for a document whose texts were found, nil for none at all.
 func (e *Enricher) sketched(r *Rule, partial, prepared bool) ([]byte, Change) {
 	found := &e.found
-	odd := found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
+	odd := !found.readable() || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
 	switch {
 	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
@@ -375,7 +376,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 		}
 	}
 	found := r.find(members)
-	if found.odd {
+	if !found.readable() {
 		return nil, stored
 	}
 	if s, ok := r.Sketch(found.list); ok {
@@ -402,10 +403,14 @@ type texts struct {
 	grazed bool
 	// nested says that a field is within an object. Merged, {"a.b": …} and {"a": {"b": …}} can both be stored, one with an old text.
 	nested bool
-	// odd says that a field holds something other than texts in UTF-8, which the engine may write in another way than it was sent; or
-	// that a name leading to a field stands twice in one object, and engines differ in which one counts.
-	odd bool
+	// odd says what is wrong where a field holds something other than texts, which the engine may write in another way than it was sent, or where a
+	// name that leads to a field is twice in one object, and engines differ in which one counts. invalid says that a text is not UTF-8.
+	odd     error
+	invalid bool
 }
+
+// readable reports whether the texts are those that the engine stores.
+func (t *texts) readable() bool { return t.odd == nil && !t.invalid }
 
 // leading returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
 // many times a document's memory.) last is where the last of all ends, 0 if there is none.
@@ -491,7 +496,9 @@ func (t *texts) descend(members []jsonedit.Member, path string) (set bool) {
 	led := room[:0]
 	for i, m := range members {
 		if leads(m.Key, path) {
-			t.odd = t.odd || slices.ContainsFunc(members[:i], func(other jsonedit.Member) bool { return other.Key == m.Key })
+			if slices.ContainsFunc(members[:i], func(other jsonedit.Member) bool { return other.Key == m.Key }) {
+				t.odd = fmt.Errorf("%q stands twice in one object: drop one", m.Key)
+			}
 			led = append(led, m)
 		}
 	}
@@ -526,7 +533,7 @@ func (t *texts) collect(value []byte) {
 	switch value[0] {
 	case '"':
 		valid := utf8.Valid(value)
-		t.odd = t.odd || !valid
+		t.invalid = t.invalid || !valid
 		if text, ok := jsonedit.Decoded(value, valid); ok {
 			t.list = append(t.list, text)
 		}
@@ -534,8 +541,26 @@ func (t *texts) collect(value []byte) {
 		jsonedit.Leaves(value, func(leaf []byte) { t.collect(leaf) })
 	case 'n':
 	default:
-		t.odd = true
+		t.odd = fmt.Errorf("%.40s is no text: write it in quotes", value)
 	}
+}
+
+// TextsIn returns the texts of a field of an object with these members, and whether they set it: a string, or each of a list of strings. A dot
+// in the field leads into an object. Where both {"a": {"b": …}} and {"a.b": …} are there, only the first counts: Typesense writes the second as
+// a copy of it, and a sketch is of one text. (Elasticsearch and OpenSearch search both.)
+func TextsIn(members []jsonedit.Member, field string) (list []string, set bool, err error) {
+	var t texts
+	set = t.descend(members, field)
+	return t.list, set, t.odd
+}
+
+// Texts returns the texts of the rule's fields in a document's JSON, nil where they can't be read: then there is no sketch either.
+func (r *Rule) Texts(document []byte) []string {
+	members, _, err := r.leading(document)
+	if found := r.find(members); err == nil && found.readable() {
+		return found.list
+	}
+	return nil
 }
 
 // FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
@@ -543,9 +568,7 @@ func (r *Rule) FieldTexts(document []byte) [][]string {
 	byField := make([][]string, len(r.Fields))
 	if members, _, err := r.leading(document); err == nil {
 		for i, field := range r.Fields {
-			var found texts
-			found.descend(members, field)
-			byField[i] = found.list
+			byField[i], _, _ = TextsIn(members, field)
 		}
 	}
 	return byField
@@ -562,7 +585,7 @@ func (r *Rule) TextsOf(document []byte) []string {
 		return nil
 	}
 	found := r.find(members)
-	if found.odd {
+	if !found.readable() {
 		return nil
 	}
 	if found.touched == 0 && !found.grazed {

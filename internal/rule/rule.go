@@ -212,7 +212,7 @@ func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
 // fits is Fits of a document of which these members lead to the rule's fields. It finds the texts in room that is at hand.
 func (r *Rule) fits(found *texts, s *sketch.Sketch, members []jsonedit.Member) bool {
 	r.findIn(found, members)
-	return !found.odd && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
+	return found.readable() && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
 }
 
 // Encoded is a sketch together with its stored form.

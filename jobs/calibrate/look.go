@@ -134,7 +134,7 @@ func (c *calibration) look(ctx context.Context) error {
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(fingerprints)), fetched) {
 		err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: chunk}, func(p adapters.Page) error {
 			for _, d := range p.Documents {
-				texts := documents.Texts(c.rule, d.Source)
+				texts := c.rule.Texts(d.Source)
 				if c.rule.Sketcher.Fingerprint(texts...) != fingerprints[d.ID] { // it changed meanwhile
 					continue
 				}
