@@ -35,7 +35,7 @@ func NewTransport() *Transport {
 	return &Transport{Transport: &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		DisableCompression:    true,
-		Protocols:             http1(),
+		Protocols:             OnlyHTTP1(),
 		MaxIdleConns:          1024,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
@@ -44,8 +44,9 @@ func NewTransport() *Transport {
 	}}
 }
 
-// http1 is HTTP/1.1 alone, by TLS too: what a client sent in it goes on in it, where another version would have it translated.
-func http1() *http.Protocols {
+// OnlyHTTP1 is what is spoken to clients and to engines, by TLS too. The engines listen with HTTP/1.1, and another version would have to be
+// translated: a path or a header as sent, a reply cut short, an answer before the body's end. So what passes passes as it is.
+func OnlyHTTP1() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	return p

@@ -15,13 +15,14 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/logtest"
+	"github.com/neardup/sidecar/proxy"
 )
 
 // listenerOf serves by TLS as the sidecar does, and says "ok".
 func listenerOf(t *testing.T, c *certs.Certificates, log *slog.Logger) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	server.Config.Protocols, server.Config.ErrorLog = onlyHTTP1(), serverErrors(log)
+	server.Config.Protocols, server.Config.ErrorLog = proxy.OnlyHTTP1(), serverErrors(log)
 	server.Listener = tls.NewListener(server.Listener, c.ServerConfig())
 	server.Start()
 	t.Cleanup(server.Close)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/neardup/sidecar/proxy"
 )
 
 // endpoint serves one address where clients connect. What cannot change while it does is in its options: where they change, another one takes its
@@ -36,15 +38,6 @@ type connOptions struct {
 	tls          *tls.Config // nil for plain connections
 }
 
-// onlyHTTP1 is what is spoken to clients and to engines. The engines listen with HTTP/1.1, and what one side may send the other
-// may not in another version: a path or a header as sent, a reply cut short, an answer before the body's end would all have to be
-// translated. So there is one grammar on both sides, and what passes passes as it is.
-func onlyHTTP1() *http.Protocols {
-	p := new(http.Protocols)
-	p.SetHTTP1(true)
-	return p
-}
-
 // maxHeader bounds the first line and the header of a request together. Engines allow 4 and 16 kB by default. These bytes do not count toward
 // max_held, and reading them takes some 80 times as much memory.
 const maxHeader = 128 << 10
@@ -52,7 +45,7 @@ const maxHeader = 128 << 10
 // prepare readies the server. It accepts nothing before start.
 func (d *endpoint) prepare() {
 	d.Server = http.Server{
-		Handler: guarded(http.HandlerFunc(d.serveHTTP), d.log), Protocols: onlyHTTP1(), ReadHeaderTimeout: d.options.header,
+		Handler: guarded(http.HandlerFunc(d.serveHTTP), d.log), Protocols: proxy.OnlyHTTP1(), ReadHeaderTimeout: d.options.header,
 		IdleTimeout: d.options.idle, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
 		ErrorLog:                     serverErrors(d.log),

@@ -77,7 +77,7 @@ func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn
 	return &engineConn{Conn: conn, dialer: d, alert: make(chan error, 1)}, nil
 }
 
-// config returns the configuration of one connection. No protocol is named, and so HTTP/1.1 it is: see onlyHTTP1.
+// config returns the configuration of one connection. No protocol is named, and so HTTP/1.1 it is: see proxy.OnlyHTTP1.
 func (d *engineDialer) config(host string) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: d.trusting}
 	if d.certificates == nil {
