@@ -128,28 +128,28 @@ func (c *catalog) lastChange(who client) int {
 
 // ruleFor returns the rule by which documents that are written to a name are enriched, nil if none matches, and what the index takes of our
 // fields. creates says that the document would create the index if there is none; newIndex that it does, as we have not created it before.
-func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, fit rule.Fit, newIndex bool) {
+func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, takes rule.Takes, newIndex bool) {
 	who := u.sender.client()
 	e := c.lookup(u, who, name)
 	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(u, who, name, e)
 	}
-	r, fit = c.single(name, e.indices), fitOf(e.indices)
+	r, takes = c.single(name, e.indices), takesOf(e.indices)
 	absent := !there(e.indices)
 	switch {
 	case e.err != nil: // the index may be another one by now
-		return r, min(fit, rule.ClearsAll), false
+		return r, min(takes, rule.TakesNulls), false
 	case r == nil, absent && !creates:
-		return r, rule.FitsNothing, false
-	case !absent && fit == rule.Fits: // as it mostly is
-		return r, fit, false
+		return r, rule.TakesNothing, false
+	case !absent && takes == rule.TakesAll: // as it mostly is
+		return r, takes, false
 	}
 	how := preparing
 	if creates {
 		how = creating
 	}
 	e = c.find(u, who, name, how)
-	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)
+	return c.single(name, e.indices), takesOf(e.indices), !there(e.indices) && c.awaited(who, name)
 }
 
 // awaited reports whether it is to be watched for that a write makes the index: once in a while, for the watching ends what is known of all
@@ -195,9 +195,9 @@ func (c *catalog) shared(indices []adapters.Index, counts func(adapters.Index) b
 	return rule
 }
 
-// fitOf returns what may be added to a document whichever of the indices it goes to.
-func fitOf(indices []adapters.Index) rule.Fit {
-	least, some := rule.Fits, false
+// takesOf returns what may be added to a document whichever of the indices it goes to.
+func takesOf(indices []adapters.Index) rule.Takes {
+	least, some := rule.TakesAll, false
 	for _, i := range indices {
 		if !written(i) {
 			continue
@@ -205,15 +205,15 @@ func fitOf(indices []adapters.Index) rule.Fit {
 		some = true
 		switch {
 		case !i.Mapped && !i.Ready:
-			least = rule.FitsNothing
+			least = rule.TakesNothing
 		case !i.Known && !i.Ready:
-			least = min(least, rule.ClearsSketch)
+			least = min(least, rule.TakesNullSketch)
 		case !i.Ready || i.Moves:
-			least = min(least, rule.ClearsAll)
+			least = min(least, rule.TakesNulls)
 		}
 	}
 	if !some {
-		return rule.FitsNothing
+		return rule.TakesNothing
 	}
 	return least
 }
@@ -465,7 +465,7 @@ func (c *catalog) report(who client, name string, indices []adapters.Index, err 
 	switch {
 	case err != nil:
 		warn(name, err.Error())
-	case !there(indices) && fitOf(indices) != rule.Fits:
+	case !there(indices) && takesOf(indices) != rule.TakesAll:
 		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
 	}
 	for _, i := range indices {

@@ -31,44 +31,44 @@ type writing struct {
 // telling returns a Writing which tells changes of every document.
 func (w writing) telling(changes *[]rule.Change) Writing {
 	*changes = nil
-	fit := rule.FitsNothing
+	takes := rule.TakesNothing
 	switch {
 	case w.prepared:
-		fit = rule.Fits
+		takes = rule.TakesAll
 	case w.clears:
-		fit = rule.ClearsSketch
+		takes = rule.TakesNullSketch
 	}
 	return Writing{
-		Rules:  func(index string, _ bool) (*rule.Rule, rule.Fit) { return w.rules.For(index), fit },
+		Rules:  func(index string, _ bool) (*rule.Rule, rule.Takes) { return w.rules.For(index), takes },
 		Counts: func(c rule.Change) { *changes = append(*changes, c) },
 	}
 }
 
 // Writing is an rule.Writing of functions, each of which but Rules may be nil.
 type Writing struct {
-	Rules  func(index string, whole bool) (*rule.Rule, rule.Fit)
+	Rules  func(index string, creates bool) (*rule.Rule, rule.Takes)
 	Holds  func(n int) bool
 	Counts func(rule.Change)
 }
 
-// Always returns a Writing whose documents all go under the rule, to indices that fit.
+// Always returns a Writing whose documents all go under the rule, to indices that take all fields.
 func Always(r *rule.Rule) Writing {
-	return Writing{Rules: func(string, bool) (*rule.Rule, rule.Fit) { return r, rule.Fits }}
+	return Writing{Rules: func(string, bool) (*rule.Rule, rule.Takes) { return r, rule.TakesAll }}
 }
 
 // Unprepared returns a Writing whose documents all go under the rule, to indices that take nothing of ours.
 func Unprepared(r *rule.Rule) Writing {
-	return Writing{Rules: func(string, bool) (*rule.Rule, rule.Fit) { return r, rule.FitsNothing }}
+	return Writing{Rules: func(string, bool) (*rule.Rule, rule.Takes) { return r, rule.TakesNothing }}
 }
 
-// By returns a Writing whose documents go under the rules, to indices that fit.
+// By returns a Writing whose documents go under the rules, to indices that take all fields.
 func By(rules rule.Rules) Writing {
-	return Writing{Rules: func(index string, _ bool) (*rule.Rule, rule.Fit) { return rules.For(index), rule.Fits }}
+	return Writing{Rules: func(index string, _ bool) (*rule.Rule, rule.Takes) { return rules.For(index), rule.TakesAll }}
 }
 
 // Rule implements rule.Writing.
-func (w Writing) Rule(index string, whole bool) (*rule.Rule, rule.Fit) {
-	return w.Rules(index, whole)
+func (w Writing) Rule(index string, creates bool) (*rule.Rule, rule.Takes) {
+	return w.Rules(index, creates)
 }
 
 // Hold implements rule.Writing.
@@ -268,7 +268,7 @@ func testDocuments(t *testing.T, s Subject) {
 		var want []rule.Change
 		alone := rule.NewEnricher(w.telling(&want), w.room)
 		alone.Doubts = s.Doubts
-		alone.LastCounts, alone.NullFits = s.LastCounts, s.Clears
+		alone.LastCounts, alone.TakesNull = s.LastCounts, s.Clears
 		for i := range documents {
 			list := members(random, s.Names)
 			if random.IntN(3) == 0 {

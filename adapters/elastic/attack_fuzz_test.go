@@ -88,7 +88,7 @@ func FuzzBulkAction(f *testing.F) {
 		f.Add([]byte(s), "target")
 	}
 	f.Fuzz(func(t *testing.T, line []byte, target string) {
-		o, _, ok := action(line, target, true)
+		o, _, ok := readAction(line, target, true)
 		if !ok {
 			return
 		}

@@ -88,7 +88,7 @@ func (b *smileBulk) edit(part []byte) []byte {
 		if k == nil || k.end < len(body) {
 			return unreadableSMILE
 		}
-		b.action(k.json())
+		b.start(k.json())
 		if b.broken {
 			return unreadableSMILE
 		}

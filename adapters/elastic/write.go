@@ -2,11 +2,8 @@ package elastic
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -14,23 +11,28 @@ import (
 )
 
 // EnrichWrite implements adapters.Dialect.
-func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, room int64) (adapters.Replies, error) {
+func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
 	how, _ := c.Params.(options)
-	e := rule.NewEnricher(w, room)
+	e := rule.NewEnricher(w, growth)
 	e.NoCreate = mayNotCreate(how.params)
 	switch {
 	case c.Format != "":
 		return nil, enrichFormat(c, dst, src, e)
-	case c.Form == formBulk:
-		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, splices: how.splices}
-		err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
-		if !b.splices || b.op != "" { // an action without a document has no place in the reply
-			return nil, err
-		}
-		return bulkReply(d), err
+	case c.Form != formBulk:
+		return enrichDocument(c, dst, src, e, how.splices)
 	}
+	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, splices: how.splices}
+	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
+	if !b.splices || b.op != "" { // an action without a document has no place in the reply
+		return nil, err
+	}
+	return bulkReply(d), err
+}
+
+// enrichDocument is EnrichWrite for a body that is one document, or an update of one.
+func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enricher, splices bool) (adapters.Replies, error) {
 	updates := c.Form == formUpdate
-	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: how.splices && (c.ID == "" || acceptable(c.ID))}
+	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: splices && (c.ID == "" || acceptable(c.ID))}
 	err := jsonedit.EditWhole(dst, src, func(body []byte) []byte {
 		switch {
 		case !e.Start(o):
@@ -43,7 +45,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 		e.Start(o)
 		return long(e, dst, src, c.Target, updates, "")
 	})
-	if !how.splices { // which no update does
+	if !splices { // which no update does
 		return nil, err
 	}
 	return documentReply{}, err
@@ -112,35 +114,16 @@ func yes(value []byte) bool {
 // bulk enriches the lines of one bulk, one after the other.
 type bulk struct {
 	e         *rule.Enricher
-	target    string
-	noCreate  bool
-	op, index string // of the action whose document comes next; op is empty where an action does
-	broken    bool   // an action could not be read: the engine will refuse the bulk, and the rest stays as it stands
-	left      bool   // the operation at hand stays out of the bulk
+	target    string // of the path
+	noCreate  bool   // what the path says of all operations: see mayNotCreate
+	op, index string // of the action whose document comes next; op is empty where an action comes next
+	broken    bool   // an action could not be read: the engine will refuse the bulk, and the rest stays as it is
+	leftOut   bool   // the operation at hand is left out of the bulk
 	splices   bool   // operations can be left out
 	out       []byte
 }
 
-// long copies the next line, which is too long to be held.
-func (b *bulk) long(dst io.Writer, src io.Reader) error {
-	op := b.op
-	b.op, b.splices = "", false
-	switch {
-	case b.left:
-		b.left = false
-		return nil
-	case op == "": // no engine takes such an action
-		b.broken = true
-		_, err := dst.Write([]byte{invalid, '\n'})
-		return err
-	case b.broken || b.index == "":
-		_, err := io.Copy(dst, src)
-		return err
-	}
-	return long(b.e, dst, src, b.index, op == "update", "\n")
-}
-
-// edit returns the next line as the engine gets it.
+// edit returns the next line as the engine gets it: an action, or the document of the last action, enriched.
 func (b *bulk) edit(line []byte) []byte {
 	op := b.op
 	b.op = ""
@@ -154,14 +137,14 @@ func (b *bulk) edit(line []byte) []byte {
 	case b.broken:
 	case op == "":
 		if !jsonedit.Blank(line) {
-			b.action(line)
+			b.start(line)
 		}
-		if b.left {
-			b.left = b.op != ""
+		if b.leftOut {
+			b.leftOut = b.op != "" // and the document, if one comes
 			return nil
 		}
-	case b.left:
-		b.left = false
+	case b.leftOut:
+		b.leftOut = false
 		return nil
 	case b.index == "":
 	case op == "update":
@@ -174,23 +157,42 @@ func (b *bulk) edit(line []byte) []byte {
 	return line
 }
 
-// action takes an action line.
-func (b *bulk) action(line []byte) {
-	o, noCreate, ok := action(line, b.target, b.e.Identifies())
+// start starts the operation of an action line: which document comes next, and whether the operation is left out.
+func (b *bulk) start(line []byte) {
+	o, noCreate, ok := readAction(line, b.target, b.e.Identifies())
 	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
 		b.splices = false
 		return
 	}
 	o.Creates = o.Creates && b.splices
-	b.left = !b.e.Start(o)
+	b.leftOut = !b.e.Start(o)
 	if o.Form != "delete" { // else no document comes
 		b.op, b.index, b.e.NoCreate = o.Form, o.Index, b.noCreate || noCreate
 	}
 }
 
-// action reads an action line as the engines do: its first member counts, whatever follows it. Which document it is about, and
-// whether it can be left out, is read where that is wanted.
-func action(line []byte, target string, wanted bool) (o rule.Operation, noCreate, ok bool) {
+// long copies the next line, which is too long to be held.
+func (b *bulk) long(dst io.Writer, src io.Reader) error {
+	op := b.op
+	b.op, b.splices = "", false
+	switch {
+	case b.leftOut:
+		b.leftOut = false
+		return nil
+	case op == "": // no engine takes such an action
+		b.broken = true
+		_, err := dst.Write([]byte{invalid, '\n'})
+		return err
+	case b.broken || b.index == "":
+		_, err := io.Copy(dst, src)
+		return err
+	}
+	return long(b.e, dst, src, b.index, op == "update", "\n")
+}
+
+// readAction reads an action line as the engines do: its first member counts, whatever follows it. The id, and whether the operation can be left
+// out, are read where identifies says so.
+func readAction(line []byte, target string, identifies bool) (o rule.Operation, noCreate, ok bool) {
 	d := jsonedit.NewReader(line)
 	if !d.Enter('{') || !d.Next() {
 		return o, false, false
@@ -220,7 +222,7 @@ func action(line []byte, target string, wanted bool) (o rule.Operation, noCreate
 	}
 	noCreate = yes(alias) || yes(stream) || pipeline != nil && string(pipeline) != `"_none"`
 	o = rule.Operation{Form: form, Index: named(index, target)}
-	if wanted {
+	if identifies {
 		meta, _ := jsonedit.Members(value) // which is well-formed
 		o.ID = named(jsonedit.Get(meta, "_id"), "")
 		o.Creates = (form == "index" || form == "create") && !jsonedit.Repeated(meta) && simple(meta)
@@ -246,74 +248,3 @@ func named(value []byte, target string) string {
 	}
 	return string(value)
 }
-
-// unicodeForm is how the characters of JSON are written, if not in UTF-8: in units of 2 or 4 bytes, behind a byte order mark or not.
-type unicodeForm struct {
-	unit, mark int
-	order      binary.ByteOrder
-}
-
-// formOf returns how the engines read JSON that begins so. They look at its first four bytes, as RFC 4627 has it. ok is false for UTF-8, and
-// for what they refuse.
-func formOf(data []byte) (f unicodeForm, ok bool) {
-	big, little := binary.ByteOrder(binary.BigEndian), binary.ByteOrder(binary.LittleEndian)
-	if len(data) >= 4 {
-		switch quad := binary.BigEndian.Uint32(data); {
-		case quad == 0x0000FEFF:
-			return unicodeForm{4, 4, big}, true
-		case quad == 0xFFFE0000:
-			return unicodeForm{4, 4, little}, true
-		case quad>>16 == 0xFEFF:
-			return unicodeForm{2, 2, big}, true
-		case quad>>16 == 0xFFFE:
-			return unicodeForm{2, 2, little}, true
-		case quad>>8 == 0:
-			return unicodeForm{4, 0, big}, true
-		case quad&0x00FFFFFF == 0:
-			return unicodeForm{4, 0, little}, true
-		}
-	}
-	switch {
-	case len(data) < 2 || data[0] == 0 && data[1] == 0:
-		return f, false
-	case data[0] == 0:
-		return unicodeForm{2, 0, big}, true
-	case data[1] == 0:
-		return unicodeForm{2, 0, little}, true
-	}
-	return f, false
-}
-
-// inUTF8 returns JSON as the engines read it, in UTF-8: data itself if it is in that.
-//
-// Engines store JSON in UTF-16 or UTF-32 as it came, and put these bytes into replies in UTF-8, which no client can read. Stored in UTF-8
-// the same document can be read.
-func inUTF8(data []byte) []byte {
-	f, ok := formOf(data)
-	if !ok {
-		return data
-	}
-	data = data[f.mark:]
-	if f.unit == 2 {
-		units := make([]uint16, len(data)/2)
-		for i := range units {
-			units[i] = f.order.Uint16(data[2*i:])
-		}
-		out := string(utf16.Decode(units)) // half a pair becomes U+FFFD, as in the engines, and so does half a character
-		if len(data)%2 > 0 {
-			out += string(utf8.RuneError)
-		}
-		return []byte(out)
-	}
-	var out []byte
-	for ; len(data) > 0; data = data[4:] {
-		if len(data) < 4 || f.order.Uint32(data) > utf8.MaxRune { // the engines' reader stops there
-			return append(out, invalid)
-		}
-		out = utf8.AppendRune(out, rune(f.order.Uint32(data)))
-	}
-	return out
-}
-
-// invalid is a byte that no JSON parser takes, wherever it stands.
-const invalid = 0x01

@@ -20,11 +20,11 @@ func enrichWith(t testing.TB, method, path, query string, body io.Reader) (strin
 	rules := adaptertest.Rules(t)
 	var changes []string
 	w := adaptertest.Writing{
-		Rules: func(index string, whole bool) (*rule.Rule, rule.Fit) {
-			if !whole && strings.HasPrefix(index, "news-created") { // an index that is not there yet
-				return rules.For(index), rule.FitsNothing
+		Rules: func(index string, creates bool) (*rule.Rule, rule.Takes) {
+			if !creates && strings.HasPrefix(index, "news-created") { // an index that is not there yet
+				return rules.For(index), rule.TakesNothing
 			}
-			return rules.For(index), rule.Fits
+			return rules.For(index), rule.TakesAll
 		},
 		Counts: func(c rule.Change) { changes = append(changes, c.String()) },
 	}

@@ -124,7 +124,7 @@ func (b *bench) fits(t *testing.T, shown string) int {
 	for id, d := range b.scan() {
 		computed, stored := b.rule.SketchOf(d.Source)
 		switch {
-		case stored != nil && !b.rule.Fits(&stored.Sketch, d.Source):
+		case stored != nil && !b.rule.Current(&stored.Sketch, d.Source):
 			t.Errorf("%s: a sketch that is not of %s", id, d.Source)
 		case stored != nil:
 			sketched++

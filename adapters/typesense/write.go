@@ -28,12 +28,12 @@ type writing struct {
 
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
 // what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
-func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, room int64) (adapters.Replies, error) {
+func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
 	how, _ := c.Params.(writing)
-	e := rule.NewEnricher(w, room)
+	e := rule.NewEnricher(w, growth)
 	e.NoCreate = true // no write makes a collection
 	e.LastCounts, e.Strict, e.Upserts = true, true, how.partial && how.creates
-	e.NullFits = how.partial && !how.creates
+	e.TakesNull = how.partial && !how.creates
 	if !how.keeps {
 		e.Doubts = coerced
 	}

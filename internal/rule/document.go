@@ -55,25 +55,25 @@ type Operation struct {
 	Creates bool
 }
 
-// Fit says what an index takes of our fields.
-type Fit int
+// Takes says what an index takes of our fields.
+type Takes int
 
 const (
-	// FitsNothing: nothing; our fields may be unknown there.
-	FitsNothing Fit = iota
-	// ClearsSketch: no sketch, but a stored one can be cleared. Other fields of ours may be unknown there.
-	ClearsSketch
-	// ClearsAll: no sketch, but all of our fields can be cleared.
-	ClearsAll
-	// Fits: all of our fields.
-	Fits
+	// TakesNothing: our fields may be unknown there.
+	TakesNothing Takes = iota
+	// TakesNullSketch: no sketch, but a stored one can be cleared. Other fields of ours may be unknown there.
+	TakesNullSketch
+	// TakesNulls: no sketch, but all of our fields can be cleared.
+	TakesNulls
+	// TakesAll: all of our fields.
+	TakesAll
 )
 
 // Writing is one write, as an [Enricher] asks about it. The proxy implements it.
 type Writing interface {
-	// Rule returns the rule of an index named in the write, nil if none matches, and what the index takes. whole says that the document at
+	// Rule returns the rule of an index named in the write, nil if none matches, and what the index takes. creates says that the document at
 	// hand would create the index if there is none.
-	Rule(index string, whole bool) (rule *Rule, fit Fit)
+	Rule(index string, creates bool) (rule *Rule, takes Takes)
 	// Hold reserves n bytes of memory for work on a document, or releases them where n is negative. It reports false if there is not enough.
 	Hold(n int) bool
 	// Count counts a document.
@@ -101,8 +101,8 @@ type Traits struct {
 	Scripted bool
 	// Upserts says that a partial document may create one that is not there, for which the engine refuses null in an indexed text.
 	Upserts bool
-	// NullFits says that a null does no harm in any field of ours, however the index declares it.
-	NullFits bool
+	// TakesNull says that a null does no harm in any field of ours, however the index declares it.
+	TakesNull bool
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
 	Unsure bool
 	// Doubts, if set, reports whether the engine may store a text as something else: a document with such a text gets no sketch.
@@ -120,22 +120,22 @@ type Enricher struct {
 	Traits
 	clustering Clustering // the Writing if it is one, else nil
 
-	// room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
+	// growth is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is reserved for clearing stale
 	// sketches, which has to go on when no more are added.
-	room, kept int64
-	at         Operation
-	count      int
-	// room that one document after the other is worked on in
+	growth, reserved int64
+	at               Operation
+	count            int
+	// memory that each document uses again
 	list   []jsonedit.Member
 	found  texts
 	sketch sketch.Sketch
 	fields []byte
 }
 
-// NewEnricher returns an Enricher of a write to which no more than room bytes are added. The dialect sets the traits.
-func NewEnricher(w Writing, room int64) *Enricher {
+// NewEnricher returns an Enricher of a write to which no more than growth bytes are added. The dialect sets the traits.
+func NewEnricher(w Writing, growth int64) *Enricher {
 	clustering, _ := w.(Clustering)
-	return &Enricher{Writing: w, clustering: clustering, room: room, kept: max(room, 0) / 2}
+	return &Enricher{Writing: w, clustering: clustering, growth: growth, reserved: max(growth, 0) / 2}
 }
 
 // Identifies reports whether Start wants to know of each operation what its ID and Creates say.
@@ -151,9 +151,9 @@ func (e *Enricher) Start(o Operation) bool {
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
-// what is stored. Whatever can't be enriched is appended as it stands.
+// what is stored. Whatever can't be enriched is appended as it is.
 func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
-	rule, fit := e.Rule(index, !partial && !e.NoCreate)
+	rule, takes := e.Rule(index, !partial && !e.NoCreate)
 	if rule == nil {
 		e.Count(Untouched)
 		return append(dst, document...)
@@ -170,7 +170,10 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 		e.Count(Unreadable)
 		return append(dst, document...)
 	}
-	fields, change := e.fieldsFor(rule, fit, members, partial)
+	fields, change := e.fieldsFor(rule, takes, members, partial)
+	if fields != nil && (takes != TakesAll || int64(len(fields)+1) > e.growth-e.reserved) {
+		fields, change = e.fewerFields(rule, takes, partial)
+	}
 	if own && e.LastCounts {
 		fields = outdone(members, fields)
 	}
@@ -181,8 +184,77 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	} else {
 		dst = jsonedit.AppendMembers(dst, bare, last, fields)
 	}
-	e.room -= int64(len(dst) - before - len(document))
+	e.growth -= int64(len(dst) - before - len(document))
 	return dst
+}
+
+// fieldsFor returns our fields for a document with these members, nil for none at all, whether or not the index takes them. They are good until
+// the next document.
+func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, partial bool) ([]byte, Change) {
+	if e.Scripted {
+		return nil, Scripted
+	}
+	if memory := memoryFor(members); memory > 0 {
+		if !e.Hold(memory) {
+			return e.bare(r, partial, Oversized)
+		}
+		defer e.Hold(-memory)
+	}
+	found := &e.found
+	r.findIn(found, members)
+	doubtful := !found.readable() || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
+	switch {
+	case partial && found.touched == 0 && !found.grazed:
+		return nil, Untouched
+	case doubtful, partial && (found.touched < len(r.Fields) || found.nested):
+		return e.bare(r, partial, Unreadable)
+	}
+	s, ok := &e.sketch, false
+	if e.clustering != nil {
+		s, ok = e.clustering.Sketch(e.at, r, found.list, partial)
+	} else {
+		ok = r.SketchInto(s, found.list)
+	}
+	if !ok {
+		return e.bare(r, partial, Textless)
+	}
+	o := Ours{Bands: r.BandKeys(s)}
+	if takes == TakesAll && e.clustering != nil {
+		o.Cluster = e.clustering.Cluster(e.at, r, s, partial)
+	}
+	switch {
+	case !r.Clusters:
+		o.Cluster = ""
+	case o.Cluster == "":
+		o.Cluster = r.ClusterID(s.Fingerprint)
+	}
+	fields := append(e.fields[:0], `"`+SketchField+`":"`...)
+	fields, _ = s.AppendText(fields) // none of its characters needs an escape; what was just made has a stored form
+	fields = append(fields, '"')
+	if partial && r.Bands > 0 {
+		e.fields = o.append(fields, BandsField)
+	} else {
+		e.fields = o.append(fields)
+	}
+	return e.fields, Enriched
+}
+
+// fewerFields returns what a document gets in place of fields that its index does not take or that would make the body too long.
+func (e *Enricher) fewerFields(r *Rule, takes Takes, partial bool) ([]byte, Change) {
+	switch {
+	case takes == TakesAll && partial: // a stale sketch must not stay: to clear it costs next to nothing
+		return e.bare(r, partial, Oversized)
+	case takes == TakesAll:
+		return nil, Oversized
+	case !partial, takes == TakesNothing && !e.TakesNull:
+		return nil, Unprepared
+	}
+	known := *r
+	if takes == TakesNullSketch && !e.TakesNull {
+		known.Bands, known.Clusters = 0, false
+	}
+	known.Clusters = known.Clusters && !e.Upserts
+	return known.cleared(0), Cleared
 }
 
 // CopyLong copies a body that is too long to be held: less our fields, and without a sketch. parts are the names of its members that are
@@ -224,38 +296,6 @@ func (e *Enricher) CopyLong(dst io.Writer, src io.Reader, index string, parts ma
 		return false, err
 	}
 	return true, err
-}
-
-// fieldsFor returns our fields for a document with these members, nil for none at all. They are good until the next document.
-func (e *Enricher) fieldsFor(r *Rule, fit Fit, members []jsonedit.Member, partial bool) (fields []byte, change Change) {
-	if e.Scripted {
-		return nil, Scripted
-	}
-	if room := roomFor(members); room > 0 && !e.Hold(room) {
-		fields, change = e.bare(r, partial, Oversized)
-	} else {
-		r.findIn(&e.found, members)
-		fields, change = e.sketched(r, partial, fit == Fits)
-		if room > 0 {
-			e.Hold(-room)
-		}
-	}
-	switch {
-	case fields == nil, fit == Fits && int64(len(fields)+1) <= e.room-e.kept:
-		return fields, change
-	case fit == Fits && partial: // a stale sketch must not stay: to clear it costs next to nothing
-		return e.bare(r, partial, Oversized)
-	case fit == Fits:
-		return nil, Oversized
-	case !partial, fit == FitsNothing && !e.NullFits:
-		return nil, Unprepared
-	}
-	known := *r
-	if fit == ClearsSketch && !e.NullFits {
-		known.Bands, known.Clusters = 0, false
-	}
-	known.Clusters = known.Clusters && !e.Upserts
-	return known.cleared(0), Cleared
 }
 
 // bare returns our fields for a document without a sketch: what clears those that are stored of a partial one, and of a whole one its
@@ -313,49 +353,9 @@ func (e *Enricher) forget(members []jsonedit.Member) {
 	e.list = members[:0]
 }
 
-// sketched returns our fields for a document whose texts were found, nil for none at all.
-func (e *Enricher) sketched(r *Rule, partial, prepared bool) ([]byte, Change) {
-	found := &e.found
-	odd := !found.readable() || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
-	switch {
-	case partial && found.touched == 0 && !found.grazed:
-		return nil, Untouched
-	case odd, partial && (found.touched < len(r.Fields) || found.nested):
-		return e.bare(r, partial, Unreadable)
-	}
-	s, ok := &e.sketch, false
-	if e.clustering != nil {
-		s, ok = e.clustering.Sketch(e.at, r, found.list, partial)
-	} else {
-		ok = r.SketchInto(s, found.list)
-	}
-	if !ok {
-		return e.bare(r, partial, Textless)
-	}
-	o := Ours{Bands: r.BandKeys(s)}
-	if prepared && e.clustering != nil {
-		o.Cluster = e.clustering.Cluster(e.at, r, s, partial)
-	}
-	switch {
-	case !r.Clusters:
-		o.Cluster = ""
-	case o.Cluster == "":
-		o.Cluster = r.ClusterID(s.Fingerprint)
-	}
-	fields := append(e.fields[:0], `"`+SketchField+`":"`...)
-	fields, _ = s.AppendText(fields) // none of its characters needs an escape; what was just made has a stored form
-	fields = append(fields, '"')
-	if partial && r.Bands > 0 {
-		e.fields = o.append(fields, BandsField)
-	} else {
-		e.fields = o.append(fields)
-	}
-	return e.fields, Enriched
-}
-
-// roomFor returns how much is held to make a sketch of the members: nothing for most, and for long ones eight times their length, which
-// stands for up to three times as much memory.
-func roomFor(members []jsonedit.Member) (n int) {
+// memoryFor returns how many bytes are held to make a sketch of the members: none for most, and for long ones eight times their length, for up
+// to three times as much memory.
+func memoryFor(members []jsonedit.Member) (n int) {
 	const short = 64 << 10
 	for _, m := range members {
 		n += len(m.Value)
@@ -477,7 +477,7 @@ func (r *Rule) find(members []jsonedit.Member) texts {
 	return t
 }
 
-// findIn collects the texts of the rule's fields in t, whose room it takes. A dotted field is found as nested objects or as a dotted key.
+// findIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
 func (r *Rule) findIn(t *texts, members []jsonedit.Member) {
 	*t = texts{list: t.list[:0]}
 	for _, field := range r.Fields {

@@ -11,7 +11,7 @@ import (
 
 func TestAppendScripted(t *testing.T) {
 	var changes []Change
-	e := enricher(testRule(t, "title"), Fits, &changes)
+	e := enricher(testRule(t, "title"), TakesAll, &changes)
 	e.Scripted = true
 	for _, c := range []struct{ index, doc, want string }{
 		{"news-1", `{"title":"one","neardup_sketch":"x"}`, `{"title":"one"}`}, {"news-1", `{"title"`, `{"title"`}, {"logs", `{"neardup_sketch":"x"}`, `{"neardup_sketch":"x"}`},
@@ -61,7 +61,7 @@ func TestManyMembersInLittleMemory(t *testing.T) {
 	}{{"outdone", true, 0}, {"cut", false, 2 * len(document)}} {
 		t.Run(c.name, func(t *testing.T) {
 			var changes []Change
-			e := enricher(testRule(t, "title", "body"), Fits, &changes)
+			e := enricher(testRule(t, "title", "body"), TakesAll, &changes)
 			e.LastCounts = c.lastCounts
 			var before, after runtime.MemStats
 			enriched := make([]byte, 0, len(document)+1000)

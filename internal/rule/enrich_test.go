@@ -65,9 +65,9 @@ func TestAppendOurs(t *testing.T) {
 		{"an update of many that makes one", `{"title":"a"}`, `{"title":"a",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Start(Operation{}); e.Upserts = true }},
 		{"not prepared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Unprepared, unprepared},
 		{"not prepared, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + `"neardup_cluster":null}`, true, Cleared, unprepared},
-		{"not prepared, and not all is known", `{"title":"a"}`, `{"title":"a","neardup_sketch":null}`, true, Cleared, func(e *Enricher) { e.Writing.(*oneWrite).fit = ClearsSketch }},
+		{"not prepared, and not all is known", `{"title":"a"}`, `{"title":"a","neardup_sketch":null}`, true, Cleared, func(e *Enricher) { e.Writing.(*oneWrite).takes = TakesNullSketch }},
 		{"not prepared, making", `{"title":"a"}`, `{"title":"a","neardup_sketch":null,"neardup_bands":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.Upserts = true }},
-		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.room, e.kept = 100, 50 }},
+		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.growth, e.reserved = 100, 50 }},
 		{"own values", `{` + forged + `,"title":"a b c","neardup_sketch":"x","body":"d"}`, `{"title":"a b c","body":"d",` + both + `}`, false, Enriched, nil},
 		{"own values outdone", `{"title":"a b c",` + forged + `,"body":"d"}`, `{"title":"a b c",` + forged + `,"body":"d",` + both + `}`, false, Enriched, last},
 		{"own values outdone, textless", `{` + forged + `}`, `{` + forged + `,` + own + `,"neardup_bands":null}`, false, Textless, last},
@@ -76,7 +76,7 @@ func TestAppendOurs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var changes []Change
-			e := enricher(rule, Fits, &changes)
+			e := enricher(rule, TakesAll, &changes)
 			e.Writing.(*oneWrite).number = 7
 			e.Start(Operation{ID: "1"})
 			if c.set != nil {
@@ -108,7 +108,7 @@ func TestAppendWithoutRoom(t *testing.T) {
 		for _, most := range []int{1 << 20, 100 << 10} {
 			held, enough := 0, most == 1<<20
 			var changes []Change
-			e := enricher(rule, Fits, &changes)
+			e := enricher(rule, TakesAll, &changes)
 			e.Writing.(*oneWrite).hold = func(n int) bool {
 				if n > 0 && held+n > most {
 					return false
@@ -142,7 +142,7 @@ func TestManyOfOneName(t *testing.T) {
 }
 
 func unprepared(e *Enricher) {
-	e.Writing.(*oneWrite).fit = ClearsAll
+	e.Writing.(*oneWrite).takes = TakesNulls
 }
 
 func last(e *Enricher) { e.LastCounts = true }
@@ -159,7 +159,7 @@ func TestAppendOnlyWhatTheRuleStores(t *testing.T) {
 		for _, doc := range []string{`{"title":"a b"}`, `{"title":null}`, `{"n":1}`, `{"title":5}`} {
 			for _, partial := range []bool{false, true} {
 				var changes []Change
-				e := enricher(rule, Fits, &changes)
+				e := enricher(rule, TakesAll, &changes)
 				found(e)
 				e.Writing.(*oneWrite).number = 7
 				got := e.Append(nil, "news-1", []byte(doc), partial)
@@ -212,21 +212,21 @@ func TestEnrichedAtRandom(t *testing.T) {
 		document := []byte("{" + strings.Join(members, pick(",", " , ")) + "}")
 		partial, lastCounts, prepared := random.IntN(2) == 0, random.IntN(2) == 0, random.IntN(4) > 0
 		var changes []Change
-		fit := ClearsSketch
+		takes := TakesNullSketch
 		if prepared {
-			fit = Fits
+			takes = TakesAll
 		}
-		e := enricher(rule, fit, &changes)
+		e := enricher(rule, takes, &changes)
 		e.LastCounts = lastCounts
-		e.room = []int64{1 << 20, 300, 0}[random.IntN(3)]
-		e.kept = e.room / 2
+		e.growth = []int64{1 << 20, 300, 0}[random.IntN(3)]
+		e.reserved = e.growth / 2
 		e.Writing.(*oneWrite).number = 7
 		e.Start(Operation{ID: "1"})
-		room := e.room
+		room := e.growth
 		got := e.Append(nil, "news-1", document, partial)
 		what := fmt.Sprintf("%s (partial %v, last %v, prepared %v, room %d, bands %d, clusters %v) → %s", document, partial, lastCounts, prepared, room, rule.Bands, rule.Clusters, got)
-		if added := int64(len(got) - len(document)); room-added != e.room {
-			t.Fatalf("%s: %d bytes were added, %d are accounted for", what, added, room-e.room)
+		if added := int64(len(got) - len(document)); room-added != e.growth {
+			t.Fatalf("%s: %d bytes were added, %d are accounted for", what, added, room-e.growth)
 		}
 		checkEnriched(t, what, rule, document, got, lastCounts)
 		if t.Failed() {
@@ -285,7 +285,7 @@ func FuzzNoForgery(f *testing.F) {
 	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(f)
 	rule := &Rule{Match: "*", Fields: []string{"title"}, Window: 10, Sketcher: sketcher, Bands: 4, Rows: 8, Clusters: true}
 	f.Fuzz(func(t *testing.T, document []byte, partial bool) {
-		e := enricher(rule, Fits, new([]Change))
+		e := enricher(rule, TakesAll, new([]Change))
 		out := e.Append(nil, "i", document, partial)
 		members, err := jsonedit.Members(out)
 		if err != nil {

@@ -232,9 +232,9 @@ func (j *Judge) believes(rule *Rule, s *sketch.Sketch, seen *Seen) bool {
 	case source == nil:
 		return true
 	case seen.Members != nil:
-		return rule.fits(&j.found, s, seen.Members)
+		return rule.current(&j.found, s, seen.Members)
 	default:
-		return rule.Fits(s, source)
+		return rule.Current(s, source)
 	}
 }
 

@@ -180,7 +180,7 @@ func (r *Rule) Sketch(texts []string) (s sketch.Sketch, ok bool) {
 	return s, ok
 }
 
-// SketchInto is Sketch into room that is there.
+// SketchInto is Sketch into a sketch that is there.
 func (r *Rule) SketchInto(s *sketch.Sketch, texts []string) bool {
 	ok := r.Sketcher.SketchInto(s, texts...)
 	s.Source = r.Source()
@@ -202,15 +202,15 @@ func (r *Rule) comparable(s *sketch.Sketch) bool {
 	return s.Scheme == r.Sketcher.SchemeID() && s.Source == r.Source()
 }
 
-// Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
-func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
+// Current reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
+func (r *Rule) Current(s *sketch.Sketch, document []byte) bool {
 	members, _, err := r.leading(document)
 	var found texts
-	return err == nil && r.fits(&found, s, members)
+	return err == nil && r.current(&found, s, members)
 }
 
-// fits is Fits of a document of which these members lead to the rule's fields. It finds the texts in room that is at hand.
-func (r *Rule) fits(found *texts, s *sketch.Sketch, members []jsonedit.Member) bool {
+// current is Current of a document of which these members lead to the rule's fields. It collects the texts in found.
+func (r *Rule) current(found *texts, s *sketch.Sketch, members []jsonedit.Member) bool {
 	r.findIn(found, members)
 	return found.readable() && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
 }

@@ -22,25 +22,25 @@ func testRule(t testing.TB, fields ...string) *Rule {
 	return r
 }
 
-func enricher(rule *Rule, fit Fit, changes *[]Change) *Enricher {
-	return NewEnricher(&oneWrite{rule: rule, fit: fit, changes: changes}, 1<<20)
+func enricher(rule *Rule, takes Takes, changes *[]Change) *Enricher {
+	return NewEnricher(&oneWrite{rule: rule, takes: takes, changes: changes}, 1<<20)
 }
 
 // oneWrite is the write of an Enricher under test.
 type oneWrite struct {
 	rule    *Rule
-	fit     Fit
+	takes     Takes
 	changes *[]Change
 	number  uint64
 	cluster string
 	hold    func(n int) bool
 }
 
-func (w *oneWrite) Rule(index string, _ bool) (*Rule, Fit) {
+func (w *oneWrite) Rule(index string, _ bool) (*Rule, Takes) {
 	if !Matches(w.rule.Match, index) {
-		return nil, FitsNothing
+		return nil, TakesNothing
 	}
-	return w.rule, w.fit
+	return w.rule, w.takes
 }
 func (w *oneWrite) Start(Operation) bool { return true }
 func (w *oneWrite) Sketch(_ Operation, rule *Rule, texts []string, _ bool) (*sketch.Sketch, bool) {
@@ -83,7 +83,7 @@ func TestAppendSplicesAndNothingElse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var changes []Change
-			got := enricher(rule, Fits, &changes).Append([]byte("> "), "news-1", []byte(c.doc), c.partial)
+			got := enricher(rule, TakesAll, &changes).Append([]byte("> "), "news-1", []byte(c.doc), c.partial)
 			if diff := cmp.Diff("> "+c.want, string(got)); diff != "" {
 				t.Error(diff)
 			}
