@@ -46,7 +46,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024
   sidecar calibrate --index news-2024 --html report.html
   sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
@@ -64,7 +64,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 
 // run works through the engines.
 func (r *calibrateJob) run(ctx context.Context) error {
-	matched, err := r.each(ctx, false, r.calibrate)
+	matched, err := r.eachIndex(ctx, false, r.calibrate)
 	err = r.end(ctx, matched, err, indicesOf[calibrate.Result]{r.list})
 	if r.html != "" && len(r.list) > 0 && ctx.Err() == nil {
 		failed := calibrate.WriteHTML(r.html, r.list)
@@ -83,12 +83,12 @@ func (r reading) Read(documents, of int) { r.at(documents, of, "comparing them c
 
 // calibrate looks at one index and prints what it found.
 func (r *calibrateJob) calibrate(ctx context.Context, t target) error {
-	if t.rule.Sketcher.Scheme().Features == sketch.Value64 {
-		return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", t.index.Name)
+	if t.Rule.Sketcher.Scheme().Features == sketch.Value64 {
+		return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", t.Index)
 	}
 	options, start, meter := r.Options, time.Now(), r.meter(t)
 	options.Progress = reading{meter}
-	report, err := calibrate.Run(ctx, t.Store, t.index.Name, t.rule, options)
+	report, err := calibrate.Run(ctx, t.Job.Store, t.Index, t.Rule, options)
 	meter.end()
 	if err != nil {
 		return err

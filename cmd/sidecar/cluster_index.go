@@ -24,7 +24,7 @@ import (
 type indexSource struct {
 	target
 	hostField string
-	job       *clusterJob
+	command   *clusterJob
 }
 
 // readIndex adds the documents of the index that --index names.
@@ -37,7 +37,7 @@ func (c *clusterJob) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = c.begin(s.rule); err == nil {
+	if err = c.begin(s.Rule); err == nil {
 		err = s.read(cmd.Context())
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 	if c.engines, err = upstream.OpenAll(from, name); err != nil {
 		return nil, err
 	}
-	found, err := c.matching(ctx)
+	found, _, err := c.matching(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 		}
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
-	s := &indexSource{target: found[0], job: c}
-	s.hostField = cmp.Or(c.hostField, s.Config.Indices[slices.Index(s.Rules, s.rule)].HostField)
+	s := &indexSource{target: found[0], command: c}
+	s.hostField = cmp.Or(c.hostField, s.Config.Indices[slices.Index(s.Rules, s.Rule)].HostField)
 	if !c.write {
 		return s, nil
 	}
@@ -82,14 +82,14 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 
 // writable returns why clusters can't be stored in the index.
 func (s *indexSource) writable(ctx context.Context) error {
-	if !s.rule.Clusters {
-		return fmt.Errorf("--write: the rule of %s stores no clusters: set native: true, or on_duplicate: tag", s.index.Name)
+	if !s.Rule.Clusters {
+		return fmt.Errorf("--write: the rule of %s stores no clusters: set native: true, or on_duplicate: tag", s.Index)
 	}
-	if threshold := s.job.threshold; threshold > 0 && threshold != s.rule.Profile.Threshold {
+	if threshold := s.command.threshold; threshold > 0 && threshold != s.Rule.Profile.Threshold {
 		const other = "--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule"
-		return fmt.Errorf(other, s.rule.Profile.Threshold)
+		return fmt.Errorf(other, s.Rule.Profile.Threshold)
 	}
-	prepared, err := s.Indices(ctx, s.index.Name, true)
+	prepared, err := s.Indices(ctx, s.Index, true)
 	for _, index := range prepared {
 		if !index.Ready {
 			return notReady(s.Engine, index)
@@ -114,16 +114,16 @@ const lackingBatch = 500
 
 // read adds all documents: by the sketches that are stored, or by their texts where these are needed or a sketch is not there.
 func (s *indexSource) read(ctx context.Context) error {
-	meter, corpus := s.job.meter(s.target), s.job.corpus
+	meter, corpus := s.command.meter(s.target), s.command.corpus
 	defer meter.end()
 	selection := adapters.Selection{Brief: !corpus.NeedsShingles(), Fields: s.hostFields()}
-	return s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
+	return s.Job.Store.Scan(ctx, s.Index, s.Rule, selection, func(p adapters.Page) error {
 		var lacking []string
 		for _, d := range p.Documents {
 			var err error
 			if !selection.Brief {
 				err = s.add(d)
-			} else if stored := s.rule.Decode(rule.OursOf(d.Source).Sketch); stored != nil {
+			} else if stored := s.Rule.Decode(rule.OursOf(d.Source).Sketch); stored != nil {
 				err = corpus.Add(s.document(d, stored))
 			} else {
 				lacking = append(lacking, d.ID)
@@ -142,7 +142,7 @@ func (s *indexSource) read(ctx context.Context) error {
 func (s *indexSource) again(ctx context.Context, ids []string) error {
 	for batch := range slices.Chunk(ids, lackingBatch) {
 		selection := adapters.Selection{IDs: batch, Fields: s.hostFields()}
-		err := s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
+		err := s.Job.Store.Scan(ctx, s.Index, s.Rule, selection, func(p adapters.Page) error {
 			for _, d := range p.Documents {
 				if err := s.add(d); err != nil {
 					return err
@@ -170,31 +170,31 @@ func (s *indexSource) document(d adapters.Stored, k *sketch.Sketch) cluster.Docu
 
 // add adds a document by its text.
 func (s *indexSource) add(d adapters.Stored) error {
-	computed, _ := s.rule.SketchOf(d.Source)
+	computed, _ := s.Rule.SketchOf(d.Source)
 	made := s.document(d, nil)
 	if computed != nil {
 		made.Sketch = &computed.Sketch
-		if s.job.corpus.NeedsShingles() {
+		if s.command.corpus.NeedsShingles() {
 			made.Shingles = s.shingles(d.Source, computed.Fingerprint)
 		}
 	}
-	return s.job.corpus.Add(made)
+	return s.command.corpus.Add(made)
 }
 
 // shingles returns the set of a stored document, and nothing where its texts are not those that the sketch was made of.
 func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
-	texts := s.rule.Texts(source)
-	if s.rule.Sketcher.Fingerprint(texts...) != fingerprint {
+	texts := s.Rule.Texts(source)
+	if s.Rule.Sketcher.Fingerprint(texts...) != fingerprint {
 		return nil
 	}
-	return s.rule.Sketcher.Shingles(texts...)
+	return s.Rule.Sketcher.Shingles(texts...)
 }
 
 // write stores the clusters.
 func (s *indexSource) write(ctx context.Context) (cluster.Written, error) {
-	meter, corpus := s.job.meter(s.target), s.job.corpus
+	meter, corpus := s.command.meter(s.target), s.command.corpus
 	defer meter.end()
-	written, err := corpus.Write(ctx, s.target.job(), func(w cluster.Written) {
+	written, err := corpus.Write(ctx, s.Job, func(w cluster.Written) {
 		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
 		meter.Clustered(w)
 	})

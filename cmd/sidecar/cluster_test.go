@@ -15,7 +15,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
-	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
@@ -213,7 +213,7 @@ func TestClusterReadsTheTextsOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer corpus.Close()
-	s := &indexSource{target: target{Engine: &upstream.Engine{Store: byTexts{}}, rule: rule}, job: &clusterJob{corpus: corpus}}
+	s := &indexSource{target: target{Job: jobs.Job{Store: byTexts{}, Rule: rule}}, command: &clusterJob{corpus: corpus}}
 	var ids []string
 	for n := range lackingBatch + 1 {
 		ids = append(ids, fmt.Sprint(n))
@@ -222,7 +222,7 @@ func TestClusterReadsTheTextsOfAll(t *testing.T) {
 		t.Errorf("%d of %d documents: %v", corpus.Documents(), len(ids), err)
 	}
 	broken := errors.New("the line went dead")
-	s.Store = byTexts{fails: broken}
+	s.Job.Store = byTexts{fails: broken}
 	if err := s.again(t.Context(), ids); !errors.Is(err, broken) {
 		t.Error(err)
 	}

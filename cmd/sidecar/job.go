@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs"
 )
 
-// job is what the commands have in common that work through indices: flags, streams and engines.
+// job is what the commands that work through indices have in common: flags, streams and engines.
 type job struct {
 	engine, index, output string
 	untested              bool
@@ -27,26 +27,11 @@ type job struct {
 	engines  []*upstream.Engine
 	// resumeHint is what to do when it was interrupted.
 	resumeHint string
-	// done says that no further index is to be worked on.
+	// done ends the job before the next index.
 	done bool
 }
 
-// target is an index that a job works on, and its rule.
-type target struct {
-	*upstream.Engine
-	index adapters.Index
-	rule  *rule.Rule
-}
-
-// title is what the index is called in lines for people.
-func (t target) title() string { return t.Config.Name + ": " + t.index.Name }
-
-// indicesOf is what a job reports in JSON.
-type indicesOf[Report any] struct {
-	Indices []Report `json:"indices"`
-}
-
-// indexUsage is the usage of --index where all indices of the rules are worked on without it.
+// indexUsage is the usage of --index in commands that work on all indices of the rules without it.
 const indexUsage = "only the indices behind this `name`: an index, an alias or a pattern"
 
 // bind adds the flags of every job. Without a usage there is no --index.
@@ -70,8 +55,8 @@ func (j *job) bindMetrics(cmd *cobra.Command) {
 		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:9601")
 }
 
-// do runs a command on the engines that it is for, and shows metrics where they are asked for.
-func (j *job) do(cmd *cobra.Command, run func(context.Context) error) error {
+// withEngines opens the engines that the command is for, and runs it. With --metrics it shows these meanwhile.
+func (j *job) withEngines(cmd *cobra.Command, run func(context.Context) error) error {
 	j.in, j.out, j.err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c, err := configOf(cmd)
 	if err != nil {
@@ -87,21 +72,9 @@ func (j *job) do(cmd *cobra.Command, run func(context.Context) error) error {
 	return run(cmd.Context())
 }
 
-// printf prints for people, where they are asked for.
-func (j *job) printf(format string, values ...any) {
-	if j.output == formText {
-		_, _ = io.WriteString(j.out, terminal.Harmless(fmt.Sprintf(format, values...))) // an error of the output is kept by results, here and elsewhere
-	}
-}
-
-// meter returns what shows the progress on an index.
-func (j *job) meter(t target) *meter {
-	return newMeter(j.err, t.title(), j.metrics.Index(t.Config.Name))
-}
-
-// each works through the indices; writing, it prepares them first. It reports whether there were any. What fails for one index does not keep it
-// from the next.
-func (j *job) each(ctx context.Context, writing bool, work func(context.Context, target) error) (matched bool, err error) {
+// eachIndex works through the indices, one after the other. Where the work writes, they get our fields declared first. It reports whether there
+// were any. What fails for one index does not keep it from the next.
+func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Context, target) error) (matched bool, err error) {
 	var errs []error
 	for _, e := range j.engines {
 		if writing {
@@ -114,10 +87,10 @@ func (j *job) each(ctx context.Context, writing bool, work func(context.Context,
 		errs = append(errs, err)
 		matched = matched || len(indices) > 0
 		for _, index := range indices {
-			t := target{e, index, index.Rule(e.Rules)}
+			t := targetOf(e, index)
 			switch {
 			case ctx.Err() != nil || j.done:
-			case t.rule == nil:
+			case t.Rule == nil:
 				errs = append(errs, fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why))
 			case writing && !index.Ready:
 				errs = append(errs, notReady(e, index))
@@ -131,32 +104,32 @@ func (j *job) each(ctx context.Context, writing bool, work func(context.Context,
 	return matched, errors.Join(errs...)
 }
 
-// matching returns the indices behind --index that a rule matches. None is an error.
-func (j *job) matching(ctx context.Context) (matching []target, err error) {
-	var others []string
-	for _, e := range j.engines {
-		indices, err := e.Matching(ctx, j.index)
-		if err != nil {
-			return nil, e.Explain(err)
-		}
-		for _, index := range indices {
-			if t := (target{e, index, index.Rule(e.Rules)}); t.rule != nil && !index.Absent {
-				matching = append(matching, t)
-			} else {
-				others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))
-			}
-		}
-	}
-	switch {
-	case len(matching) > 0:
-		return matching, nil
-	case len(others) > 0:
-		return nil, errors.New(strings.Join(others, "; "))
-	}
-	return nil, noIndex(j.index)
+// target is an index of an engine, as package jobs takes it. Without a rule none matches it.
+type target struct {
+	*upstream.Engine
+	jobs.Job
 }
 
-// end ends a job: with what was found as JSON, where that is asked for.
+func targetOf(e *upstream.Engine, index adapters.Index) target {
+	return target{e, jobs.Job{Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}}
+}
+
+// title is what the index is called in lines for people.
+func (t target) title() string { return t.Config.Name + ": " + t.Index }
+
+// meter returns what shows the progress on an index.
+func (j *job) meter(t target) *meter {
+	return newMeter(j.err, t.title(), j.metrics.Index(t.Config.Name))
+}
+
+// printf prints for people, unless JSON is asked for.
+func (j *job) printf(format string, values ...any) {
+	if j.output == formText {
+		_, _ = io.WriteString(j.out, terminal.Harmless(fmt.Sprintf(format, values...))) // an error of the output is kept by results, here and elsewhere
+	}
+}
+
+// end returns how a job ended, and prints what was found where JSON is asked for.
 func (j *job) end(ctx context.Context, matched bool, err error, found any) error {
 	if ctx.Err() != nil {
 		interrupted := terminal.ErrInterrupted
@@ -176,6 +149,36 @@ func (j *job) end(ctx context.Context, matched bool, err error, found any) error
 		err = errors.Join(err, terminal.WriteJSON(j.out, found))
 	}
 	return err
+}
+
+// indicesOf is what a job reports in JSON.
+type indicesOf[Report any] struct {
+	Indices []Report `json:"indices"`
+}
+
+// matching returns the indices behind --index that a rule matches, as targets and as the engine knows them. None is an error.
+func (j *job) matching(ctx context.Context) (targets []target, found []adapters.Index, err error) {
+	var others []string
+	for _, e := range j.engines {
+		indices, err := e.Matching(ctx, j.index)
+		if err != nil {
+			return nil, nil, e.Explain(err)
+		}
+		for _, index := range indices {
+			if t := targetOf(e, index); t.Rule != nil && !index.Absent {
+				targets, found = append(targets, t), append(found, index)
+			} else {
+				others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))
+			}
+		}
+	}
+	switch {
+	case len(targets) > 0:
+		return targets, found, nil
+	case len(others) > 0:
+		return nil, nil, errors.New(strings.Join(others, "; "))
+	}
+	return nil, nil, noIndex(j.index)
 }
 
 func notReady(e *upstream.Engine, index adapters.Index) error {

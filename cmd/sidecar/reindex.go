@@ -23,14 +23,8 @@ type reindexJob struct {
 
 	total   jobs.Progress
 	list    []jobs.ReindexReport
-	watched []watched
-	paced   *upstream.Engine // that Pace is of
-}
-
-// watched is an index to look at again when all are done.
-type watched struct {
-	target
-	options jobs.Options
+	watched []target // to look at again when all are done
+	paces   map[*upstream.Engine]*jobs.Pace
 }
 
 func reindexCommand() *cobra.Command {
@@ -43,7 +37,7 @@ func reindexCommand() *cobra.Command {
 wrong one, with its bands and cluster where the rule has them. Nothing else in a document changes, and a document that changes
 meanwhile is left to its writer.
 
-It works on parts of the index, --slices of them at once. How far it is stands in the engine: the same command on other
+It works on parts of the index, --slices of them at once. Its progress is kept in the engine: the same command on other
 machines joins in, each part being one worker's at a time, and the parts of a worker that was killed are taken over. With --resume
 a job that was broken off goes on where it stopped, on any machine; without, it begins anew, reads what is right already and
 writes the rest alone. When the engine has no room it goes slower until it has.
@@ -57,7 +51,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar reindex --index news-2024 --query '{"range":{"date":{"gte":"now-1d"}}}' --output json
   sidecar reindex --watch=30s`,
 		PreRunE: r.check,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
@@ -92,7 +86,8 @@ const maxSlices = 64
 
 // run works through the engines.
 func (r *reindexJob) run(ctx context.Context) error {
-	matched, err := r.each(ctx, !r.DryRun, r.reindex)
+	r.paces = map[*upstream.Engine]*jobs.Pace{}
+	matched, err := r.eachIndex(ctx, !r.DryRun, r.reindex)
 	if ctx.Err() == nil && r.every > 0 && len(r.watched) > 0 {
 		err = errors.Join(err, r.watch(ctx))
 	}
@@ -107,14 +102,15 @@ func (r *reindexJob) run(ctx context.Context) error {
 
 // reindex works through one index and prints its summary.
 func (r *reindexJob) reindex(ctx context.Context, t target) error {
-	if r.paced != t.Engine {
-		r.paced, r.Pace = t.Engine, jobs.NewPace(r.perSecond)
+	if r.paces[t.Engine] == nil {
+		r.paces[t.Engine] = jobs.NewPace(r.perSecond)
 	}
 	options, meter := r.Options, r.meter(t)
+	options.Pace = r.paces[t.Engine]
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	report, err := jobs.Reindex(ctx, t.job(), options, func(p jobs.Progress) {
+	report, err := jobs.Reindex(ctx, t.Job, options, func(p jobs.Progress) {
 		meter.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
 		meter.Reindexed(p)
 	})
@@ -125,14 +121,21 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 	r.done = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
 	r.print(t, report, err)
 	if err == nil && !report.Cut {
-		r.watched = append(r.watched, watched{t, options})
+		r.watched = append(r.watched, t)
 	}
 	return err
 }
 
-// job returns the work on an index as package jobs takes it.
-func (t target) job() jobs.Job {
-	return jobs.Job{Store: t.Store, Index: t.index.Name, Rule: t.rule}
+// print prints the line that ends the work on one index, or keeps it for the end.
+func (r *reindexJob) print(t target, report jobs.Report, err error) {
+	if report.Unkept != nil {
+		_, _ = fmt.Fprintf(r.err, "%s: others can't join in, and --resume has nothing to go on from: %v\n", t.title(), report.Unkept)
+	}
+	if report.Anew {
+		_, _ = fmt.Fprintf(r.err, "%s: the index was created again since the last run, so the job began again too\n", t.title())
+	}
+	r.printf("%s\n", report.Line(t.title(), r.DryRun))
+	r.list = append(r.list, report.In(t.Config.Name, t.Index, r.DryRun, err))
 }
 
 // watch keeps looking at all indices until ctx ends.
@@ -146,8 +149,10 @@ func (r *reindexJob) watch(ctx context.Context) error {
 			lines(p)
 			shown.Reindexed(p)
 		}
+		options := r.Options
+		options.Pace = r.paces[w.Engine]
 		all.Go(func() error {
-			if reports[i], errs[i] = jobs.Watch(ctx, w.job(), w.options, r.every, show); errs[i] != nil {
+			if reports[i], errs[i] = jobs.Watch(ctx, w.Job, options, r.every, show); errs[i] != nil {
 				errs[i] = w.Explain(fmt.Errorf("watch: %w", errs[i]))
 			}
 			return errs[i]
@@ -156,7 +161,7 @@ func (r *reindexJob) watch(ctx context.Context) error {
 	_ = all.Wait() // all errors are returned below
 	for i, w := range r.watched {
 		r.total = r.total.Add(reports[i].Progress)
-		r.print(w.target, reports[i], errs[i])
+		r.print(w, reports[i], errs[i])
 	}
 	return errors.Join(errs...)
 }
@@ -171,17 +176,4 @@ func watchLines(w io.Writer, title string) func(jobs.Progress) {
 			_, _ = fmt.Fprintf(w, "%s: watching: %d written, %d refused\n", title, p.Written, p.Refused)
 		}
 	}
-}
-
-// print prints the line that ends the work on one index, or keeps it for the end.
-func (r *reindexJob) print(t target, report jobs.Report, err error) {
-	if report.Unkept != nil {
-		const so = "others can't join in, and --resume has nothing to go on from"
-		_, _ = fmt.Fprintf(r.err, "%s: %s: %v\n", t.title(), so, report.Unkept)
-	}
-	if report.Anew {
-		_, _ = fmt.Fprintf(r.err, "%s: the index was made anew since the last run, and so was the job begun\n", t.title())
-	}
-	r.printf("%s\n", report.Line(t.title(), r.DryRun))
-	r.list = append(r.list, report.In(t.Config.Name, t.index.Name, r.DryRun, err))
 }

@@ -54,7 +54,7 @@ refused some.`,
   sidecar remove --index news-2024
   sidecar remove --index 'news-*' --engine archive --yes --jobs`,
 		PreRunE: r.check,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
 	}
 	r.bind(cmd, "the indices behind this `name`: an index, an alias or a pattern")
 	flags := cmd.Flags()
@@ -133,7 +133,7 @@ func (r *removeJob) targets(ctx context.Context) ([]target, error) {
 		}
 		for _, index := range indices {
 			if !index.Absent {
-				list = append(list, target{e, index, index.Rule(e.Rules)})
+				list = append(list, targetOf(e, index))
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 	_, _ = fmt.Fprintln(r.err, "This takes our fields out of every document of:")
 	for _, t := range targets {
 		rule := ""
-		if t.rule != nil {
+		if t.Rule != nil {
 			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
 		}
 		_, _ = fmt.Fprintf(r.err, "  %s%s\n", terminal.Harmless(t.title()), rule)
@@ -170,15 +170,15 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 // remove works through one index and prints its summary.
 func (r *removeJob) remove(ctx context.Context, t target) error {
 	start, meter := time.Now(), r.meter(t)
-	counts, err := jobs.Remove(ctx, jobs.Job{Store: t.Store, Index: t.index.Name}, r.RemoveOptions, func(c jobs.Removal) {
+	counts, err := jobs.Remove(ctx, jobs.Job{Store: t.Job.Store, Index: t.Index}, r.RemoveOptions, func(c jobs.Removal) {
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.end()
-	found := jobs.RemoveReport{Engine: t.Config.Name, Index: t.index.Name, Removal: counts, DryRun: r.DryRun}
+	found := jobs.RemoveReport{Engine: t.Config.Name, Index: t.Index, Removal: counts, DryRun: r.DryRun}
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0
 	if clean && !r.DryRun { // a declaration goes after the last value
-		found.Note, err = t.Store.Remove(ctx, t.index.Name)
+		found.Note, err = t.Job.Store.Remove(ctx, t.Index)
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)

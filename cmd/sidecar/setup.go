@@ -29,7 +29,7 @@ Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or s
 		Example: `  sidecar setup --config config.yaml
   sidecar setup --dry-run --engine news
   sidecar setup --dry-run --output json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.do(cmd, r.run) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
 	}
 	r.bind(cmd, "")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing: say what lacks")

@@ -64,7 +64,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		PreRunE:           s.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.id = args[0]
-			return s.do(cmd, s.run)
+			return s.withEngines(cmd, s.run)
 		},
 	}
 	s.bind(cmd, "the `name` of an index, an alias or a pattern")
@@ -108,16 +108,15 @@ func (s *similarJob) run(ctx context.Context) error {
 
 // behind returns the one engine that has indices behind the name, and these.
 func (s *similarJob) behind(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
-	matching, err := s.matching(ctx)
+	targets, indices, err := s.matching(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, t := range matching {
-		if one = matching[0].Engine; t.Engine != one {
+	for _, t := range targets {
+		if one = targets[0].Engine; t.Engine != one {
 			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
 				one.Config.Name, t.Config.Name, s.index)
 		}
-		indices = append(indices, t.index)
 	}
 	return one, indices, nil
 }

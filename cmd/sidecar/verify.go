@@ -57,7 +57,7 @@ something could not be read or written, or the command line or the configuration
   sidecar verify --index news-2024 --sample 1000 --output json
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
 		PreRunE: v.check,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return v.do(cmd, v.run) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.withEngines(cmd, v.run) },
 	}
 	v.bind(cmd, indexUsage)
 	flags := cmd.Flags()
@@ -87,7 +87,7 @@ type verifyResult struct {
 
 // run works through the engines.
 func (v *verifyJob) run(ctx context.Context) error {
-	matched, err := v.each(ctx, v.Repair, v.verify)
+	matched, err := v.eachIndex(ctx, v.Repair, v.verify)
 	err = v.end(ctx, matched, err, verifyResult{v.list, v.wrong})
 	if err == nil && v.left > 0 {
 		return terminal.ErrFound
@@ -99,7 +99,7 @@ func (v *verifyJob) run(ctx context.Context) error {
 func (v *verifyJob) verify(ctx context.Context, t target) error {
 	selected := adapters.Selection{Random: v.sample > 0, Limit: v.sample}
 	start, meter := time.Now(), v.meter(t)
-	f, err := jobs.Verify(ctx, t.job(), selected, v.VerifyOptions, func(f jobs.Findings) {
+	f, err := jobs.Verify(ctx, t.Job, selected, v.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 		meter.Verified(f)
 	})
@@ -111,10 +111,10 @@ func (v *verifyJob) verify(ctx context.Context, t target) error {
 	} else {
 		v.left += f.Wrong()
 	}
-	found := f.In(t.Config.Name, t.index.Name, t.rule, v.Repair)
+	found := f.In(t.Config.Name, t.Index, t.Rule, v.Repair)
 	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.sample == 0
-	if provisioner, has := t.Store.(adapters.Provisioner); has && err == nil {
-		found.Filled, err = provisioner.Filled(ctx, t.index.Name)
+	if provisioner, has := t.Job.Store.(adapters.Provisioner); has && err == nil {
+		found.Filled, err = provisioner.Filled(ctx, t.Index)
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)
