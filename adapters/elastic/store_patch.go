@@ -25,8 +25,12 @@ import (
 const (
 	// patchBytes is how large one bulk of patches grows.
 	patchBytes = 5 << 20
-	// atOnce is how many documents that go by themselves are under way at a time.
+	// atOnce is how many requests are under way at a time.
 	atOnce = 8
+	// aliasTries is how often a request is sent whose alias is gone each time.
+	aliasTries = 5
+	// noIndex is the type of the error by which the engines say that there is no index of a name.
+	noIndex = "index_not_found_exception"
 )
 
 // version is the state of a document that a patch must meet.
@@ -39,8 +43,8 @@ type version struct {
 	uuid string
 }
 
-// Patch implements adapters.Store. Documents go in bulks, each in one line; those that were stored in several lines by themselves, so
-// that these stay.
+// Patch implements adapters.Store. Documents go in bulks, each in one line. Those that were stored in several lines go by themselves, so
+// that these stay. The first one of an index is compared with what it was before.
 func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(patches))
 	if len(patches) == 0 {
@@ -54,7 +58,7 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 			return nil, fmt.Errorf("patch %s: %w", index, adapters.ErrRecreated)
 		}
 	}
-	t, err := s.destination(ctx, index, first.uuid)
+	t, err := s.openDestination(ctx, index, first.uuid)
 	done := 0
 	if err == nil {
 		done, err = s.writeAndCompare(ctx, t, patches, results)
@@ -73,6 +77,88 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 		return nil, fmt.Errorf("patch %s: %w", index, err)
 	}
 	return results, nil
+}
+
+// destination is an index that documents are written back to, known by its UUID.
+//
+// Between a document's reading and its writing the index can be deleted and created again. A load that is always the same gives the new
+// documents the sequence numbers of the old ones, so these alone do not keep a job from writing yesterday's text over today's; and a
+// bulk to an index that is gone creates it anew. Therefore writes go through a hidden alias of our own with require_alias: the engine
+// drops the alias with the index, and refuses a write to an alias that is not there.
+type destination struct {
+	index string
+	made
+	// alias is empty where there can be none: an index behind a data stream takes no aliases, and credentials may forbid it. Then the UUID
+	// is asked for before each request, and documents are changed by updates, which never replace a text.
+	alias string
+
+	mu sync.Mutex // locked while the first document is compared
+	// compared says that one document was written and found unchanged but for our fields. Until then no other one is written.
+	compared bool
+}
+
+// openDestination adds our alias to the index that documents were read from, unless an earlier call did. It fails where the index can't be
+// written to.
+func (s *Store) openDestination(ctx context.Context, index, uuid string) (*destination, error) {
+	s.shared.writing.Lock()
+	defer s.shared.writing.Unlock()
+	if t := s.shared.destinations[uuid]; t != nil && t.index == index {
+		return t, nil
+	}
+	made, err := s.made(ctx, index)
+	if err == nil && made.uuid != uuid || missing(err) {
+		return nil, adapters.ErrRecreated
+	}
+	if err == nil {
+		err = made.writable()
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &destination{index: index, made: made, alias: aliasOf(uuid)}
+	added, err := s.addAlias(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if !added {
+		t.alias, t.update = "", true
+	}
+	s.shared.destinations[uuid] = t
+	return t, nil
+}
+
+// addAlias adds the alias to the index, unless the engine refuses. Then it looks whether this is still the same index.
+func (s *Store) addAlias(ctx context.Context, t *destination) (added bool, err error) {
+	err = s.do(ctx, aliasAction("add", t.index, t.alias, `,"is_hidden":true`), nil)
+	switch {
+	case missing(err):
+		return false, adapters.ErrRecreated
+	case errors.Is(err, adapters.ErrBusy) || err != nil && !refusedBy(err):
+		return false, err
+	}
+	added = err == nil
+	err = s.same(ctx, t)
+	if errors.Is(err, adapters.ErrRecreated) && added {
+		s.tidyUp(ctx, aliasAction("remove", t.index, t.alias, ""))
+	}
+	return added, err
+}
+
+// aliasOf returns the name of our alias of the index with a UUID.
+func aliasOf(uuid string) string { return "neardup-writes-" + hex.EncodeToString([]byte(uuid)) }
+
+func aliasAction(action, index, alias, more string) raw {
+	body := fmt.Sprintf(`{"actions":[{%q:{"index":%s,"alias":%q%s}}]}`, action, jsonedit.AppendString(nil, index), alias, more)
+	return raw{"POST", "/_aliases", "", body}
+}
+
+// same fails with adapters.ErrRecreated if the index is not the one that documents were read from.
+func (s *Store) same(ctx context.Context, t *destination) error {
+	uuid, err := s.Identity(ctx, t.index)
+	if err == nil && uuid != t.uuid || missing(err) {
+		return adapters.ErrRecreated
+	}
+	return err
 }
 
 // inOneRequest returns how many of the patches go in the next request.
@@ -116,7 +202,7 @@ func (s *Store) send(
 	}
 	var reply bulkOutcome
 	pinned := t.alias != ""
-	err = s.write(ctx, t, func() error {
+	err = s.throughAlias(ctx, t, func() error {
 		reply = bulkOutcome{}
 		err := s.do(ctx, esapi.BulkRequest{
 			Index: url.PathEscape(t.name()), RequireAlias: &pinned, Body: bytes.NewReader(body),
@@ -149,33 +235,39 @@ func (s *Store) send(
 	return seqNo, err
 }
 
-// patchOne writes a document by itself, with each byte of it.
-func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) (result adapters.Result, seqNo int64, err error) {
-	document, err := rule.WithOurs(p.Source, p.Ours)
-	if err != nil {
-		return 0, 0, fmt.Errorf("document %s: %w", p.ID, err)
-	}
-	v, _ := p.Version.(version)
-	number, term := int(v.seqNo), int(v.primaryTerm)
-	var said struct {
-		SeqNo int64 `json:"_seq_no"`
-	}
-	pinned := t.alias != ""
-	err = s.write(ctx, t, func() error {
-		err := s.do(ctx, esapi.IndexRequest{
-			Index: url.PathEscape(t.name()), DocumentID: url.PathEscape(p.ID), Routing: v.routing, Pipeline: "_none",
-			IfSeqNo: &number, IfPrimaryTerm: &term, RequireAlias: &pinned, Body: bytes.NewReader(document),
-		}, &said)
-		switch status := adapters.StatusOf(err); {
-		case status == 0, status == http.StatusUnauthorized, status == http.StatusForbidden, lostBy(err):
-			return err
-		default:
-			result = resultOf(status)
-			return nil
+// throughAlias sends a request that writes to the destination. Where another process has removed the alias it adds it and sends again.
+func (s *Store) throughAlias(ctx context.Context, t *destination, send func() error) error {
+	for range aliasTries {
+		if t.alias == "" {
+			if err := s.same(ctx, t); err != nil {
+				return err
+			}
 		}
-	})
-	return result, said.SeqNo, err
+		if err := send(); !lostBy(err) {
+			return err
+		}
+		if t.alias == "" {
+			return adapters.ErrRecreated
+		}
+		if added, err := s.addAlias(ctx, t); err != nil {
+			return err
+		} else if !added { // the request may hold whole documents, which go through the alias alone
+			return fmt.Errorf("the alias %s is gone, and the engine refuses to add it again", t.alias)
+		}
+	}
+	return fmt.Errorf("the alias %s is removed again and again: is another job at work on %s?", t.alias, t.index)
 }
+
+// name is what the destination is called in a request that writes to it.
+func (t *destination) name() string {
+	if t.alias != "" {
+		return t.alias
+	}
+	return t.index
+}
+
+// lostBy reports whether err says that there is no index, or alias, of the name that was written to.
+func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // appendPatch appends the two lines of a bulk that patch a document.
 func (t *destination) appendPatch(body []byte, p adapters.Patch) ([]byte, error) {
@@ -230,6 +322,34 @@ func resultOf(status int) adapters.Result {
 	return adapters.Refused
 }
 
+// patchOne writes a document by itself, with each byte of it.
+func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) (result adapters.Result, seqNo int64, err error) {
+	document, err := rule.WithOurs(p.Source, p.Ours)
+	if err != nil {
+		return 0, 0, fmt.Errorf("document %s: %w", p.ID, err)
+	}
+	v, _ := p.Version.(version)
+	number, term := int(v.seqNo), int(v.primaryTerm)
+	var said struct {
+		SeqNo int64 `json:"_seq_no"`
+	}
+	pinned := t.alias != ""
+	err = s.throughAlias(ctx, t, func() error {
+		err := s.do(ctx, esapi.IndexRequest{
+			Index: url.PathEscape(t.name()), DocumentID: url.PathEscape(p.ID), Routing: v.routing, Pipeline: "_none",
+			IfSeqNo: &number, IfPrimaryTerm: &term, RequireAlias: &pinned, Body: bytes.NewReader(document),
+		}, &said)
+		switch status := adapters.StatusOf(err); {
+		case status == 0, status == http.StatusUnauthorized, status == http.StatusForbidden, lostBy(err):
+			return err
+		default:
+			result = resultOf(status)
+			return nil
+		}
+	})
+	return result, said.SeqNo, err
+}
+
 // survives reports whether a document's numbers are the same after an update, by which the engine writes the document anew: it reads a
 // number with a fraction or an exponent as 64 bits, so one with more digits would lose some of them.
 func survives(source []byte) bool {
@@ -264,127 +384,7 @@ func fitsDouble(number string) bool {
 	return err == nil && sameNumber(number, strconv.FormatFloat(nearest, 'g', -1, 64))
 }
 
-// destination is an index that documents are written back to, known by its UUID.
-//
-// Between a document's reading and its writing the index can be deleted and created again. A load that is always the same gives the new
-// documents the sequence numbers of the old ones, so these alone do not keep a job from writing yesterday's text over today's; and a
-// bulk to an index that is gone creates it anew. Therefore writes go through a hidden alias of our own with require_alias: the engine
-// drops the alias with the index, and refuses a write to an alias that is not there.
-type destination struct {
-	index string
-	made
-	// alias is empty where there can be none: an index behind a data stream takes no aliases, and credentials may forbid it. Then the UUID
-	// is asked for before each request, and documents are changed by updates, which never replace a text.
-	alias string
-
-	mu sync.Mutex // locked until the first document is compared
-	// compared says that one document was written and found unchanged but for our fields.
-	compared bool
-}
-
-// aliasOf returns the name of our alias of the index with a UUID.
-func aliasOf(uuid string) string { return "neardup-writes-" + hex.EncodeToString([]byte(uuid)) }
-
-// destination returns the index that documents were read from, ready to be written to, or says why it can't be written to.
-func (s *Store) destination(ctx context.Context, index, uuid string) (*destination, error) {
-	s.shared.writing.Lock()
-	defer s.shared.writing.Unlock()
-	if t := s.shared.destinations[uuid]; t != nil && t.index == index {
-		return t, nil
-	}
-	made, err := s.made(ctx, index)
-	if err == nil && made.uuid != uuid || missing(err) {
-		return nil, adapters.ErrRecreated
-	}
-	t, added := &destination{index: index, made: made, alias: aliasOf(uuid)}, false
-	if err == nil {
-		err = made.writable()
-	}
-	if err == nil {
-		added, err = s.pin(ctx, t)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !added {
-		t.alias, t.update = "", true
-	}
-	s.shared.destinations[uuid] = t
-	return t, nil
-}
-
-// pin adds the alias to the index, unless the engine refuses. Only then is it asked whether this is still the same index.
-func (s *Store) pin(ctx context.Context, t *destination) (added bool, err error) {
-	err = s.do(ctx, aliasAction("add", t.index, t.alias, `,"is_hidden":true`), nil)
-	switch {
-	case missing(err):
-		return false, adapters.ErrRecreated
-	case errors.Is(err, adapters.ErrBusy) || err != nil && !refusedBy(err):
-		return false, err
-	}
-	added = err == nil
-	err = s.same(ctx, t)
-	if errors.Is(err, adapters.ErrRecreated) && added {
-		s.tidyUp(ctx, aliasAction("remove", t.index, t.alias, ""))
-	}
-	return added, err
-}
-
-// same fails with adapters.ErrRecreated if the index is not the one that documents were read from.
-func (s *Store) same(ctx context.Context, t *destination) error {
-	uuid, err := s.Identity(ctx, t.index)
-	if err == nil && uuid != t.uuid || missing(err) {
-		return adapters.ErrRecreated
-	}
-	return err
-}
-
-func aliasAction(action, index, alias, more string) raw {
-	body := fmt.Sprintf(`{"actions":[{%q:{"index":%s,"alias":%q%s}}]}`, action, jsonedit.AppendString(nil, index), alias, more)
-	return raw{"POST", "/_aliases", "", body}
-}
-
-// name is what the destination is called in a request that writes to it.
-func (t *destination) name() string {
-	if t.alias != "" {
-		return t.alias
-	}
-	return t.index
-}
-
-// write sends a request that writes to the destination, and again where another process has removed the alias when it was done.
-func (s *Store) write(ctx context.Context, t *destination, send func() error) error {
-	for range aliasTries {
-		if t.alias == "" {
-			if err := s.same(ctx, t); err != nil {
-				return err
-			}
-		}
-		if err := send(); !lostBy(err) {
-			return err
-		}
-		if t.alias == "" {
-			return adapters.ErrRecreated
-		}
-		if added, err := s.pin(ctx, t); err != nil {
-			return err
-		} else if !added { // the request may hold whole documents, which go through the alias alone
-			return fmt.Errorf("the alias %s is gone, and the engine refuses to add it again", t.alias)
-		}
-	}
-	return fmt.Errorf("the alias %s is removed again and again: is another job at work on %s?", t.alias, t.index)
-}
-
-// aliasTries is how often a request is sent whose alias is gone each time.
-const aliasTries = 5
-
-// noIndex is the type of the error by which the engines say that there is no index of a name.
-const noIndex = "index_not_found_exception"
-
-// lostBy reports whether err says that there is no index, or alias, of the name that was written to.
-func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
-
-// Release implements adapters.Store.
+// Release implements adapters.Store: it removes the alias.
 func (s *Store) Release(ctx context.Context, index string) {
 	s.shared.writing.Lock()
 	defer s.shared.writing.Unlock()
