@@ -88,19 +88,19 @@ func (c *Corpus) chunks() int { return (c.documents + inChunk - 1) / inChunk }
 
 // sketchesIn returns the sketches of the texts in a chunk that are long enough to be compared, each with the number of the text: what
 // is too short goes into no bucket. A sketch is good until the next one.
-func (c *Corpus) sketchesIn(chunk int) (iter.Seq2[uint32, *sketch.Sketch], error) {
+func (r *reader) sketchesIn(chunk int) (texts iter.Seq2[uint32, *sketch.Sketch], err error) {
+	c, s := r.c, &r.sketches[0]
 	from, to, scheme := chunk*inChunk, min((chunk+1)*inChunk, c.documents), c.options.Rule.Sketcher.SchemeID()
-	raw, err := c.records.read(from, to, nil)
+	r.rooms[0], err = c.records.read(from, to, r.rooms[0])
 	return func(yield func(uint32, *sketch.Sketch) bool) {
-		var s sketch.Sketch
 		for i, start := from, c.records.start(from); i < to; i++ {
 			number := c.number[i]
 			if number == none || c.at[number] != uint32(i) {
 				continue
 			}
-			decode(raw[c.records.start(i)-start:], scheme, &s)
+			decode(r.rooms[0][c.records.start(i)-start:], scheme, s)
 			long := s.Form == sketch.Ready || int64(s.Shingles) >= int64(c.options.Rule.Profile.MinShingles)
-			if long && !yield(number, &s) {
+			if long && !yield(number, s) {
 				return
 			}
 		}
@@ -148,18 +148,21 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 				list[number] = math.MaxUint64
 			}
 		}
-		err := parallel(ctx, c.chunks(), func(chunk int) error {
-			texts, err := c.sketchesIn(chunk)
-			if err != nil {
-				return err
-			}
-			var keys []uint64
-			for number, s := range texts {
-				if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
+		cores := runtime.GOMAXPROCS(0)
+		err := parallel(ctx, cores, func(core int) error {
+			r, keys := reader{c: c}, []uint64(nil)
+			for chunk := core; chunk < c.chunks() && ctx.Err() == nil; chunk += cores {
+				texts, err := r.sketchesIn(chunk)
+				if err != nil {
 					return err
 				}
-				for i, list := range lists {
-					list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
+				for number, s := range texts {
+					if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
+						return err
+					}
+					for i, list := range lists {
+						list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
+					}
 				}
 			}
 			return nil

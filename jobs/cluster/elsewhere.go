@@ -49,8 +49,9 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 // texts visits the texts that are long enough to be compared, from the caller's goroutine, in no order.
 func (c *Corpus) texts(ctx context.Context) iter.Seq2[*sketch.Sketch, error] {
 	return func(yield func(*sketch.Sketch, error) bool) {
+		r := reader{c: c}
 		for chunk := range c.chunks() {
-			texts, err := c.sketchesIn(chunk)
+			texts, err := r.sketchesIn(chunk)
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				yield(nil, err)
 				return

@@ -45,7 +45,7 @@ func (c *Corpus) Each(ctx context.Context, yield func([]Member) error) error {
 				if i > 0 {
 					from = int(ends[i-1])
 				}
-				batch[i], err = r.members(order[from:ends[i]])
+				batch[i], err = r.membersOf(order[from:ends[i]])
 			}
 			return err
 		})
@@ -66,7 +66,7 @@ func (c *Corpus) Each(ctx context.Context, yield func([]Member) error) error {
 		}
 	}
 	r := reader{c: c}
-	list, err := r.members(textless)
+	list, err := r.membersOf(textless)
 	for i := range list {
 		if err == nil {
 			err = yield(list[i : i+1])
@@ -98,9 +98,14 @@ func (c *Corpus) ordered() (order, ends []uint32) {
 	return order, slices.Compact(next) // of a text that leads no cluster it is where the last one ends
 }
 
-// members returns the members of one cluster, or the documents without text.
-func (r *reader) members(documents []uint32) ([]Member, error) {
-	c, list, root := r.c, make([]Member, 0, len(documents)), uint32(none)
+// membersOf returns the members of one cluster, or the documents without text.
+func (r *reader) membersOf(documents []uint32) ([]Member, error) {
+	if len(r.members) < len(documents) { // most clusters are small
+		r.members = make([]Member, max(len(documents), inBatch/8))
+	}
+	var list []Member
+	list, r.members = r.members[:0:len(documents)], r.members[len(documents):]
+	c, root := r.c, uint32(none)
 	if len(documents) > 0 && c.number[documents[0]] != none {
 		root = c.forest.Of(c.number[documents[0]])
 	}

@@ -11,6 +11,7 @@ type reader struct {
 	c        *Corpus
 	rooms    [2][]byte
 	sketches [2]sketch.Sketch
+	members  []Member // room for those of further clusters
 }
 
 // read reads the record of a document into one of the two sketches, which shares its memory until the next one is read there. The
