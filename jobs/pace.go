@@ -97,6 +97,8 @@ func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield fu
 func (p *Pace) Patch(
 	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
 ) error {
+	outlasting, cancel := outlast(ctx)
+	defer cancel()
 	for len(list) > 0 {
 		n, err := p.admit(ctx, len(list))
 		if err == nil && allow != nil {
@@ -106,9 +108,14 @@ func (p *Pace) Patch(
 			return err
 		}
 		some, rest, began := list[:n], list[n:], time.Now()
-		results, err := patchAndWait(ctx, job, some)
-		if err != nil {
-			return err
+		results, err := job.Store.Patch(outlasting, job.Index, job.Rule, some)
+		switch {
+		case errors.Is(err, adapters.ErrBusy) && len(results) == 0:
+			results = slices.Repeat([]adapters.Result{adapters.Busy}, n)
+		case err != nil:
+			return cmp.Or(context.Cause(ctx), fmt.Errorf("write documents: %w", err))
+		case len(results) != n:
+			return fmt.Errorf("write documents: %d results for %d documents", len(results), n)
 		}
 		done(some, results)
 		list = nil
@@ -125,27 +132,17 @@ func (p *Pace) Patch(
 	return nil
 }
 
-// patchAndWait writes documents in one request. Where ctx ends meanwhile it waits for the answer, so that the documents are counted. But
-// where ctx ends because the part was lost it waits for nothing: another worker has it.
-func patchAndWait(ctx context.Context, job Job, list []adapters.Patch) ([]adapters.Result, error) {
-	patching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
+// outlast returns a context for requests that write: it ends some time after ctx, so that one under way is answered and its documents are
+// counted. Where ctx ends because the part was lost it ends at once: another worker has the part.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
 		if !errors.Is(context.Cause(ctx), errLost) {
-			_ = sleep(patching, grace)
+			_ = sleep(outlasting, grace)
 		}
 		cancel()
-	})()
-	results, err := job.Store.Patch(patching, job.Index, job.Rule, list)
-	switch {
-	case errors.Is(err, adapters.ErrBusy) && len(results) == 0:
-		return slices.Repeat([]adapters.Result{adapters.Busy}, len(list)), nil
-	case err != nil:
-		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("write documents: %w", err))
-	case len(results) != len(list):
-		return nil, fmt.Errorf("write documents: %d results for %d documents", len(results), len(list))
-	}
-	return results, nil
+	})
+	return outlasting, func() { stop(); cancel() }
 }
 
 // admit waits until some of n documents may be sent, and returns how many.

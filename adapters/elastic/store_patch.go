@@ -46,20 +46,15 @@ type version struct {
 // Patch implements adapters.Store. Documents go in bulks, each in one line. Those that were stored in several lines go by themselves, so
 // that these stay. The first one of an index is compared with what it was before.
 func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
-	results := make([]adapters.Result, len(patches))
 	if len(patches) == 0 {
-		return results, nil
+		return nil, nil
 	}
-	first, _ := patches[0].Version.(version)
-	for _, p := range patches {
-		if v, ok := p.Version.(version); !ok || v.uuid == "" {
-			return nil, fmt.Errorf("patch %s: document %s was not read from this store, or not in whole", index, p.ID)
-		} else if v.uuid != first.uuid {
-			return nil, fmt.Errorf("patch %s: %w", index, adapters.ErrRecreated)
-		}
+	results, done := make([]adapters.Result, len(patches)), 0
+	var t *destination
+	uuid, err := uuidOf(patches)
+	if err == nil {
+		t, err = s.openDestination(ctx, index, uuid)
 	}
-	t, err := s.openDestination(ctx, index, first.uuid)
-	done := 0
 	if err == nil {
 		done, err = s.writeAndCompare(ctx, t, patches, results)
 	}
@@ -77,6 +72,20 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 		return nil, fmt.Errorf("patch %s: %w", index, err)
 	}
 	return results, nil
+}
+
+// uuidOf returns the UUID of the index that the documents were read from. It fails if that was not always the same one.
+func uuidOf(patches []adapters.Patch) (uuid string, err error) {
+	for _, p := range patches {
+		v, ok := p.Version.(version)
+		if !ok || v.uuid == "" {
+			return "", fmt.Errorf("document %s was not read from this store, or not in whole", p.ID)
+		}
+		if uuid = cmp.Or(uuid, v.uuid); uuid != v.uuid {
+			return "", adapters.ErrRecreated
+		}
+	}
+	return uuid, nil
 }
 
 // destination is an index that documents are written back to, known by its UUID.
@@ -217,22 +226,24 @@ func (s *Store) send(
 		}
 		return err
 	})
+	if errors.Is(err, adapters.ErrBusy) {
+		for _, i := range sent {
+			results[i] = adapters.Busy
+		}
+		return 0, nil
+	}
 	if err == nil && len(reply.Items) != len(sent) {
 		err = fmt.Errorf("%d results for %d documents", len(reply.Items), len(sent))
 	}
+	if err != nil {
+		return 0, err
+	}
 	for n, i := range sent {
-		if errors.Is(err, adapters.ErrBusy) {
-			results[i] = adapters.Busy
-		} else if err == nil {
-			for _, outcome := range reply.Items[n] {
-				results[i], seqNo = resultOf(outcome.Status), outcome.SeqNo
-			}
+		for _, outcome := range reply.Items[n] {
+			results[i], seqNo = resultOf(outcome.Status), outcome.SeqNo
 		}
 	}
-	if errors.Is(err, adapters.ErrBusy) {
-		return 0, nil
-	}
-	return seqNo, err
+	return seqNo, nil
 }
 
 // throughAlias sends a request that writes to the destination. Where another process has removed the alias it adds it and sends again.
