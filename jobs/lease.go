@@ -19,8 +19,8 @@ import (
 )
 
 // A job is shared by any number of workers through the entries of a journal, to which an entry can be appended under a number
-// only if there is none under it yet. So of several that see the same newest entry one alone appends the next, and that is all
-// the agreement there is. Former entries are removed, after which their numbers could be taken again: so whoever appended one
+// only if the number is free. So of several that see the same newest entry only one appends the next. There is no other
+// agreement. Former entries are removed, after which their numbers could be taken again: so whoever appended one
 // looks whether it is the newest.
 //
 // The entries are kept in slots, and in each the newest counts. Slot 0 has the plans: each begins a run, and says which parts of the
@@ -30,7 +30,7 @@ import (
 // A lease holds until its holder has not renewed it for leaseFor. The holder measures that from before it sent its entry, by its
 // own clock; another worker from when it first saw the entry, by its own. So clocks need not agree, as long as they run about
 // equally fast. The time that is written in an entry serves for one thing: a run whose leases all ended long ago, by more than
-// clocks differ, is not joined but begun anew.
+// clocks differ, is not joined: another begins.
 //
 // What a lease can't prevent is that a request which was sent in time arrives late. Writes are conditional: it does no harm.
 
@@ -38,7 +38,7 @@ const (
 	// leaseFor is how long a lease holds without being renewed: long enough for a pause of the engine, short enough for those who
 	// wait for the part of a worker that was killed.
 	leaseFor = 10 * time.Second
-	// watchFor is the same of the watch, which is held for days and by which nobody is kept waiting.
+	// watchFor is the same for the watch. That is held for days, and nobody waits for it.
 	watchFor = time.Minute
 	// beats is how often a lease is renewed in that time.
 	beats = 4
@@ -53,7 +53,7 @@ const (
 var (
 	// errLost says that another worker holds the part now, or may hold it.
 	errLost = errors.New("another worker has taken the part over")
-	// errSuperseded says that the job was begun anew.
+	// errSuperseded says that another worker has begun a new run.
 	errSuperseded = errors.New("the job was begun anew by another worker")
 	// errJournal is within the errors of reading and writing the journal.
 	errJournal = errors.New("give the job credentials that may write it, or look only, with --dry-run")
@@ -86,7 +86,7 @@ func newBoard(journal adapters.Journal, job, worker string) *board {
 
 // plan is an entry of slot 0.
 type plan struct {
-	// ID tells the plan from those that others would have written in its place.
+	// ID is unique to the plan.
 	ID    string    `json:"id"`
 	Begun time.Time `json:"begun"`
 	Parts []string  `json:"parts"`
@@ -119,13 +119,13 @@ type record struct {
 
 // state is what the journal says of a job at a time.
 type state struct {
-	run     int // the number of the newest plan, 0 if there is none
+	run     int // the number of the newest plan, 0 without one
 	plan    plan
 	at      map[int]record // the newest of each part, by slot
 	entries []adapters.Entry
 }
 
-// slotOf returns the slot of a part of a run. The one behind the last part is the watch's.
+// slotOf returns the slot of a part of a run. The one after the last part is the watch's.
 func slotOf(run, part int) int { return run*maxParts + 1 + part }
 
 // join joins the newest run, where it is to be resumed or others are at work on it. Otherwise it begins a run of the parts that split returns.
@@ -191,7 +191,7 @@ func (s state) live() bool {
 }
 
 // claim takes a part that is neither done nor held. It returns nil where all that are left are held, and wait says that other processes hold
-// some. The watch is a part behind the last that is never done: once all others are, one worker goes on looking for what changed since.
+// some. The watch is one more part that is never done: once all others are, one worker goes on looking for what changed since.
 func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err error) {
 	s, err := b.read(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err
 	order, lasts := []int{n}, watchFor
 	if !watch {
 		order, lasts = nil, leaseFor
-		for i := range n { // the last part first: it is the open one, which all that is written from now on comes to lie in
+		for i := range n { // the last part first: it is the open one, to which all that is written from now on belongs
 			order = append(order, (i+n-1)%n)
 		}
 	}
@@ -242,8 +242,8 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err
 // ended reports whether nobody holds the part, as far as is known.
 func (r record) ended() bool { return r.For == 0 || time.Since(r.seen) >= r.For }
 
-// watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
-// anything is read whole again and again.
+// watched returns where a watch begins: after what the last part held when it was read. An engine that can't go on from anywhere
+// is read from the start again and again.
 func (s state) watched() (part, after string) {
 	for i := range s.plan.Parts {
 		if after = s.at[slotOf(s.run, i)].After; after != "" {
@@ -293,8 +293,8 @@ const (
 	asDone
 )
 
-// append appends an entry behind the newest of ours, and removes those before. With errLost the part is another's, or may be. One append
-// is under way at a time.
+// append appends an entry after our newest one, and removes those before. With errLost the part is another worker's, or may be. Appends
+// of one lease must not overlap.
 func (l *lease) append(ctx context.Context, as standing) error {
 	l.mu.Lock()
 	r := l.record
@@ -325,7 +325,7 @@ func (l *lease) append(ctx context.Context, as standing) error {
 		if newest.Worker != l.Worker || newest.number <= r.number {
 			return errLost
 		}
-		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append behind it.
+		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append after it.
 		appended = newest.number == r.number+1 && (first || bytes.Equal(newest.data, data))
 		r.number = newest.number
 	}
@@ -336,7 +336,7 @@ func (l *lease) append(ctx context.Context, as standing) error {
 	return nil
 }
 
-// keep renews the lease until ctx ends, and calls lose if it is lost or the job was begun anew.
+// keep renews the lease until ctx ends, and calls lose if it is lost or another run was begun.
 func (l *lease) keep(ctx context.Context, lose func(error)) {
 	for sleep(ctx, l.lasts/beats) == nil {
 		trying, cancel := context.WithTimeout(ctx, l.lasts/2)
@@ -434,7 +434,7 @@ func jobName(job Job, query string) string {
 
 const jobPrefix = "reindex:"
 
-// IndexOf returns the index that a job in a journal is about, or empty if its name is none that this package gives.
+// IndexOf returns the index that a job in a journal is about, or empty if this package gave no such name.
 func IndexOf(job string) string {
 	rest, ours := strings.CutPrefix(job, jobPrefix)
 	last := strings.LastIndexByte(rest, ':')

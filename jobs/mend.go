@@ -18,8 +18,8 @@ const (
 )
 
 // mend writes those of the selected documents that are not as they should be: judge returns what is to be written of one, if anything; again
-// says that it was judged before, and changed since. Such a document is not overwritten but looked at again, a few times. report is told
-// after each page how many documents there are as far as the engine says, and what became of those that were to be written.
+// says that it was judged before, and changed since. Such a document is not overwritten but read again, a few times. report is called
+// after each page with how many documents there are as far as the engine says, and what became of those that were to be written.
 func mend(
 	ctx context.Context, job Job, s adapters.Selection, perSecond float64,
 	judge func(d adapters.Stored, again bool) (adapters.Patch, bool), report func(total int, done Progress),

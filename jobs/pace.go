@@ -46,8 +46,8 @@ type Pace struct {
 	waited  time.Duration
 }
 
-// NewPace returns a pace of so many documents in a second, 0 for no bound. Nothing is free at the start: the rate holds over any stretch from
-// there.
+// NewPace returns a pace of that many documents in a second, 0 for no bound. It begins without a burst: the rate holds over any stretch from
+// the start.
 func NewPace(perSecond float64) *Pace {
 	p := &Pace{most: maxBatch}
 	if perSecond > 0 {
@@ -75,7 +75,7 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// scan reads what is selected, waits while the engine has no room, and goes on behind the last page, where the engine can.
+// scan reads what is selected. While the engine has no room it waits, and then goes on after the last page, where the engine can.
 func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield func(adapters.Page) error) error {
 	for begun := false; ; {
 		err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(page adapters.Page) error {

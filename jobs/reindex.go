@@ -29,7 +29,7 @@ type Options struct {
 	Slices int
 	// Pace bounds what is written, for as many senders as there are slices; nil has no rate. Runs may share one.
 	Pace *Pace
-	// MaxDocs ends the run when so many documents were sent to be written; 0 is no bound.
+	// MaxDocs ends the run when that many documents were sent to be written; 0 is no bound.
 	MaxDocs int
 	// Query, in the engine's own words, narrows the documents down.
 	Query string
@@ -82,7 +82,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	}
 }
 
-// untilDone joins the job and works on its parts until all are done. It starts over where another worker has begun the job anew, or the
+// untilDone joins the job and works on its parts until all are done. It starts over where another worker has begun a new run, or the
 // index was created again.
 func (r *run) untilDone(ctx context.Context, resume bool) error {
 	for {
@@ -127,7 +127,7 @@ func (r *run) join(ctx context.Context, resume bool) error {
 }
 
 // workInSlices has each slice claim one part after the other and work on it, until there are none left. The first slice begins alone,
-// with the open part if that is free: what the others write comes to lie there, and is not read once more when it was looked at before.
+// with the open part if that is free: what the others write belongs to it, and need not be read again when it was read before.
 func (r *run) workInSlices(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {
@@ -176,8 +176,8 @@ func (r *run) claim(ctx context.Context, watch bool) (l *lease, err error) {
 	}
 }
 
-// workOn does the work on a part and renews its lease meanwhile. Then it marks the part as done, or after an error gives it back. Work that
-// an engine without room broke off, and that can't go on behind its last page, is done once more.
+// workOn does the work on a part and renews its lease meanwhile. Then it marks the part as done, or after an error gives it back. Where an
+// engine without room ended the work, and it can't go on after its last page, it is done once more.
 func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *lease) error) error {
 	defer l.leave()
 	held, lose := context.WithCancelCause(ctx)
@@ -256,7 +256,7 @@ type batch struct {
 	patches []adapters.Patch
 	// right counts the documents that need no patch.
 	right Progress
-	// after is where a scan goes on behind the page.
+	// after is where a scan goes on after the page.
 	after string
 }
 
@@ -355,7 +355,7 @@ func (r *run) sameIndex(ctx context.Context) error {
 	return err
 }
 
-// identity asks for what tells the index from another that was made under its name.
+// identity returns what another index of the same name would not have.
 func (r *run) identity(ctx context.Context) (identity string, err error) {
 	err = r.options.Pace.Retry(ctx, func() (err error) {
 		identity, err = r.Store.Identity(ctx, r.Index)
@@ -368,7 +368,7 @@ func begunAnew(err error) bool {
 	return errors.Is(err, errSuperseded) || errors.Is(err, adapters.ErrRecreated)
 }
 
-// end returns the report on a run that ended with err. That MaxDocs was reached is none.
+// end returns the report on a run that ended with err. It is no error that MaxDocs was reached.
 func (r *run) end(err error) (Report, error) {
 	if errors.Is(err, errEnough) {
 		err = nil

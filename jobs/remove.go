@@ -34,7 +34,7 @@ type Removal struct {
 
 // Remove takes our fields out of the documents of one concrete index, so that every one is again what it was without us, byte
 // for byte where the engine keeps bytes. The job has no rule: none need match the index. A document that changes meanwhile is not overwritten but
-// looked at again. Whoever goes on writing these fields goes on: what is enriched behind the scan stays. The removal returned
+// looked at again. Writers that go on writing these fields are not stopped: what they enrich after it was read stays. The removal returned
 // is right on an error too. report, if not nil, is called from the same goroutine after every page and every batch.
 func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal)) (Removal, error) {
 	var r Removal
@@ -53,8 +53,8 @@ func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal))
 		}
 		return adapters.Patch{Stored: d}, ours && !o.DryRun
 	}
-	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
-	// there stands a null.
+	// All are read, not those alone that are marked: the engine does not find a field that a partial update
+	// cleared, and yet the document has a null there.
 	err := mend(ctx, job, adapters.Selection{}, o.RequestsPerSecond, judge, func(total int, done Progress) {
 		r.Total = max(r.Total, total)
 		r.Cleaned, r.Gone, r.Refused, r.Left = done.Written+byOthers, done.Gone, done.Refused, done.Changed

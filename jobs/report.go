@@ -70,7 +70,7 @@ func Count(results []adapters.Result) (p Progress) {
 	return p
 }
 
-// Report is what a run, or a watch, came to.
+// Report is the result of a run, or a watch.
 type Report struct {
 	Progress
 	// Whole says that it came to its end.
@@ -81,7 +81,7 @@ type Report struct {
 	Workers   int `json:"slices"`
 	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
 	Resumed bool `json:"resumed"`
-	// Anew says that the run to go on with was of an index in whose place there is another now, and that all was begun anew.
+	// Anew says that the index was created again since the run to go on with, so that a new one was begun.
 	Anew bool `json:"index_made_anew"`
 	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
 	Taken int `json:"leases_taken_over"`
@@ -104,7 +104,7 @@ func (r Report) PerSecond() float64 {
 	return float64(r.Scanned) / r.Took.Seconds()
 }
 
-// ReindexReport is what a reindex came to in one index, as it is reported in JSON.
+// ReindexReport is the result of a reindex in one index, as it is reported in JSON.
 type ReindexReport struct {
 	Engine string `json:"engine"`
 	Index  string `json:"index"`
@@ -175,7 +175,7 @@ type VerifyReport struct {
 	// Filled says how the index's mapping fills fields of ours, which no document shows.
 	Filled  []string `json:"filled_by_mapping,omitempty"`
 	Seconds float64  `json:"seconds"`
-	// Whole says that it was read to its end; a sample is none.
+	// Whole says that all of it was read, not a sample.
 	Whole bool `json:"whole"`
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Findings counts documents by what stands in their fields of ours. Each that was scanned is counted once among what is said of
-// its sketch, and beside that once for its bands and once for its cluster where these are not right.
+// Findings counts documents by what is in their fields of ours. Each that was scanned is counted once by its sketch, and also once
+// by its bands and once by its cluster where these are not right.
 type Findings struct {
 	// Total is how many there are to scan as far as the engine says, else 0; Scanned were read.
 	Total   int `json:"-"`
@@ -31,7 +31,7 @@ type Findings struct {
 	Cluster FieldFindings `json:"-"`
 	// Leftover hold bands or a cluster, which the rule does not store.
 	Leftover int `json:"left_over,omitempty"`
-	// Examples are the ids of the first few in which something stands that is not of their text.
+	// Examples are the ids of the first few that hold something that is not of their text.
 	Examples []string `json:"examples"`
 	Repair   Repair   `json:"-"`
 }
@@ -126,8 +126,8 @@ func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (want rule.Ours
 	return want, right
 }
 
-// beside counts what stands beside the sketch, which fits or not. counted says that the document is among those that do harm
-// already: each is so once.
+// beside counts the bands and the cluster. fits says that the sketch is right, counted that the document was counted among those
+// that do harm: each is so once.
 func (f *Findings) beside(r *rule.Rule, document adapters.Stored, want rule.Ours, fits, counted bool) {
 	have := rule.OursOf(document.Source)
 	if r.Bands == 0 && len(have.Bands) > 0 || !r.Clusters && have.Cluster != "" {

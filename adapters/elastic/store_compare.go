@@ -21,8 +21,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Before the first write of a job, one document is written and compared with what it was before, in all ways in which it can be read or found.
-// What we have never heard of then stops the job at one document.
+// The first document that a job writes to an index is compared with what it was before, in all ways in which it can be read or found. So
+// a feature of the engine that we do not know stops the job at one document.
 
 // fieldsAtOnce is how many fields one search shows: engines show doc values of 100.
 const fieldsAtOnce = 100
@@ -164,7 +164,7 @@ func (v *view) ask(ctx context.Context, show string, names []string) error {
 	return v.add(reply)
 }
 
-// searchable returns the fields by which documents of the index can be found, and whether each has doc values; and which of them are
+// searchable returns the fields by which documents of the index can be found, with whether each has doc values. dense are those that are
 // vectors.
 func (s *Store) searchable(ctx context.Context, index string) (fields, dense map[string]bool, err error) {
 	known, err := s.capabilities(ctx, url.PathEscape(index), "fields=*")

@@ -92,13 +92,13 @@ func uuidOf(patches []adapters.Patch) (uuid string, err error) {
 //
 // Between a document's reading and its writing the index can be deleted and created again. A load that is always the same gives the new
 // documents the sequence numbers of the old ones, so these alone do not keep a job from writing yesterday's text over today's; and a
-// bulk to an index that is gone creates it anew. Therefore writes go through a hidden alias of our own with require_alias: the engine
+// bulk to an index that is gone creates it again. Therefore writes go through a hidden alias of our own with require_alias: the engine
 // drops the alias with the index, and refuses a write to an alias that is not there.
 type destination struct {
 	index string
 	made
-	// alias is empty where there can be none: an index behind a data stream takes no aliases, and credentials may forbid it. Then the UUID
-	// is asked for before each request, and documents are changed by updates, which never replace a text.
+	// alias is empty where there can be none: an index of a data stream takes no aliases, and credentials may forbid it. Then each request
+	// asks for the UUID first, and documents are changed by updates, which never replace a text.
 	alias string
 
 	mu sync.Mutex // locked while the first document is compared
@@ -361,8 +361,8 @@ func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) 
 	return result, said.SeqNo, err
 }
 
-// survives reports whether a document's numbers are the same after an update, by which the engine writes the document anew: it reads a
-// number with a fraction or an exponent as 64 bits, so one with more digits would lose some of them.
+// survives reports whether a document's numbers are the same after an update. There the engine reads a number with a fraction or an exponent
+// as 64 bits and writes that, so one with more digits would lose some of them.
 func survives(source []byte) bool {
 	inString := false
 	for at := 0; at < len(source); at++ {

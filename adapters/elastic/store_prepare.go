@@ -120,7 +120,7 @@ func kept(rules ...*rule.Rule) []string {
 // needed returns the fields of ours that documents of an index hold.
 func (s *Store) needed(i adapters.Index) []string { return kept(i.Rule(s.rules)) }
 
-// Resolve implements adapters.Store. One request tells both the concrete names and how our fields are mapped there.
+// Resolve implements adapters.Store. One request returns both the concrete names and how our fields are mapped there.
 func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
 	list, _, err := s.resolve(ctx, name)
 	return list, err
@@ -128,7 +128,7 @@ func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 
 func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map[string]declarations, error) {
 	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A single name must be
-	// there: or else the error tells so, and what a name to be evaluated comes to.
+	// there: else the error says so, and which index a name of date math means.
 	yes, lenient := true, !one(name)
 	r := esapi.IndicesGetFieldMappingRequest{
 		Fields: kept(s.rules...), IgnoreUnavailable: &lenient, AllowNoIndices: &yes, ExpandWildcards: "all",

@@ -28,7 +28,7 @@ const (
 	// scanBytes is how large a reply is meant to be, and scanLimit how large it may be at all: a larger one is not read to its end,
 	// but asked for again in smaller pages.
 	scanBytes, scanLimit = 4 << 20, 64 << 20
-	// pointHeld is how long a point in time is kept beyond each page. One that is lost is opened anew.
+	// pointHeld is how long a point in time is kept beyond each page. One that is lost is opened again.
 	pointHeld = "10m"
 	// pointTries is how many points in time are lost, without a page from them, before the scan fails.
 	pointTries = 3
@@ -626,8 +626,8 @@ const (
 	mostPieces    = 64
 )
 
-// parted names the parts of shards that hold so many documents: stretches of each, in proportion to its documents, and what comes behind
-// them in any.
+// parted returns the names of the parts of shards, each with its number of documents: stretches of each shard, in proportion to its
+// documents, and one part for what follows them in any.
 func parted(all part, documents []int, n int) (names []string) {
 	total := 0
 	for _, count := range documents {

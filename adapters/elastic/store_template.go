@@ -346,7 +346,7 @@ func (s *Store) mark(ctx context.Context, rules rule.Rules, all, ready []bluepri
 }
 
 // next reports whether an index that is made under the name comes from one of the templates that are ready. Only the first of the
-// composable ones applies, and the legacy ones only if there is none.
+// composable ones applies; without one, all legacy ones.
 func next(name string, all, ready []blueprint) bool {
 	is := func(t blueprint) bool { return t.patterns.match(name) }
 	if first := slices.IndexFunc(all, is); first >= 0 && !all[first].legacy {
@@ -427,7 +427,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 		notes = append(notes, "template "+strings.Join(left, ", ")+
 			" declares fields of ours as well, in words that are not ours: take them out there, or in a component template of it")
 	}
-	is, err := s.shape(ctx, index) // which tells of fields that no rule has any more as well
+	is, err := s.shape(ctx, index) // it also has fields that no rule has any more
 	if err != nil {
 		return "", err
 	}

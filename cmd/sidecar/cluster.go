@@ -124,7 +124,7 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkOutput tells apart what --output can be, and returns what is wrong with it and --report.
+// checkOutput sets the file or the form that --output names, and returns what is wrong with it and --report.
 func (c *clusterJob) checkOutput() error {
 	switch {
 	case c.output == formText || c.output == formJSON:

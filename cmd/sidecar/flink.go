@@ -56,7 +56,7 @@ func (f *flinkFlags) check(engine string) error {
 }
 
 // address returns the gateway's address, with name and password as a URL has them where they came from the environment or a file.
-// Others on the machine see a command line, so no password may stand there itself.
+// Others on the machine see a command line, so no password may be in it.
 func (f *flinkFlags) address(env config.Lookup) (string, error) {
 	scheme, rest, _ := strings.Cut(f.gateway, "://")
 	at := strings.LastIndexByte(rest, '@')

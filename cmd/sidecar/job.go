@@ -156,7 +156,7 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// matching returns the indices behind --index that a rule matches, as targets and as the engine knows them. None is an error.
+// matching returns the indices behind --index that a rule matches, as targets and as the engine knows them. It fails where there are none.
 func (j *job) matching(ctx context.Context) (targets []target, found []adapters.Index, err error) {
 	var others []string
 	for _, e := range j.engines {

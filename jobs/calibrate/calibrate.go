@@ -22,11 +22,11 @@ type Options struct {
 	Pairs, Examples int
 	// Seed decides what is chosen wherever something is.
 	Seed uint64
-	// Progress, if set, is told how far the reading is.
+	// Progress, if set, gets how far the reading is.
 	Progress Progress
 }
 
-// Progress is told how many documents of how many were read.
+// Progress gets how many documents of how many were read.
 type Progress interface{ Read(documents, of int) }
 
 // DefaultOptions are enough for an index of 100,000 documents in some seconds.

@@ -198,7 +198,7 @@ func (c *calibration) level(tenth int, seen map[string]seenText) Level {
 	return l
 }
 
-// titleLength is how many characters of a text stand for it, differing how many passages of a kind are shown of a pair.
+// titleLength is how many characters are shown of a text, differing how many passages of a kind of a pair.
 const titleLength, differing = 80, 3
 
 // side shows a document by the beginning of its first text that has any.

@@ -15,11 +15,11 @@ const (
 	allPairs = 4000
 	// randomPairs is how many pairs of the sample are compared at random at most.
 	randomPairs = 2_000_000
-	// maxCandidates is how many pairs bands may bring together, as far as that can be told in advance.
+	// maxCandidates is how many pairs bands may bring together, by an estimate.
 	maxCandidates = 10_000_000
 	// maxBucket is how many units of one band are compared each with each; of more, each with so many that follow.
 	maxBucket = 64
-	// maxWeight bounds what one pair stands for where bands miss most of its like.
+	// maxWeight bounds the weight of a pair where bands miss most that are like it.
 	maxWeight = 4
 	// maxBands is how many bands are made in memory at most.
 	maxBands = 64
@@ -65,7 +65,7 @@ func (c *calibration) unite() {
 	}
 }
 
-// weight says for how many pairs one stands that was found by the report's bands.
+// weight returns how many pairs there are for each one that the report's bands find.
 func (c *calibration) weight(value float64) float64 {
 	if c.report.Bands == 0 {
 		return 1

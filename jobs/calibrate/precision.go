@@ -13,7 +13,7 @@ type Precision struct {
 	middle int // shingles of the document in the middle
 }
 
-// NewPrecision returns the precision for documents of so many shingles each.
+// NewPrecision returns the precision for documents of that many shingles each.
 func NewPrecision(s sketch.Scheme, shingles []uint32) Precision {
 	p := Precision{scheme: s}
 	if len(shingles) > 0 {

@@ -107,7 +107,7 @@ func (c *calibration) choose() {
 const (
 	// lookedUp is how many documents are looked up in one request.
 	lookedUp = 16
-	// maxLooked is how many documents all look-ups may read: where bands bring so many together, fewer are looked up.
+	// maxLooked is how many documents all look-ups may read: where bands bring more together, fewer are looked up.
 	maxLooked = 200_000
 	// maxOne is how many one request may find: as many as engines grant in one. To go by a part of what there is would miss partners.
 	maxOne = 10_000

@@ -125,7 +125,7 @@ func bar(share float64) string {
 	return text + strings.Repeat(" ", barWidth-utf8.RuneCountInString(text))
 }
 
-// plain returns a text on one line of at most so many characters, without what a terminal would obey.
+// plain returns a text on one line, cut to a number of characters, without what a terminal would obey.
 func plain(most int, text string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' &&

@@ -80,7 +80,7 @@ func (c *calibration) share(name string, threshold float64) Share {
 	return s
 }
 
-// wilson returns the interval in which a share lies with a probability of 95 % where it was seen in so many (Wilson 1927).
+// wilson returns the interval in which a share lies with a probability of 95 %, by what was seen (Wilson 1927).
 func wilson(share, n float64) (low, high float64) {
 	const z = 1.96
 	if n <= 0 {

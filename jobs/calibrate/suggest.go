@@ -161,7 +161,7 @@ func (f *Facts) valley(at int) bool {
 // clearly reports whether fewer documents are contested at a than at b, by more than chance accounts for.
 func (f *Facts) clearly(a, b int) bool { return beyond(f.Contested[a], f.Contested[b], 2) }
 
-// beyond reports whether one count exceeds another by so many standard deviations of their difference.
+// beyond reports whether one count exceeds another by a number of standard deviations of their difference.
 func beyond(less, more int, deviations float64) bool {
 	return float64(more-less) > deviations*math.Sqrt(float64(more+less+1))
 }

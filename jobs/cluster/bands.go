@@ -21,7 +21,7 @@ import (
 // MostPaired is how many texts of a bucket are compared each with each; the rest is compared with the first alone.
 const MostPaired = 50
 
-// Pairs visits the candidates of a bucket of so many texts, as places in the order of their numbers: all pairs among the first
+// Pairs visits the candidates of a bucket of texts, as places in the order of their numbers: all pairs among the first
 // MostPaired, and the first with each of the rest. It ends where yield returns false.
 func Pairs(texts int, yield func(a, b int) bool) {
 	for a := range min(texts, MostPaired) {
@@ -67,7 +67,7 @@ func (c *Corpus) chooseBands() error {
 // looked up.
 func (c *Corpus) Shape() (bands, rows int) { return c.options.Rule.Bands, c.options.Rule.Rows }
 
-// keys appends the keys of the first so many bands of a sketch: those of [sketch.Sketch.AppendBands], of which the high halves
+// keys appends the keys of the first bands of a sketch: those of [sketch.Sketch.AppendBands], of which the high halves
 // count, as rule.Rule.BandKeys stores them but for the sign.
 func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, error) {
 	if s.Form == sketch.Ready && c.masks != nil {

@@ -108,7 +108,7 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 	return errors.Join(err, close())
 }
 
-// astonish adds what one element tells of the texts that have it.
+// astonish adds to each text of a group how improbable the element is that they share.
 func (c *Corpus) astonish(group []uint32) {
 	if c.surprise == nil || len(group) == 0 {
 		return
@@ -160,7 +160,7 @@ func (l *common) fill(ctx context.Context, omitted *sorter) error {
 	return cmp.Or(err, l.records.seal())
 }
 
-// near reports whether two texts that share so many shingles, not counting the common ones, are near-duplicates.
+// near reports whether two texts are near-duplicates that share this number of shingles besides the common ones.
 func (l *common) near(a, b uint32, shared uint64) (bool, error) {
 	c := l.c
 	is := func(shared uint64) bool {

@@ -56,11 +56,11 @@ type Options struct {
 	Common int
 	// Dir is where temporary files are made; empty is the system's own place for them.
 	Dir string
-	// Progress, if not nil, is told how far the work has come.
+	// Progress, if not nil, gets how far the work has come.
 	Progress Progress
 }
 
-// Progress is told now and then what is being done and how much of it is; of how much, or 0 where that is not known.
+// Progress gets now and then what is being done and how much of it is done; of how much, or 0 where that is not known.
 type Progress interface {
 	Step(step string, done, of int)
 }
@@ -157,7 +157,7 @@ func (c *Corpus) listed() bool { return AlgorithmFor(c.options.Rule.Sketcher.Sch
 // NeedsShingles reports whether documents have to come with their shingles: Broder goes by them, unless the sketches list values.
 func (c *Corpus) NeedsShingles() bool { return c.options.Algorithm == Broder && !c.listed() }
 
-// progress tells how far the work has come.
+// progress passes on how far the work has come.
 func (c *Corpus) progress(step string, done, of int) {
 	if c.options.Progress != nil {
 		c.options.Progress.Step(step, done, of)

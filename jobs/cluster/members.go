@@ -20,7 +20,7 @@ type Member struct {
 	Agreement float64
 	// First says that it is the cluster's first: of least fingerprint, and of least id among those.
 	First bool
-	// Shingles is how many it has, Text the number of its text, Fingerprint what stands in its sketch. A document without text has
+	// Shingles is how many it has, Text the number of its text, Fingerprint that of its sketch. A document without text has
 	// the Text none.
 	Shingles    uint32
 	Text        uint32

@@ -29,7 +29,7 @@ func masksFor(threshold float64) []uint64 {
 	return best
 }
 
-// choose returns the masks of all choices of so many of the blocks that 64 bits are cut into, or nil where they are too many.
+// choose returns the masks of all choices of some of the blocks that 64 bits are cut into, or nil where they are too many.
 func choose(blocks, chosen int) (masks []uint64) {
 	var pick func(from, left int, mask uint64) bool
 	pick = func(from, left int, mask uint64) bool {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// ErrTemporary is behind every failure of a temporary file: no room, no right to write, no such directory.
+// ErrTemporary is within every error of a temporary file: no room, no right to write, no such directory.
 var ErrTemporary = errors.New("temporary file")
 
 // scratch makes temporary files in one directory.

@@ -10,8 +10,8 @@
 //
 // A job runs in batch mode: what a lost taskmanager was working on, and what it kept for others to read, is computed again by
 // those that are left or by one that takes its place. A job's files are moved to where they are read at its very end, all of them
-// or none, so what failed attempts left behind never counts. A gateway that can't be reached for a minute is waited for. An end
+// or none, so what failed attempts left never counts. A gateway that can't be reached for a minute is waited for. An end
 // of the caller's context stops the job on Flink as well. In any case the directory of the run is removed.
 //
-// A run killed outright leaves its directory behind, neardup- and ten characters, and its job ends by itself.
+// A run killed outright leaves its directory, neardup- and ten characters, and its job ends by itself.
 package flink

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// refusal is the error that stands for a reply which is none of 200. A gateway sends two texts: a sentence that says nothing, and
-// a trace of Java's stack, of which the causes alone are kept.
+// refusal returns the error for a reply other than 200. A gateway sends two texts: a sentence that says nothing, and
+// a trace of Java's stack. Only the causes in that are kept.
 func refusal(status string, body []byte) error {
 	var reply struct{ Errors []string }
 	if json.Unmarshal(body, &reply) != nil || len(reply.Errors) == 0 {

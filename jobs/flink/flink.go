@@ -32,7 +32,7 @@ type Job struct {
 	// Threshold is the least agreement of a pair. At 0 all candidates are yielded, and so they are of sketches whose agreement is
 	// not a share of equal positions.
 	Threshold float64
-	// Log, if there is one, is told what is done.
+	// Log, if not nil, gets a line for each step.
 	Log *slog.Logger
 }
 
@@ -43,7 +43,7 @@ const (
 	restartPause = 2 * time.Second
 )
 
-// Seek finds the pairs among texts, which are told apart by their fingerprints: numbers below 2^63, each of which occurs once. A
+// Seek finds the pairs among texts. Their fingerprints are their numbers: below 2^63, each of them once. A
 // sketch is looked at before the next one is asked for. It returns when the job has ended. The pairs are to be iterated once,
 // which removes the directory of the run; each comes once, the lower number first.
 func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
@@ -141,7 +141,7 @@ func (r *run) lay() error {
 	return nil
 }
 
-// probe has Flink copy a word from a file to another, before much is written: that tells within seconds whether the directory is
+// probe has Flink copy a word from a file to another, before much is written: within seconds that shows whether the directory is
 // shared.
 func (r *run) probe(ctx context.Context) error {
 	given := filepath.Join(r.dir, "given", "word.csv")

@@ -17,7 +17,7 @@ import (
 // Times and sizes of the talk with a gateway.
 const (
 	callLimit   = 30 * time.Second // for one request; none of them waits for a job
-	stopLimit   = time.Minute      // for the end of a job that is told to end
+	stopLimit   = time.Minute      // for the end of a job that is being stopped
 	stopPause   = 200 * time.Millisecond
 	silentLimit = time.Minute // how long a gateway that went away is waited for while a job runs
 	firstPoll   = 20 * time.Millisecond

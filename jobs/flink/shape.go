@@ -6,7 +6,7 @@ import (
 
 // shape is how the sketches of a job are compared in SQL. The zero value compares none.
 type shape struct {
-	positions, width int // so many of so many bits
+	positions, width int // a sketch has that many positions of that many bits
 	least            int // equal ones that make the agreement
 }
 

@@ -17,7 +17,7 @@ const bucketCap = 50
 //	bands  the keys of its bands, made in Go: two languages never hash differently
 //	w0, …  the positions of its sketch, as many to a number as fit, where the job is to compare them
 //
-// The job in words: the members of each bucket in order of their numbers, each with what stands before it; the candidates, each
+// The job in words: the members of each bucket in order of their numbers, each with those before it; the candidates, each
 // once; those of them whose sketches are equal in positions enough.
 func (r *run) statements(texts, pairs string) []string {
 	var words strings.Builder
@@ -59,7 +59,7 @@ func (s shape) query() string {
 }
 
 // equal is the number of positions in which two sketches are equal. Flink's SQL has neither a loop nor operators on bits, so it
-// stands written out, with divisions by constants: under a microsecond a pair.
+// is written out, with divisions by constants: under a microsecond a pair.
 func (s shape) equal() string {
 	terms := make([]string, s.positions)
 	for i := range terms {
