@@ -11,12 +11,11 @@ import (
 // Store is the I/O half of an adapter, bound to one set of credentials. All methods are safe for concurrent use. Errors carry the
 // engine's own words and what to do.
 type Store interface {
-	// Resolve returns the concrete indices behind a name (an index, alias or pattern; empty is all), none if there are none. One
-	// that is absent comes alone, and only where it is called otherwise than the name.
+	// Resolve returns the concrete indices of a name (an index, alias or pattern; empty is all). One that is absent comes alone, and
+	// only where it is called otherwise than the name.
 	Resolve(ctx context.Context, name string) ([]Index, error)
-	// Prepare declares our fields in every index behind the name that lacks them, in such a way that documents find as much room as
-	// without us, and returns what stands there now. With create, a name behind which nothing is gets an index made in the way the
-	// engine itself would make it at a first write; where the engine would declare our fields there by itself, or where that
+	// Prepare declares our fields in every index of the name that lacks them, so that documents have as much room as without us, and
+	// returns the indices as they are then. With create, it makes a missing index in the way the engine itself would at a first write; where the engine would declare our fields there by itself, or where that
 	// is in doubt, nothing is made. An index that can't be prepared comes back with Ready false and is no error.
 	Prepare(ctx context.Context, name string, create bool) ([]Index, error)
 	// Scan reads the documents of one concrete index that are selected, page by page, as of one moment where the engine can. It stops
@@ -37,7 +36,7 @@ type JobStore interface {
 	// them, each once. Parts of one name hold the same at any time and on any machine; the last takes in documents that come later.
 	// documents is how many of them the query lets through now.
 	Split(ctx context.Context, index, query string, n int) (parts []string, documents int, err error)
-	// Identity tells a concrete index from another that was made under its name.
+	// Identity returns what differs between a concrete index and another of the same name, created later.
 	Identity(ctx context.Context, index string) (string, error)
 	// Journal returns the journal of jobs that the engine keeps, in the index that JournalIndex names.
 	Journal() Journal
@@ -53,7 +52,7 @@ type EngineStore interface {
 	Inspector
 	Surveyor
 	// Listed returns the indices that the credentials may see, data streams as themselves and hidden ones where a rule matches them, with
-	// how many documents each holds as far as that is told.
+	// how many documents each holds as far as the engine says.
 	Listed(context.Context) ([]Listed, error)
 }
 
@@ -91,7 +90,7 @@ type Index struct {
 	Known bool
 	// Why says, for an operator, why it is not ready, or why it moves.
 	Why string
-	// NoWrite says that documents written to the name go to another index behind it.
+	// NoWrite says that documents written to the name go to another index of it.
 	NoWrite bool
 	// Routed says that documents written to the name may be stored elsewhere than where their ids lead: the name has a routing, or
 	// whether it has could not be found out.
@@ -117,16 +116,16 @@ type Page struct {
 	// Total is how many documents the scan will yield in all, as far as the engine says; 0 if it does not.
 	Total     int
 	Documents []Stored
-	// After is where a scan of the same selection goes on behind this page, at any later time; empty where it can only begin anew.
+	// After is where a scan of the same selection goes on after this page, at any later time; empty where it can only begin again.
 	After string
 }
 
-// Selection says which documents a scan reads, and how much of them. The zero value is all of all. IDs, Bands, Random and Marked each
-// stand alone but for Limit, and for the Query of Random.
+// Selection says which documents a scan reads, and how much of them. The zero value is all of all. IDs, Bands, Random and Marked do
+// not go together, nor with other members but Limit, and Random with Query.
 type Selection struct {
 	// Part is one share of the index, as the adapter's Split names it; empty is the whole.
 	Part string
-	// After goes on behind a page.
+	// After goes on after a page.
 	After string
 	// Query, in the engine's own words (a query in JSON, or a filter), narrows the scan further.
 	Query string
@@ -193,7 +192,7 @@ type Result int
 const (
 	// Patched: the sketch is stored.
 	Patched Result = iota
-	// Changed: the document changed since it was read; its writer's sketch stands, or a later run finds it.
+	// Changed: the document changed since it was read; its writer's sketch stays, or a later run finds it.
 	Changed
 	// Gone: the document was deleted since.
 	Gone
@@ -208,10 +207,10 @@ const (
 var ErrRecreated = errors.New("the index was deleted, and perhaps created again, since its documents were read")
 
 // ErrBusy is within the errors of Scan and Patch that say that the engine had no room for a request just now. A patch sent again does no
-// harm, and a scan can go on behind the last page.
+// harm, and a scan can go on after the last page.
 var ErrBusy = errors.New("the engine is busy")
 
-// AllFields stands in a Selection for all fields that there are.
+// AllFields in a Selection means all fields that there are.
 const AllFields = "*"
 
 // StatusOf returns the HTTP status with which an engine refused what a store's error is about; 0 if it did not.

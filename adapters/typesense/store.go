@@ -144,7 +144,7 @@ func (s *Store) collection(ctx context.Context, name string) (c collection, err 
 	return c, nil
 }
 
-// collections returns the collections behind a name.
+// collections returns the collections of a name.
 func (s *Store) collections(ctx context.Context, name string) ([]collection, error) {
 	if name != "" && !strings.Contains(name, "*") {
 		c, err := s.collection(ctx, name)

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Product implements adapters.Inspector. The engine tells its version to keys with that right alone.
+// Product implements adapters.Inspector. The engine shows its version only to keys with that right.
 func (s *Store) Product(ctx context.Context) (adapters.Product, error) {
 	var about struct{ Version string }
 	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.Debug(ctx) })

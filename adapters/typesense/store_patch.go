@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// together is how many documents are patched at a time. The fewer, the shorter a sketch that does not fit can stand there, and
+// together is how many documents are patched at a time. The fewer, the shorter a sketch that does not fit can be there, and
 // the longer a backfill takes ([016]: docs/decisions/016-patch-and-look.md).
 const together = 100
 
@@ -62,7 +62,7 @@ func patchingOf(r *rule.Rule, at int, p adapters.Patch) patching {
 	return one
 }
 
-// wanted returns what our fields of a document, as it stands now, are to hold by the patch, and whether they do. The patch's cluster
+// wanted returns what our fields of a document, as it is now, are to hold by the patch, and whether they do. The patch's cluster
 // is right as long as the text is the one that was read.
 func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right bool) {
 	if p.strips {
@@ -74,7 +74,7 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 		return want, right
 	case p.Cluster != "" && p.Sketch == want.Sketch:
 		want.Cluster = p.Cluster
-	case want.Sketch == "": // what stands there may be the cluster that the patch gave to a text which is gone
+	case want.Sketch == "": // its cluster may be the one that the patch gave to a text that is gone
 		want.Cluster = r.ClusterID(numberOf(p.ID))
 	}
 	return want, rule.OursOf(source).Equal(want)
@@ -144,7 +144,7 @@ func (s *Store) patch(
 	return results, nil
 }
 
-// cleared returns what stands for no sketch: a cluster of its own has a document nevertheless.
+// cleared returns the fields of a document without a sketch: it has a cluster of its own nevertheless.
 func cleared(rule *rule.Rule, id string) (none rule.Ours) {
 	if rule.Clusters {
 		none.Cluster = rule.ClusterID(numberOf(id))

@@ -56,7 +56,7 @@ func (c collection) amiss(ours ourField) (why string, changes []string) {
 	return fmt.Sprintf("field %s %s: drop it from the schema of %s", f.Name, why, c.Name), changes
 }
 
-// index says how our fields stand in a collection that the rule is for, and what would declare those that lack, or that the engine
+// index says how our fields are declared in a collection that the rule is for, and what would declare those that lack, or that the engine
 // declared in another way; nothing if there is nothing to be done.
 func (c collection) index(rule *rule.Rule) (i adapters.Index, change string) {
 	i.Name, i.Mapped, i.Known = c.Name, true, true // a null is left out, be the field declared or not
@@ -83,7 +83,7 @@ func (s *Store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.In
 	return s.indices(ctx, name, true)
 }
 
-// indices returns the collections behind a name, with our fields declared where that is wanted.
+// indices returns the collections of a name, with our fields declared where that is wanted.
 func (s *Store) indices(ctx context.Context, name string, declare bool) (list []adapters.Index, err error) {
 	collections, err := s.collections(ctx, name)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) indices(ctx context.Context, name string, declare bool) (list []
 	return list, nil
 }
 
-// declare changes the declarations of our fields and looks at what stands there then: another may have done so in the meantime.
+// declare changes the declarations of our fields and reads them again: another may have changed them in the meantime.
 func (s *Store) declare(ctx context.Context, name, change string) adapters.Index {
 	_, refused := s.get(func(c *api.Client) (*http.Response, error) {
 		return c.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(change))

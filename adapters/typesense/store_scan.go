@@ -45,7 +45,7 @@ type reading struct {
 var errEnough = errors.New("enough is read")
 
 // readFields returns the fields that are read: ours and those asked for, and unless it is to be brief the texts that a sketch is
-// computed from. Nothing stands for all fields.
+// computed from. Empty means all fields.
 func readFields(r *rule.Rule, sel adapters.Selection) string {
 	if slices.Contains(sel.Fields, adapters.AllFields) {
 		return ""
@@ -262,7 +262,7 @@ func (s *Store) Identity(ctx context.Context, index string) (string, error) {
 	return strconv.FormatInt(c.CreatedAt, 10), err
 }
 
-// share is a part of a collection: those of the documents, of so many shares, whose ids' hash is that number.
+// share is a part of a collection: the documents whose ids' hash, divided by the number of shares, leaves that remainder.
 type share struct{ number, of uint64 }
 
 // parsePart reads the name of a part, as Split gave it. Without one it is all of the collection.
@@ -281,7 +281,7 @@ func parsePart(name string) (share, error) {
 
 func (s share) holds(id string) bool { return xxhash.Sum64String(id)%s.of == s.number }
 
-// size returns how many of so many documents are in the share, about; over all shares it adds up to them.
+// size returns about how many of the documents are in the share; over all shares it adds up to them.
 func (s share) size(documents int) int {
 	all, number, of := uint64(documents), s.number, s.of
 	return int(all*(number+1)/of - all*number/of)

@@ -191,7 +191,7 @@ const (
 	sampleRun = 25
 )
 
-// sample reads so many documents in short runs chosen at random, fewer where the last run is short, and all where there are no more.
+// sample reads documents in short runs chosen at random, fewer where the last run is short, and all where there are no more.
 // A page far down a list took the engine a tenth of a second for each 300,000 documents.
 func (r *reading) sample(ctx context.Context) error {
 	n := r.left
