@@ -19,7 +19,7 @@ func (s *Sketch) comparable(t *Sketch) bool {
 		(s.Form == Values || s.Form == Sample || len(s.Payload) == len(t.Payload) && len(s.Payload) > 0)
 }
 
-// Agreement estimates |A∩B| / |A∪B| of the two documents' sets from their sketches: what to hold against a threshold. The estimators:
+// Agreement estimates |A∩B| / |A∪B| of the two documents' sets from their sketches: the number that a threshold is compared with. The estimators:
 //
 //   - fast_similarity, permutations: the share of equal positions, less those that are equal by chance in the b bits kept of each
 //     (Li and König 2010).
@@ -28,10 +28,10 @@ func (s *Sketch) comparable(t *Sketch) bool {
 //   - zero_mod_m: the share of common values among all that were kept. Not comparable where neither sketch kept any.
 //   - simhash: from the angle between the two sets and their sizes. The angle is unbiased, and what is made of it nearly so: with
 //     128 positions it is off by less than a quarter of the standard error.
-//   - hamming: the share of equal bits, taken as it is.
+//   - hamming: the share of equal bits.
 //
-// The first three are unbiased, so chance takes them a little below 0 now and then where the truth is near 0. It reports false where the
-// two are not comparable.
+// The first three are unbiased, so they are sometimes a little below 0 if the truth is near 0. It reports false if the two are not
+// comparable.
 func (s *Sketch) Agreement(t *Sketch) (agreement float64, comparable bool) {
 	// The usual case is [Sketch.estimate] for positions of 8 bits, which no other form has, with one division: (equal/k - 1/256) / (1 - 1/256).
 	k := len(s.Payload)
@@ -65,14 +65,14 @@ func (s *Sketch) estimate(t *Sketch) (Estimate, bool) {
 	}
 	k := 8 * len(s.Payload) / int(s.Bits)
 	equal := equalPositions(s.Payload, t.Payload, int(s.Bits))
-	values := 1 << s.Bits // of a position: one pair of positions in so many is equal by chance
+	values := 1 << s.Bits // of a position: one pair of positions in this many is equal by chance
 	return Estimate{
 		Value: float64(values*equal-k) / float64((values-1)*k),
 		Error: shareError(equal, k) * float64(values) / float64(values-1),
 	}, true
 }
 
-// shareError is the standard error of a share of n independent values, of which so many count. Half a value is added to either side.
+// shareError is the standard error of count/n for n independent values. Half a value is added to either side.
 func shareError(count, n int) float64 {
 	share := (float64(count) + 0.5) / float64(n+1)
 	return math.Sqrt(share * (1 - share) / float64(n))
@@ -82,14 +82,13 @@ func shareError(count, n int) float64 {
 //
 //   - m_smallest, zero_mod_m: the share of the receiver's values that t has too, among those that t would show if it had them
 //     (Broder, "On the resemblance and containment of documents", 1997: |V(A)∩V(B)| / |V(A)|; there for 0 mod m alone, here also for
-//     the m smallest, since up to the last value of a cut list it holds all of its set). Unbiased, and 1 without any error of chance
-//     where all of A lies in B. Exact where neither set of m_smallest has more than m elements. Not comparable where none is left to
-//     look at.
+//     the m smallest, since a cut list is complete up to its last value). Unbiased. Exactly 1 if all of A is in B. Exact if neither
+//     set of m_smallest has more than m elements. Not comparable if no value is left to compare.
 //   - the others: from the resemblance and the two sizes. Error by the delta method: that of the resemblance times
-//     (|A|+|B|) / (|A|·(1+r)²), so some |B|/|A| times as large for a small excerpt of a large text. What exceeds 1 is cut to 1, so
-//     where all of A lies in B the mean is some 0.4 standard errors below 1.
+//     (|A|+|B|) / (|A|·(1+r)²), so about |B|/|A| times as large for a small excerpt of a large text. A value above 1 is cut to 1, so
+//     if all of A is in B the mean is about 0.4 standard errors below 1.
 //
-// It reports false where the two are not comparable, and for ready values, which are no sets.
+// It reports false for sketches that are not comparable, and for ready values, which are not sets.
 func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 	if s.Form == Values || s.Form == Sample {
 		if !s.comparable(t) {
@@ -102,7 +101,7 @@ func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 		return Estimate{}, false
 	}
 	ratio := (float64(s.Shingles) + float64(t.Shingles)) / float64(s.Shingles)
-	// Below 0 the slope at 0 goes on: the curve itself has a pole at -1, and one bit a position can take an estimate there.
+	// Below 0 the slope stays that at 0: the curve itself has a pole at -1, and with one bit a position an estimate can get there.
 	union := 1 + max(0, r.Value)
 	return Estimate{
 		Value: min(1, ratio*r.Value/union),
@@ -117,7 +116,7 @@ func (s *Sketch) within(t *Sketch) (Estimate, bool) {
 		return Estimate{}, false
 	}
 	e := Estimate{Value: float64(both) / float64(looked), Error: shareError(both, looked)}
-	if s.Form == Values { // each element at most once: nothing is left to chance where all of them were looked at
+	if s.Form == Values { // each element counts once: the error is 0 if all were compared
 		e.Error *= math.Sqrt(max(0, 1-float64(looked)/float64(s.Shingles)))
 	}
 	return e, true
@@ -138,7 +137,7 @@ func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {
 		return e, true
 	}
 	e.Error = shareError(both, looked)
-	// Values drawn from few, each at most once, vary less than independent ones. Those of zero_mod_m may be drawn once in every repeat.
+	// A sample without repetition varies less than independent values. Those of zero_mod_m may be drawn once in every repeat.
 	union := (float64(s.Shingles) + float64(t.Shingles)) / (1 + e.Value)
 	if s.Form == Values && float64(looked) < union {
 		e.Error *= math.Sqrt(1 - float64(looked)/union)

@@ -5,9 +5,9 @@ package sketch
 // resemblance r is one. Keys of different bands or schemes are equal with a chance of 2^-64. (Locality-sensitive hashing, Indyk and Motwani
 // 1998; "Mining of Massive Datasets" §3.4.)
 //
-// The sketch must have at least bands·rows positions, or sides (simhash, whose rows are then bits). The rest is not used. Where b bits of
-// each position are kept, positions agree by chance as well: pass r + (1-r)/2^b to [Candidate]. Otherwise nothing is appended and it reports
-// false. The values of m_smallest and zero_mod_m have no fixed positions.
+// It reports false, and appends nothing, if the sketch has fewer than bands·rows positions, or sides (simhash, where a row is a bit). The
+// values of m_smallest and zero_mod_m have no fixed positions. Where b bits of each position are kept, positions agree by chance as well:
+// pass r + (1-r)/2^b to [Candidate].
 func (s *Sketch) AppendBands(keys []uint64, bands, rows int) ([]uint64, bool) {
 	if bands < 1 || rows < 1 || s.Shingles == 0 {
 		return keys, false

@@ -7,14 +7,14 @@ import (
 	"unicode"
 )
 
-// Text is a document prepared for a full comparison with others of the same [Sketcher], where the sketches leave a doubt. It takes about
-// 30 bytes for each word. It is immutable.
+// Text is a document prepared for an exact comparison with others of the same [Sketcher]. It takes about 30 bytes for each word. It is
+// immutable.
 type Text struct {
 	// set is that of [Sketcher.Shingles].
 	set []uint64
-	// shingles holds the whole shingles in the order of their hashes.
+	// shingles has the whole shingles in the order of their hashes.
 	shingles []span
-	// parts holds where each single text ends, in tokens.
+	// parts has where each text ends, in tokens.
 	parts []int
 }
 
@@ -51,8 +51,8 @@ func (s *Sketcher) Text(texts ...string) *Text {
 // letters is how many letters of a word count for coverage.
 const letters = 3
 
-// head returns the beginning of a word, so that an ending, a spelling or a misread letter further on makes no difference. A word with a
-// digit stays whole, since 2019 is not 2018.
+// head returns the beginning of a word, so that another ending or spelling, or a misread letter after it, makes no difference. A word with
+// a digit stays whole, since 2019 is not 2018.
 func head(word string) string {
 	if strings.ContainsFunc(word, unicode.IsNumber) {
 		return word
@@ -139,7 +139,7 @@ func mark(marked []bool, shingles []span, i int) int {
 // reach is how many words a neighbourhood has to either side.
 const reach = 5
 
-// covered returns how many tokens lie in neighbourhoods of which at least half is marked.
+// covered returns how many tokens have a neighbourhood that is at least half marked.
 func (t *Text) covered(marked []bool) int {
 	covered, begin := 0, 0
 	for _, end := range t.parts {

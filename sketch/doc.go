@@ -3,7 +3,7 @@
 // A text is normalised and cut into words; every run of w consecutive words is a shingle (in scripts written without spaces, every
 // run of n characters); a document is the set of its shingles. The resemblance of two documents is |A∩B| / |A∪B| of their sets, the
 // containment of one in the other |A∩B| / |A| (Broder, "On the resemblance and containment of documents", 1997). A sketch is
-// a small summary of one set, from which both are estimated without either text at hand.
+// a small summary of one set. Both are estimated from two sketches alone, without the texts.
 //
 //	sketcher, err := sketch.New(sketch.DefaultScheme())
 //	a, ok := sketcher.Sketch("My name is Inigo Montoya. You killed my father. Prepare to die.")
@@ -24,7 +24,7 @@
 //
 //	family            source                                       keeps                             for
 //	fast_similarity   Dahlgaard, Knudsen, Thorup 2017              k positions of 1 to 8 bits        nearly everything: the default
-//	permutations      Broder; CS124; Manning and Raghavan          k positions of 1 to 8 bits        min-hash as it stands in the textbooks
+//	permutations      Broder; CS124; Manning and Raghavan          k positions of 1 to 8 bits        min-hash as in the textbooks
 //	m_smallest        F_m of Manning and Raghavan                  the m smallest hashes             exact results for short documents
 //	zero_mod_m        V_m of Manning and Raghavan                  hashes that are 0 mod m           sketches that grow with the document
 //	simhash           Charikar 2002                                one side of each of k hyperplanes indices that have simhashes already
@@ -32,15 +32,15 @@
 //
 // # Short and empty texts
 //
-// A text without a letter or digit has no sketch (tags and Keep.Punctuation take what there is). One too short for a shingle makes
-// one shingle of all it has. Several texts of one document are cut each on its own, so no shingle spans two of them.
+// A text without a letter or digit has no sketch, except under [Tags] and Keep.Punctuation. A text too short for a shingle becomes one
+// shingle. Several texts of one document are cut separately, so no shingle spans two of them.
 //
 // # Speed
 //
-// [Sketcher.SketchInto] makes one pass over the bytes for the fingerprint's text, one for the words and one for the positions, and
-// allocates nothing where the sketch has room for its payload and no rune leaves a doubt (decomposed accents, jamo, Indic nuktas
-// and the like do). HTML is first turned to text. The options of [Keep] and features other than [Auto] take a plain way, 15 to 50
-// times slower.
+// [Sketcher.SketchInto] makes one pass over the bytes for the fingerprint's text, one for the words and one for the positions. It
+// allocates nothing if the sketch's payload is large enough, unless the text has runes that combine with their neighbours (decomposed
+// accents, jamo, Indic nuktas and the like). HTML is first turned into text. The options of [Keep] and features other than [Auto] are
+// 15 to 50 times slower.
 //
 // The package does no I/O, starts no goroutine and reads no clock. A [Sketcher] is safe for concurrent use.
 package sketch

@@ -20,9 +20,9 @@ func permutations(slots []uint64, set []uint64) {
 	}
 }
 
-// lowBit is the lowest of the bits that are kept of a slot. Those below it hardly differ between the throws of one shingle, since the
-// low bits of a product are made of the low bits of its factors alone: with one shingle in each set, two sketches that keep them agree
-// by chance in many positions at once or in none.
+// lowBit is the lowest bit that is kept of a slot. The bits below it hardly differ between the rounds of one shingle, since the low bits of
+// a product depend on the low bits of its factors alone. Two sketches of one shingle each that kept them would agree by chance in many
+// positions or in none.
 const lowBit = 24
 
 // pack appends some bits of each slot, the first slot in the low bits of the first byte.
@@ -56,8 +56,8 @@ func mSmallest(payload []byte, set []uint64, m int) (_ []byte, cut bool) {
 }
 
 // zeroModM appends the hashes that are 0 mod m under each of several independent hash functions, in rising order, 8 bytes each,
-// big-endian: the most smallest of them. Hashes of different functions are equal with a chance of 2^-64, so one list holds them all. It
-// leaves the set as it is and reports whether any hash was left out.
+// big-endian, and at most the given number of them. Hashes of different functions are equal with a chance of 2^-64, so one list has them
+// all. It leaves the set unchanged and reports whether any hash was left out.
 func zeroModM(payload []byte, set []uint64, modulus, repeats, most int) (_ []byte, cut bool) {
 	var kept []uint64
 	for i := range repeats {
@@ -71,10 +71,10 @@ func zeroModM(payload []byte, set []uint64, modulus, repeats, most int) (_ []byt
 	return mSmallest(payload, kept, most)
 }
 
-// simHash appends one bit for each hyperplane: the side on which the sum of the set's elements lies. Every element has an axis of its own,
-// so a hyperplane is one normally distributed number for each element. The number of one bits among 64 random bits is close to that (its
-// kurtosis is 3 - 2/64), but for its steps; a random fraction fills the steps, so that no sum is zero. The sums are integers, so the order
-// of the set does not matter and every machine gets the same.
+// simHash appends one bit for each hyperplane: the side on which the sum of the set's elements lies. Every element is a separate axis, so a
+// hyperplane is one normally distributed number for each element. The number of one bits among 64 random bits is close to normal (its
+// kurtosis is 3 - 2/64). It is an integer: a random fraction is added, so that no sum is zero. The sums are integers, so they are the same
+// in any order of the set and on every machine.
 func simHash(payload []byte, set []uint64, positions int) []byte {
 	for i := 0; i < positions; i += 8 {
 		var b byte
@@ -93,9 +93,6 @@ func simHash(payload []byte, set []uint64, positions int) []byte {
 	return payload
 }
 
-// size is the size of a value in a payload, in bytes.
-const size = 8
-
 // merge goes through the smallest values of the union of two rising lists. It returns how many values it looked at and how many of them are
 // in both. A list that was cut has only the smallest values of its set, so no more of the union than its length is known.
 func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
@@ -106,7 +103,7 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	if cutB {
 		most = min(most, len(b))
 	}
-	for ; looked < most/size && len(a)+len(b) > 0; looked++ {
+	for ; looked < most/valueSize && len(a)+len(b) > 0; looked++ {
 		order := 0
 		switch {
 		case len(b) == 0:
@@ -114,15 +111,15 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 		case len(a) == 0:
 			order = 1
 		default:
-			if order = bytes.Compare(a[:size], b[:size]); order == 0 {
+			if order = bytes.Compare(a[:valueSize], b[:valueSize]); order == 0 {
 				both++
 			}
 		}
 		if order <= 0 {
-			a = a[size:]
+			a = a[valueSize:]
 		}
 		if order >= 0 {
-			b = b[size:]
+			b = b[valueSize:]
 		}
 	}
 	return looked, both
@@ -132,9 +129,9 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 // and how many of them are in b.
 func overlap(a, b []byte, cutB bool) (looked, both int) {
 	if cutB {
-		last := b[max(0, len(b)-size):]
-		a = a[:size*sort.Search(len(a)/size, func(i int) bool { return bytes.Compare(a[i*size:(i+1)*size], last) > 0 })]
+		last := b[max(0, len(b)-valueSize):]
+		a = a[:valueSize*sort.Search(len(a)/valueSize, func(i int) bool { return bytes.Compare(a[i*valueSize:(i+1)*valueSize], last) > 0 })]
 	}
 	_, both = merge(a, b, false, false)
-	return len(a) / size, both
+	return len(a) / valueSize, both
 }

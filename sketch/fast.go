@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// The fast way from a text to its tokens has the result of text.go for the default folding and [Auto], in two passes. The first,
-// here, writes the base text; the second, in fastwords.go, finds the words in it. Both take eight bytes at a time where the text
-// is ASCII. Other runes are looked up in the pages of runes.go. Where a rune may combine with its neighbours, the text between two
-// blanks takes the plain way: a blank combines with nothing, and no word spans one.
+// The fast way from a text to its tokens has the same result as text.go, for the default folding and [Auto]. It has two passes. The
+// first, here, writes the base text; the second, in fastwords.go, finds the words in it. Both take eight bytes of ASCII at a time.
+// Other runes are looked up in the pages of runes.go. If a rune may combine with its neighbours, the text between two blanks takes
+// the plain way: a blank combines with nothing, and no word spans one.
 
 const (
 	sevens = 0x7f7f7f7f7f7f7f7f
@@ -58,7 +58,7 @@ func (w *workspace) appendBase(text string) {
 	w.base, w.wordBits = b.out[:b.n], b.wordBits
 }
 
-// reserve makes room for so many bytes, for the rest of the text, if no rune of it grows, and for padding.
+// reserve makes room for size bytes, for the rest of the text, if no rune of it grows, and for padding.
 func (b *baseWriter) reserve(size int) {
 	size += b.n + len(b.text) - b.in + padding
 	if size <= len(b.out) && size/8+padding <= len(b.wordBits) {
@@ -71,7 +71,7 @@ func (b *baseWriter) reserve(size int) {
 	b.out, b.wordBits = out, wordBits
 }
 
-// blocks goes on, eight bytes at a time, up to the first byte that is not ASCII, a control character or the second of two blanks. At the
+// blocks writes eight bytes at a time, up to the first byte that is not ASCII, a control character or the second of two blanks. At the
 // end of the text it leaves up to seven bytes.
 func (b *baseWriter) blocks() {
 	text, wordBits := b.text[b.in:], b.wordBits[b.n/8:]
@@ -133,7 +133,7 @@ func load(s string) uint64 {
 // script.
 const enough = 2
 
-// runes goes on rune by rune until enough bytes of ASCII follow one another.
+// runes writes rune by rune until enough bytes of ASCII follow one another.
 func (b *baseWriter) runes() {
 	from, ascii := b.n, 0
 	for b.in < len(b.text) && ascii < enough {
@@ -205,8 +205,7 @@ func (b *baseWriter) write(c byte) {
 	b.blank = c == ' '
 }
 
-// rune writes the base text of a rune beyond ASCII. It returns from where on it wrote: where it had to write all after the last blank
-// anew, from there on.
+// rune writes the base text of a rune beyond ASCII. It returns where its output begins: after the last blank if rewrite was needed.
 func (b *baseWriter) rune(r rune) (from int) {
 	from = b.n
 	p := pageOf(r)
@@ -216,7 +215,7 @@ func (b *baseWriter) rune(r rune) (from int) {
 	case info.class() == blank:
 		b.write(' ')
 	case info&doubtBase != 0 || doubt:
-		return b.anew()
+		return b.rewrite()
 	case info&manyBase != 0:
 		many := p.many[info.base()]
 		b.n += copy(b.out[b.n:], many)
@@ -232,8 +231,8 @@ func (b *baseWriter) rune(r rune) (from int) {
 	return from
 }
 
-// anew writes the text between two blanks again, in the plain way, and returns where that begins.
-func (b *baseWriter) anew() (from int) {
+// rewrite writes the text between two blanks again, in the plain way, and returns where that begins.
+func (b *baseWriter) rewrite() (from int) {
 	begin, end := 0, b.in
 	if blank := strings.LastIndexFunc(b.text[:b.in], unicode.IsSpace); blank >= 0 {
 		_, size := utf8.DecodeRuneInString(b.text[blank:])

@@ -25,8 +25,8 @@ type chunk struct {
 // maxWord is the longest word with runes beyond ASCII, in bytes. A longer one takes the plain way.
 const maxWord = 256
 
-// cutRun appends the tokens of a run of word bytes if all its runes are letters or digits, are tokens of their own or end a word. Then the
-// run can be cut without the rest of its chunk. Otherwise it appends none and reports false. next is the byte after the run.
+// cutRun appends the tokens of a run of word bytes without looking at the rest of its chunk. It can do so if each rune is a letter, a digit
+// or a token by itself, or ends a word. Otherwise it appends nothing and reports false. next is the byte after the run.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	word, n, tokens, hebrews := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false
 	for i := 0; i < len(run); {
@@ -69,7 +69,7 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			}
 		case info.class() == nothing:
 		default:
-			n = maxWord + 1 // which ends it
+			n = maxWord + 1 // ends the loop
 		}
 	}
 	if n > maxWord || hebrews && next == '"' {
@@ -95,7 +95,7 @@ func (s *Sketcher) cutChunk(w *workspace, buffer []byte, first int) (end int) {
 	return end
 }
 
-// cut goes over the text and reports false at a doubt.
+// cut appends the tokens of the text. It reports false if only the plain way can cut it.
 func (c *chunk) cut(text []byte) bool {
 	for i := 0; i < len(text); {
 		if b := text[i]; b < utf8.RuneSelf {
@@ -136,7 +136,7 @@ func (c *chunk) cut(text []byte) bool {
 	return c.n <= maxWord
 }
 
-// put takes the next rune of the folded text.
+// put adds the next rune of the folded text.
 func (c *chunk) put(r rune, k class) {
 	switch k {
 	case letter, hebrew, digit:
@@ -216,7 +216,7 @@ func (c *chunk) attach(r rune) {
 	}
 }
 
-// character appends a token for a character that is a token of its own.
+// character appends a token for a character that is a token by itself.
 func (c *chunk) character(r rune) {
 	c.kept = true
 	c.s.addCharacter(c.w, r)

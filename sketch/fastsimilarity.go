@@ -2,34 +2,33 @@ package sketch
 
 import "slices"
 
-// Fast Similarity Sketching throws every shingle at one position in each round. A slot holds the least ⟨round, rank⟩ that its position
-// saw, with the round in the high byte: a later round never displaces an earlier one, so it may be left out where every
-// position is taken, and the slot of a union is the lesser of two slots, which makes the share of equal slots an unbiased
-// estimate of resemblance. The paper goes on for k rounds and then lets each position choose; here the positions that are still
-// free after a dozen rounds take the least of a hash of their own over all shingles. That is min-hash for those few, so it is
-// unbiased as well, and its cost is bounded.
+// Fast Similarity Sketching throws every shingle at one position in each round. A slot keeps the least ⟨round, rank⟩ of its position,
+// with the round in the high byte. A later round never displaces an earlier one, so rounds end once every position is taken. The slot
+// of a union is the lesser of two slots, so the share of equal slots is an unbiased estimate of resemblance. The paper has k rounds,
+// and then each position chooses a shingle. Here there are twelve; a position that is still free takes the least of a separate hash
+// over all shingles. That is min-hash for those few, so it is unbiased too, and its cost is bounded.
 const rounds = 12
 
 const untaken = ^uint64(0)
 
 var (
-	// roundKeys are odd numbers by which round r multiplies; round 0 takes the shingle's hash as it is.
+	// roundKeys are odd: round r multiplies by one. Round 0 takes the shingle's hash unchanged.
 	roundKeys [rounds]uint64
-	// ownKeys are odd numbers by which the position's own hash multiplies.
-	ownKeys [maxPositions]uint64
+	// freeKeys are odd: the hash of a free position multiplies by one.
+	freeKeys [maxPositions]uint64
 )
 
 func init() {
 	for r := range roundKeys {
 		roundKeys[r] = mix(uint64(r+1)*golden) | 1
 	}
-	for i := range ownKeys {
-		ownKeys[i] = mix(uint64(i+1)*base) | 1
+	for i := range freeKeys {
+		freeKeys[i] = mix(uint64(i+1)*base) | 1
 	}
 }
 
-// throw returns where a shingle falls in a round, and the slot's value there. The position comes from the high half of the hash and
-// the rank is what is left when the round takes the high byte; within one position ranks are as evenly spread as hashes are.
+// throw returns the position of a shingle in a round, and the slot's value there. The position is computed from the high half of the hash.
+// The rank is the hash without its high byte, which holds the round; within one position ranks are as evenly spread as hashes are.
 func throw(x, round, positions uint64) (position, slot uint64) {
 	return (x >> 32) * positions >> 32, round<<56 | x&(1<<56-1)
 }
@@ -40,7 +39,7 @@ func spread(x uint64) uint64 { return x ^ x>>29 }
 // slotArray has room for the slots of any scheme; its size lets the compiler leave out bounds checks.
 type slotArray struct {
 	slots [maxPositions]uint64
-	// spread holds the hashes of the set, each spread.
+	// spread has the hashes of the set, each spread.
 	spread []uint64
 }
 
@@ -66,14 +65,14 @@ func (a *slotArray) fill(positions int, set []uint64) {
 	for i, slot := range slots {
 		if slot == untaken {
 			for _, x := range all {
-				slot = min(slot, x*ownKeys[i])
+				slot = min(slot, x*freeKeys[i])
 			}
 			slots[i] = rounds<<56 | slot>>8
 		}
 	}
 }
 
-// throwAll tries every throw of one round. It is a function of its own, never inlined, so that all it needs stays in registers.
+// throwAll makes every throw of one round. It is never inlined, so that all its variables stay in registers.
 //
 //go:noinline
 func throwAll(slots *[maxPositions]uint64, all []uint64, key, round, k uint64) {

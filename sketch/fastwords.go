@@ -56,7 +56,7 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 	room, n := t.hashes[:cap(t.hashes)], 0
 	key, rest := s.keys.word, s.keys.rest
 	first, done := start, start // where the current word begins; the end of what is cut
-	open := uint64(0)           // 1 if a word goes on from the block before
+	open := uint64(0)           // 1 if a word continues from the block before
 	for block := start &^ 63; block <= length; block += 64 {
 		word := binary.LittleEndian.Uint64(w.wordBits[block/8:])
 		if done >= block {
@@ -87,7 +87,7 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 			done = s.cutWord(w, buffer, first, end)
 			t.hashes = slices.Grow(t.hashes, (length-done)/2+2)
 			room, n = t.hashes[:cap(t.hashes)], len(t.hashes)
-			if done > end { // go on with the words that begin after done
+			if done > end { // continue with the words that begin after done
 				if done >= block+64 {
 					break
 				}
@@ -138,7 +138,7 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, first, end int) int {
 }
 
 // hashPadded returns the hash of a token from the first n bytes of a slice that has at least 16 more: 16 bytes a step, the last step
-// padded with zeros, which no token holds.
+// padded with zeros. No token contains a zero.
 func (k *keys) hashPadded(bytes []byte, n int) uint64 {
 	h := k.word
 	for ; n > 16; n -= 16 {

@@ -19,7 +19,7 @@ func keysOf(seed uint64) keys {
 // golden is 2^64 divided by the golden ratio: multiples of it are evenly spread.
 const golden = 0x9e3779b97f4a7c15
 
-// base is the odd number in whose powers the tokens of a shingle are weighed.
+// base is the odd number whose powers weigh the tokens of a shingle.
 const base = 0x9fb21c651e98df25
 
 // mix is the finaliser of MurmurHash3 (Appleby, public domain): a bijection of 64-bit numbers in which each bit of the input
@@ -33,7 +33,7 @@ func mix(h uint64) uint64 {
 }
 
 // foldMul multiplies to 128 bits and folds them to 64 by xor: one instruction that mixes two words well if neither factor is
-// known to who chooses the other (the step of wyhash, Wang Yi, public domain).
+// known to whoever chooses the other (the step of wyhash, Wang Yi, public domain).
 func foldMul(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	return high ^ low
@@ -45,8 +45,8 @@ func (k *keys) hash(token string) uint64 {
 }
 
 // fingerprint hashes the base texts of a document: case and white space folded; punctuation, digits and accents count ("C++" is not
-// "C#"). Both factors of every multiplication are keyed. It would be faster by half to seed xxHash64; however, texts can be found that
-// collide in it under every other seed, and a fingerprint folds whatever the threshold.
+// "C#"). Both factors of every multiplication are keyed. A seeded xxHash64 would be faster by half. However, texts can be found that
+// collide in it under every other seed, and equal fingerprints fold at any threshold.
 func (k *keys) fingerprint(text []byte) uint64 {
 	first, second, length := k.text, k.shingle, uint64(len(text))
 	for len(text) >= 32 {

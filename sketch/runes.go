@@ -15,7 +15,7 @@ import (
 //	bits 21–41  the rune in a word, if the rune is in the base text
 //	bits 42–45  its class in a word
 //	bits 46–53  its canonical combining class
-//	bit  54     doubtBase: in a text, only the plain way knows what becomes of it and its neighbours
+//	bit  54     doubtBase: in a text, only the plain way can fold it and its neighbours
 //	bit  55     doubtWord: the same in a base text
 //	bit  56     manyBase: it becomes several runes in the base text; bits 0–20 are the index of their text in the page
 //	bit  57     manyWord: the same in a word, bits 21–41
@@ -50,7 +50,7 @@ const (
 	hebrew
 	// digit joins with letters, digits and, over a mark that digits take between them, with digits.
 	digit
-	// alone is a token of its own.
+	// alone is a token by itself.
 	alone
 	// attached belongs to the rune before it and is kept: vowel signs and the like.
 	attached
@@ -78,13 +78,13 @@ const (
 	pageSize = 1 << pageBits
 )
 
-// page holds what is known about 128 neighbouring runes.
+// page has the info of 128 neighbouring runes.
 type page struct {
 	info [pageSize]runeInfo
 	many []string
 }
 
-// pages are made when they are first needed, by asking the plain way about each rune: 0.2 ms a page. So there is no generated table
+// pages are made when they are first needed, from what the plain way does to each rune: 0.2 ms a page. So there is no generated table
 // to keep in step with the libraries, and English texts do not pay for Chinese.
 var pages [(unicode.MaxRune + 1) / pageSize]atomic.Pointer[page]
 
@@ -96,7 +96,7 @@ func pageOf(r rune) *page {
 	return p
 }
 
-// infoOf returns what is known about a rune.
+// infoOf returns the info of a rune.
 func infoOf(r rune) runeInfo { return pageOf(r).info[r&(pageSize-1)] }
 
 // makePage makes the page of a rune.
@@ -105,11 +105,11 @@ func makePage(r rune) *page {
 	for i := range p.info {
 		p.info[i] = p.describe(r&^(pageSize-1) + rune(i))
 	}
-	pages[r>>pageBits].Store(p) // two at once make the same
+	pages[r>>pageBits].Store(p) // two goroutines that make it make the same
 	return p
 }
 
-// describe returns the info of a rune by asking the plain way.
+// describe computes the info of a rune from what the plain way does to it.
 func (p *page) describe(r rune) runeInfo {
 	if !utf8.ValidRune(r) {
 		return doubtBase | doubtWord

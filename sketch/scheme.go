@@ -10,7 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Family names the way in which a set of shingles becomes a sketch. Each is named for its source and has its estimator ([Sketch.Agreement]).
+// Family is the algorithm that turns a set of shingles into a sketch. Each has its own estimator ([Sketch.Agreement]).
 type Family string
 
 const (
@@ -33,7 +33,7 @@ const (
 	Hamming Family = "hamming"
 )
 
-// Features names what the elements of a document's set are.
+// Features is what a document's set consists of.
 type Features string
 
 const (
@@ -50,7 +50,7 @@ const (
 	Value64 Features = "value64"
 )
 
-// Content names what of a text is sketched.
+// Content is the part of a text that is sketched.
 type Content string
 
 const (
@@ -58,7 +58,7 @@ const (
 	ContentAll Content = "all"
 	// ContentUseful leaves out the boilerplate of an HTML page: menus, side bars, footers. Other texts are taken whole.
 	ContentUseful Content = "useful"
-	// ContentRaw takes the text as it is: mark-up counts as text.
+	// ContentRaw is the text unchanged: markup counts as text.
 	ContentRaw Content = "raw"
 )
 
@@ -93,8 +93,8 @@ const (
 	maxRepeats    = 64
 )
 
-// textVersion changes with everything that changes a sketch and is no option of Scheme: normalisation, word borders, hashes, constants, and
-// the versions of the libraries for Unicode and HTML. The known answers show such a change.
+// textVersion is raised when anything but an option of Scheme changes a sketch: normalisation, word borders, hashes, constants, or the
+// version of a library for Unicode or HTML. The known answers show such a change.
 //
 //	1  the first
 const textVersion = 1
@@ -124,8 +124,8 @@ type Scheme struct {
 	Content Content
 	// Keep says what is not folded; nothing by default.
 	Keep Keep
-	// Seed keys every hash. It is the operator's secret: who knows it can craft texts that collide. Take 128 random bits, since every
-	// stored sketch carries 32 bits against which guesses at a weak one can be checked.
+	// Seed keys every hash. It is the operator's secret: anyone who knows it can craft texts that collide. Take 128 random bits, because
+	// guesses at a weak one can be checked against the 32 bits of the scheme id in every stored sketch.
 	Seed string
 }
 
@@ -180,8 +180,8 @@ func (s Scheme) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ID returns the identity of the scheme that a stored sketch carries. It covers everything that changes a sketch, and nothing else: the
-// number of words is not part of the identity of a scheme over tags.
+// ID returns the identity of the scheme, which every stored sketch contains. It depends on everything that changes a sketch, and on nothing
+// else: under [Tags] not on the number of words.
 func (s Scheme) ID() uint32 {
 	s = s.filled()
 	var b strings.Builder

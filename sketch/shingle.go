@@ -3,8 +3,8 @@ package sketch
 import "slices"
 
 // Shingles returns the set of a document as sorted, distinct hashes. Every text (a field, or one value of a field that has
-// several) is cut on its own, so that no shingle spans two of them. A text too short for one shingle makes one of all it has; a
-// text without a word makes none. Under [Tags] each text is one element; under [Value64] there is no set and the result is nil.
+// several) is cut separately, so that no shingle spans two of them. A text too short for a shingle becomes one shingle; a text
+// without a word has none. Under [Tags] each text is one element; under [Value64] there is no set and the result is nil.
 func (s *Sketcher) Shingles(texts ...string) []uint64 {
 	if s.scheme.Features == Value64 {
 		return nil
@@ -44,8 +44,8 @@ func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 	return set
 }
 
-// appendMixed is appendShingles for words and characters side by side: with w words or n characters to a shingle a word counts n
-// and a character w of the w·n that are needed, so that a shingle of both kinds is as long as one of either.
+// appendMixed is appendShingles for texts with both words and characters. With w words or n characters to a shingle, a word counts n and a
+// character w, and a shingle needs w·n. So a shingle of both kinds is as long as one of either.
 func (s *Sketcher) appendMixed(set []uint64, t tokens) []uint64 {
 	whole := s.scheme.Words * s.scheme.Characters
 	first, end, size, sum := len(set), 0, 0, uint64(0)

@@ -23,7 +23,7 @@ type Sketcher struct {
 	window int
 	// powers of base, as many as a shingle can have tokens.
 	powers []uint64
-	// plain: only the plain way of text.go knows these options.
+	// plain: only the plain way of text.go has these options.
 	plain bool
 }
 
@@ -92,16 +92,15 @@ type Sketch struct {
 	Payload []byte
 }
 
-// Sketch returns the sketch of a document made of one or several texts, and false where no text holds a word: such a document
-// has no sketch.
+// Sketch returns the sketch of a document made of one or several texts, and false if no text has a word: such a document has no sketch.
 func (s *Sketcher) Sketch(texts ...string) (Sketch, bool) {
 	var k Sketch
 	ok := s.SketchInto(&k, texts...)
 	return k, ok
 }
 
-// SketchInto is [Sketcher.Sketch] in place: it reuses the payload of k and allocates nothing where that is large enough. If it reports
-// false, k is left unchanged.
+// SketchInto is [Sketcher.Sketch] in place: it reuses the payload of k and allocates nothing if that is large enough. If it reports
+// false, k is unchanged.
 func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
 	if s.scheme.Features == Value64 {
 		return s.ready(k, texts)
@@ -165,9 +164,9 @@ func (s *Sketcher) ready(k *Sketch, texts []string) bool {
 	return false
 }
 
-// workspace is the room in which one document is worked on.
+// workspace has the buffers for one document.
 type workspace struct {
-	// base holds the base texts of the document, a zero byte behind each.
+	// base has the base texts of the document, each followed by a zero byte.
 	base []byte
 	// wordBits has one bit for each byte of base that says whether it is a word byte: eight to a byte, the first in the low bit.
 	wordBits []byte
@@ -187,7 +186,7 @@ type workspace struct {
 // tokens are the words and characters of one text, as hashes.
 type tokens struct {
 	hashes []uint64
-	// sizes says what each counts towards a shingle; nil where all count alike.
+	// sizes says what each counts towards a shingle; nil if all count alike.
 	sizes []uint8
 }
 
@@ -223,7 +222,7 @@ func (s *Sketcher) gather(w *workspace, texts []string) {
 }
 
 // Fingerprint returns the fingerprint of the sketch of these texts, in a quarter of the time. Use it to check whether a sketch is of these
-// texts. For texts without a sketch it returns a number that no sketch has, but for a chance of 2^-64.
+// texts. For texts without a sketch it returns a number that a sketch has with a chance of 2^-64.
 func (s *Sketcher) Fingerprint(texts ...string) uint64 {
 	if s.scheme.Features == Value64 || s.scheme.Features == Tags { // hashed from the value or the set, not from the texts
 		k, _ := s.Sketch(texts...)
@@ -263,7 +262,7 @@ func (s *Sketcher) cutText(w *workspace, text string) {
 	}
 }
 
-// Content returns what of a text is sketched, as [Scheme.Content] says: of HTML what a reader is shown, or the useful part of that.
+// Content returns the part of a text that is sketched, by [Scheme.Content]: of HTML what a reader sees, or the useful part of that.
 func (s *Sketcher) Content(text string) string {
 	if s.scheme.Content == ContentRaw || s.scheme.Features == Tags || !content.IsHTML(text) {
 		return text
@@ -316,9 +315,9 @@ func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 	}
 }
 
-// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. The table is open
-// addressing at a load of at most a quarter, of long texts at most a half, since it is most of the memory that they take. A hash of
-// zero, one in 2^64, is not recognised when it comes again.
+// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. It uses a hash table with
+// open addressing, at a load of at most a quarter. For long texts, where the table is most of their memory, the load is at most a half. A
+// hash of zero, one in 2^64, is counted each time it occurs.
 func (w *workspace) distinct() {
 	const long = 1 << 16
 	size, each, spare := 16, 4, len(w.all)/2

@@ -30,7 +30,7 @@ func fastSimilarity(slots []uint64, set []uint64) {
 	for i, slot := range slots {
 		if slot == untaken {
 			for _, x := range set {
-				slots[i] = min(slots[i], rounds<<56|spread(x)*ownKeys[i]>>8)
+				slots[i] = min(slots[i], rounds<<56|spread(x)*freeKeys[i]>>8)
 			}
 		}
 	}

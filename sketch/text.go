@@ -14,8 +14,8 @@ import (
 // A text becomes tokens in two steps. The base text is what the fingerprint hashes: NFC, case folded, white space collapsed to
 // single blanks. The tokens are cut from the base text: compatibility forms and accents folded (NFKC), cut at the word borders
 // of UAX #29. The functions of this file do so in the plainest way, with the libraries for Unicode; they define what is right.
-// fast.go does the same for the usual options, many times faster, and falls back to these where it is in doubt. Fuzzing checks
-// that both agree.
+// fast.go does the same for the usual options, many times faster, and falls back to these for runes that it cannot handle. Fuzzing
+// checks that both agree.
 
 // token is one word, or one character of a script written without spaces.
 type token struct {
@@ -141,7 +141,7 @@ func appendSegment(list []token, segment string, features Features, also func(ru
 		case isLetter(r):
 			kept, alone = true, features != WordShingles && standsAlone(r)
 		case kept && isMark(r):
-			// as what it follows
+			// goes with the rune before it
 		case also != nil && also(r):
 			kept, alone = true, false
 		default:

@@ -12,13 +12,13 @@ const (
 	void                       // has no content and no end tag
 	hidden                     // its content is not shown
 	raw                        // its content is not markup, and ends at its end tag or with the text
-	gloss                      // holds text alone and often goes without its end tag
+	gloss                      // contains text alone, and its end tag is often missing
 	paragraph                  // ends a <p> that is open
-	alone                      // tells HTML even without an attribute: <p> in a text is rarely anything else
-	whole                      // tells HTML by its name: <html> and <body>
+	alone                      // shows that a text is HTML even without an attribute: <p> is rarely anything else
+	whole                      // shows that a text is HTML by its name alone: <html> and <body>
 )
 
-// elements holds the elements of the HTML standard and those it calls obsolete, in lower case.
+// elements has the elements of the HTML standard and those it calls obsolete, in lower case.
 var elements = tabulate(map[kind]string{
 	known: `a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label map mark math meter nobr output picture
 		progress q ruby s samp slot small span strike strong sub sup time tt u var`,

@@ -27,7 +27,7 @@ func newShown(text string) *shown {
 	return &shown{text: text, z: html.NewTokenizer(strings.NewReader(text))}
 }
 
-// next goes on to the next token that is shown, and reports whether there is one.
+// next moves to the next token that is shown, and reports whether there is one.
 func (s *shown) next() bool {
 	for {
 		s.token = s.z.Next()
@@ -52,8 +52,8 @@ func (s *shown) next() bool {
 	}
 }
 
-// hide begins to skip a hidden element, and reports whether the current tag is of one. An element without an end tag hides
-// nothing, or whoever forgets one would lose the rest of the page; raw text is the exception, because it is no text.
+// hide starts to skip a hidden element, and reports whether the current tag belongs to one. An element without an end tag hides
+// nothing, or one forgotten end tag would hide the rest of the page. Raw text is the exception: it is not text for readers.
 func (s *shown) hide() bool {
 	if s.kind&hidden == 0 {
 		return false
@@ -86,8 +86,7 @@ func (s *shown) skip(begin int) {
 	}
 }
 
-// lastEnd returns where the last end tag of an element begins, or −1. It looks once for each hidden element, of which there are
-// few.
+// lastEnd returns where the last end tag of an element begins, or −1. It searches once for each name.
 func (s *shown) lastEnd(name string) int {
 	if at, ok := s.last[name]; ok {
 		return at

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsHTML reports whether a text is taken for HTML. It is when one of its "<" begins one of these, in any case of letters:
+// IsHTML reports whether a text counts as HTML: one of its "<" begins one of these, in any case of letters:
 //
 //   - a doctype: "<!doctype", white space, "html";
 //   - the end tag of an HTML element: "</", its name, white space or none, ">";
@@ -66,7 +66,7 @@ func isDoctype(rest string) bool {
 	return len(rest) >= len(html) && strings.EqualFold(rest[:len(html)], html)
 }
 
-// cutName reads the name of an element, and says of what kind it is; none for what is no element.
+// cutName reads the name of an element, and returns its kind: 0 if it is no element.
 func cutName(text string) (k kind, after string) {
 	var lower [maxName]byte
 	n := 0

@@ -14,10 +14,10 @@ import (
 // end. So the text does not depend on how the markup is indented. Unknown elements are inline.
 //
 // Left out are comments, all attributes (alt texts and form values too), the content of script, style, template, svg, canvas,
-// audio, video, object, applet, iframe, datalist, noscript, noframes and noembed, the readings (<rt>, <rp>) beside a ruby text,
-// and soft hyphens. Of the head only the title is left by that. Styles are not looked at: what a style sheet or the attribute
-// hidden hides is text. A hidden element whose end tag is missing hides nothing, but script, style, iframe, noscript, noframes
-// and noembed, which hide the rest as browsers do.
+// audio, video, object, applet, iframe, datalist, noscript, noframes and noembed, the readings (<rt>, <rp>) of a ruby text, and
+// soft hyphens. So only the title is left of the head. Styles are ignored: what a style sheet or the attribute hidden hides is text.
+// A hidden element without an end tag hides nothing, except script, style, iframe, noscript, noframes and noembed: they hide the
+// rest of the page, as in browsers.
 //
 // Any string may be passed; valid UTF-8 stays valid. It takes time and memory linear in the text, however it nests.
 func Text(page string) string {
@@ -40,7 +40,7 @@ type joiner struct {
 	gap byte // what to write before the next word: 0, ' ' or '\n'
 }
 
-// part says that a block begins or ends here.
+// part marks the beginning or end of a block.
 func (j *joiner) part() { j.gap = '\n' }
 
 func (j *joiner) text(text []byte) {

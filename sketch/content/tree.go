@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The bounds of a tree, beyond which no useful content is searched for. The search goes through it recursively and reads a text
-// again for elements around it. Of 1,096 real pages none was deeper than 40, had more than 27,446 nodes or made more work than
-// 7.4 million; the worst of some seventy pages made to be slow, within the bounds, took 0.8 s on a shared core.
+// The bounds of a tree. In a larger one no useful content is searched for: the search is recursive, and reads a text again for
+// the elements around it. Of 1,096 real pages none was deeper than 40, had more than 27,446 nodes or made more work than
+// 7.4 million. The slowest of about seventy pages crafted to be slow within the bounds took 0.8 s on a shared core.
 const (
 	maxDepth = 128     // elements within one another
 	maxNodes = 1 << 17 // elements and texts
@@ -21,16 +21,16 @@ const (
 
 // tree builds the page that the search for useful content works on: what is shown of the text, as html > body.
 //
-// It would suffice to call html.Parse. However, as the standard asks, that opens all the inline elements that are open once more
-// in each paragraph: 16 kB of text become a tree of 225 MB. Here no tag makes more than one element, and an end tag that closes
-// nothing is ignored, which on pages that are well-formed is the same.
+// It would suffice to call html.Parse. However, as the standard asks, that reopens all open inline elements in each paragraph: 16 kB
+// of text can become a tree of 225 MB. Here no tag makes more than one element, and an end tag that closes nothing is ignored. For
+// well-formed pages the tree is the same.
 type tree struct {
 	open  []*html.Node // from the body down to where the next child goes
 	nodes int
 	work  int
 }
 
-// parse returns the tree of a page; none where it would be too deep or too large.
+// parse returns the tree of a page, and false if it would be too deep or too large.
 func parse(text string) (doc *html.Node, ok bool) {
 	doc = &html.Node{Type: html.DocumentNode}
 	root, head, body := element("html"), element("head"), element("body")
@@ -60,9 +60,8 @@ func element(name string) *html.Node {
 	return &html.Node{Type: html.ElementNode, Data: name, DataAtom: atom.Lookup([]byte(name))}
 }
 
-// fixedTitle is the title of every tree. The library leaves out a heading that repeats the title, and, if there is no title,
-// takes the first heading for one: then the same article would lose its heading on one site and keep it on another. This one no
-// heading repeats.
+// fixedTitle is the title of every tree, which no heading repeats. The library leaves out a heading that repeats the title and, if there
+// is no title, takes the first heading as the title. So the same article would lose its heading on one site and keep it on another.
 func fixedTitle() *html.Node {
 	title := element("title")
 	title.AppendChild(&html.Node{Type: html.TextNode, Data: "qjxzqjxzqjxzqjxz"})
@@ -123,7 +122,7 @@ func (t *tree) start(s *shown) {
 	}
 }
 
-// attributes keeps those by which useful content is recognised. Of a link it keeps only whether it leads out of the
+// attributes returns the attributes that help to recognise useful content. Of a link it keeps only whether it leads out of the
 // page, so that no address changes what is found.
 func attributes(s *shown) []html.Attribute {
 	var list []html.Attribute
@@ -172,7 +171,7 @@ func (t *tree) end(name string, k kind) {
 	}
 }
 
-// close closes the innermost open element of the ended, unless one of within is further in.
+// close closes the innermost open element that is one of ended, unless one of within is further in.
 func (t *tree) close(ended, within []string) {
 	for i := len(t.open) - 1; i > 0; i-- {
 		switch name := t.open[i].Data; {
