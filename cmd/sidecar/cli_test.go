@@ -166,7 +166,7 @@ func TestConfigCheckInJSON(t *testing.T) {
 	}
 	broken := sidecar(t, "config", "check", "--output", "json", "-c", write(t, "a: [\n"))
 	if err := json.Unmarshal([]byte(broken.stdout), &found); err != nil || len(found.Errors) != 1 || found.Errors[0].Key != "" ||
-		!strings.HasPrefix(found.Errors[0].Error, "is no well-formed YAML: ") {
+		!strings.HasPrefix(found.Errors[0].Error, "is not valid YAML: ") {
 		t.Errorf("%+v, %v", broken, err)
 	}
 	good := sidecar(t, "config", "check", "--output", "json", "-c", "../../config.yaml")

@@ -115,7 +115,7 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 	case c.input == "" && (len(c.fields) > 0 || cmd.Flags().Changed("id")):
 		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
 	case c.memory < 1:
-		return errors.New("--memory: 0 is no size: use one such as 512m or 4g")
+		return errors.New("--memory: 0 is not a size: use one such as 512m or 4g")
 	case c.write && c.Algorithm == cluster.Exact:
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
 	case c.engine == onFlink && c.Algorithm != "" && c.Algorithm != cluster.Bands:

@@ -48,7 +48,7 @@ Exit code 0: it can be served. 1: it can't.`,
 			case unreadable || output == formText:
 				return err
 			}
-			return cmp.Or(terminal.WriteJSON(cmd.OutOrStdout(), config.Refused(configFile(cmd), err)), terminal.ErrFound)
+			return cmp.Or(terminal.WriteJSON(cmd.OutOrStdout(), config.Invalid(configFile(cmd), err)), terminal.ErrFound)
 		},
 	}
 	addOutput(cmd.Flags(), &output)

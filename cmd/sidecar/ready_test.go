@@ -76,7 +76,7 @@ func TestReadyReadsAdminAlone(t *testing.T) {
 		"a wrong value":              {"admin: " + at + "\nengines: [{kind: embedded, threshold: 7}]\n", ""},
 		"a variable of another user": {"admin: " + at + "\nsketch: {seed: \"${NEARDUP_NOT_SET}\"}\n", ""},
 		"none":                       {"admin: \"\"\n", "admin is empty"},
-		"no address":                 {"admin: here\n", `admin: "here" is no address`},
+		"no address":                 {"admin: here\n", `admin: "here" is not an address`},
 		"another type":               {"admin: [1]\n", "admin: must be"},
 	} {
 		t.Run(name, func(t *testing.T) {

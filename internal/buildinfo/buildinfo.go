@@ -1,4 +1,4 @@
-// Package buildinfo says what is running.
+// Package buildinfo returns the version of the program.
 package buildinfo
 
 import (
@@ -7,22 +7,22 @@ import (
 	"runtime/debug"
 )
 
-// version and revision are what the linker was told when a release was built.
+// version and revision are those that the linker sets in a release.
 var version, revision string
 
-// Set takes what the linker was told; empty texts leave it to the build's own information. It is called before anything else.
+// Set sets the version and revision that the linker set; empty ones are read from the build information. Call it before anything else.
 func Set(release, commit string) { version, revision = release, commit }
 
-// Info says what is running.
+// Info is the version of the program, and how it was built.
 type Info struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision"` // empty where the build does not know it
+	Revision string `json:"revision"` // empty if it is unknown
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
 }
 
-// Of returns what is running.
+// Of returns the version of the running program.
 func Of() Info {
 	v := Info{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	v.Revision = revision[:min(len(revision), 12)]
@@ -42,7 +42,7 @@ func Of() Info {
 	return v
 }
 
-// String returns version, revision where the build knows it, and what it was built with.
+// String returns the version, the revision if it is known, and the Go version and platform.
 func (v Info) String() string {
 	if v.Revision != "" {
 		v.Revision = " " + v.Revision

@@ -1,5 +1,5 @@
-// Package config is config.yaml: it reads, checks and prints the file, and fills in presets and defaults. config.yaml at the root of the repository
-// explains every key.
+// Package config reads, checks and prints config.yaml, and fills in presets and defaults. config.yaml at the root of the repository explains
+// every key.
 package config
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Config is what config.yaml says. config.yaml at the root of the repository explains every key.
+// Config is a configuration file.
 type Config struct {
 	Log   Log    `yaml:"log"`
 	Admin string `yaml:"admin"`
-	// Playground says that the admin listener shows the page to look at what is folded. Where the file does not say, it does if Admin
-	// is of this machine alone and no engine's clients have to show a certificate, which the page would search without.
+	// Playground serves the playground page on the admin listener. By default it is on if Admin is a loopback address and no engine asks its
+	// clients for a certificate: the page would search without one.
 	Playground bool     `yaml:"playground"`
 	Traces     Traces   `yaml:"traces"`
 	Sketch     Sketch   `yaml:"sketch"`
 	Engines    []Engine `yaml:"engines"`
 
-	// File is where it was read from, for messages.
+	// File is the file's name, for messages.
 	File string `yaml:"-"`
 }
 
@@ -42,7 +42,7 @@ type Traces struct {
 	Sample   float64 `yaml:"sample"`
 }
 
-// defaultSample is the share of traces that are recorded of those that begin here.
+// defaultSample is the share that is recorded of the traces that begin in the sidecar.
 const defaultSample = 0.01
 
 // Sketch is the section sketch.
@@ -60,7 +60,7 @@ type Sketch struct {
 	Seed       Secret   `yaml:"seed"`
 }
 
-// What keep may name.
+// The values of keep.
 const (
 	keepCase        = "case"
 	keepAccents     = "accents"
@@ -98,7 +98,7 @@ type Engine struct {
 	Indices         []Index `yaml:"indices"`
 }
 
-// Credentials is what jobs and setup present to an engine. Live traffic carries its client's own.
+// Credentials are what jobs and setup send to an engine. Live traffic has its client's own.
 type Credentials struct {
 	APIKey   Secret `yaml:"api_key"`
 	Username Secret `yaml:"username"`
@@ -106,14 +106,14 @@ type Credentials struct {
 	Bearer   Secret `yaml:"bearer"`
 }
 
-// ListenTLS says how clients connect by TLS. Without a certificate they come by plain HTTP.
+// ListenTLS is the section listen_tls. Without a certificate the listener speaks plain HTTP.
 type ListenTLS struct {
 	CertFile     string `yaml:"cert_file"`
 	KeyFile      string `yaml:"key_file"`
 	ClientCAFile string `yaml:"client_ca_file"`
 }
 
-// TLS says how an engine behind https is trusted, and what it is shown.
+// TLS is the section tls: how to verify an engine's certificate, and which certificate to present to it.
 type TLS struct {
 	CAFile             string `yaml:"ca_file"`
 	CertFile           string `yaml:"cert_file"`
@@ -121,7 +121,7 @@ type TLS struct {
 	InsecureSkipVerify bool   `yaml:"insecure_skip_verify"`
 }
 
-// Limits bounds what one request may take.
+// Limits is the section limits. The last five are for all requests to the engine together.
 type Limits struct {
 	MaxReply      Size    `yaml:"max_reply"`
 	MaxSearchBody Size    `yaml:"max_search_body"`
@@ -129,9 +129,8 @@ type Limits struct {
 	MaxWindow     int     `yaml:"max_window"`
 	FallbackShare float64 `yaml:"fallback_share"`
 	// CursorMemory and CursorTTL are for the kinds elasticsearch and opensearch.
-	CursorMemory Size `yaml:"cursor_memory"`
-	CursorTTL    Span `yaml:"cursor_ttl"`
-	// Of all requests to the engine together.
+	CursorMemory  Size `yaml:"cursor_memory"`
+	CursorTTL     Span `yaml:"cursor_ttl"`
 	Deadline      Span `yaml:"deadline"`
 	MaxSearches   int  `yaml:"max_searches"`
 	MaxHeld       Size `yaml:"max_held"`
@@ -139,16 +138,16 @@ type Limits struct {
 	IdleTimeout   Span `yaml:"idle_timeout"`
 }
 
-// Defaults of keys that config.yaml leaves out.
+// Defaults of keys that the file leaves out.
 const (
 	DefaultAdmin  = "127.0.0.1:9600"
 	defaultPreset = "default"
 	DefaultWindow = 1000
-	// Ten pages of ten neighbours, or fewer where many fold.
+	// Ten pages of ten neighbours, or fewer if many fold.
 	defaultVectorWindow = 100
 )
 
-// Default returns the configuration of an empty file: no engine yet.
+// Default returns the configuration of an empty file.
 func Default() Config {
 	s := sketch.DefaultScheme()
 	return Config{
@@ -162,7 +161,7 @@ func Default() Config {
 	}
 }
 
-// DefaultEngine returns what an entry of engines begins with. An entry without a name is called after its kind.
+// DefaultEngine returns the defaults of an entry of engines. The default of the name is the kind.
 func DefaultEngine() Engine {
 	return Engine{
 		OnFailure: "open",
@@ -176,7 +175,7 @@ func DefaultEngine() Engine {
 	}
 }
 
-// DefaultIndex returns what an entry of indices begins with.
+// DefaultIndex returns the defaults of an entry of indices.
 func DefaultIndex() Index { return PresetOf(defaultPreset).Start(Default().Sketch) }
 
 // Size is a number of bytes, written as 64MB. As in the engines' own settings a KB is 1024 bytes.
@@ -198,7 +197,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || Size(n) > math.MaxInt64/unit {
-		return errors.New("is no size: use one such as 512m or 4g")
+		return errors.New("is not a size: use one such as 512m or 4g")
 	}
 	*s = Size(n) * unit
 	return nil
@@ -218,8 +217,8 @@ func (s Size) String() string {
 }
 
 const (
-	// ReadHeaderTimeout and IdleTimeout are the only time limits on a connection, if the configuration says nothing else: a
-	// write may stream its body for hours, and a search takes as long as the engine lets it.
+	// ReadHeaderTimeout and IdleTimeout are the defaults of header_timeout and idle_timeout. A connection has no other time limit: a
+	// write may stream its body for hours, and a search may take as long as the engine allows.
 	ReadHeaderTimeout = 30 * time.Second
 	IdleTimeout       = 2 * time.Minute
 )

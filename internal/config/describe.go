@@ -12,23 +12,23 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// CheckedConfig is what check found, as it is reported in JSON.
+// CheckedConfig is the result of config check, for JSON.
 type CheckedConfig struct {
 	File string `json:"file"`
-	// OK says that there are no errors, and that the rest is filled in.
+	// OK says that there are no errors. Only then are the fields after Errors filled in.
 	OK      bool            `json:"ok"`
 	Errors  []WrongKey      `json:"errors"`
 	Sketch  string          `json:"sketch,omitempty"`
 	Engines []checkedEngine `json:"engines,omitempty"`
 }
 
-// WrongKey is what is wrong with one key; the key is empty for what is wrong with the whole.
+// WrongKey is an error in one key. The key is empty for an error in the file as a whole.
 type WrongKey struct {
 	Key   string `json:"key"`
 	Error string `json:"error"`
 }
 
-// checkedEngine is one engine in short.
+// checkedEngine is the summary of one engine.
 type checkedEngine struct {
 	Name      string        `json:"name"`
 	Kind      string        `json:"kind"`
@@ -38,7 +38,7 @@ type checkedEngine struct {
 	Rules     []checkedRule `json:"rules"`
 }
 
-// checkedRule is one rule in short: what differs from the defaults is text for people.
+// checkedRule is the summary of one rule. Summary is for people: it says what differs from the defaults.
 type checkedRule struct {
 	Match     string   `json:"match"`
 	Fields    []string `json:"fields"`
@@ -48,8 +48,8 @@ type checkedRule struct {
 	Summary   []string `json:"summary"`
 }
 
-// Refused returns what check found in a file that is wrong.
-func Refused(file string, err error) CheckedConfig {
+// Invalid returns the result of checking a file that has errors.
+func Invalid(file string, err error) CheckedConfig {
 	found := CheckedConfig{File: file, Errors: []WrongKey{}}
 	for _, e := range Flatten(err) {
 		wrong := WrongKey{Error: strings.TrimPrefix(e.Error(), file+": ")}
@@ -61,7 +61,7 @@ func Refused(file string, err error) CheckedConfig {
 	return found
 }
 
-// Checked returns what check found where nothing is wrong.
+// Checked returns the result of checking a valid configuration.
 func (c *Config) Checked() CheckedConfig {
 	found := CheckedConfig{File: c.File, OK: true, Errors: []WrongKey{}, Sketch: c.Sketch.Describe()}
 	for _, e := range c.Engines {
@@ -78,7 +78,7 @@ func (c *Config) Checked() CheckedConfig {
 	return found
 }
 
-// Describe returns the configuration in short, without secrets.
+// Describe returns a summary of the configuration, without secrets.
 func (c *Config) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ok\nsketch: %s\n", c.File, c.Sketch.Describe())
@@ -101,51 +101,51 @@ func (c *Config) Describe() string {
 	return b.String()
 }
 
-// summary is what there is to say of something, in parts.
+// summary is a list of phrases.
 type summary []string
 
-// add adds a part if it counts.
-func (s *summary) add(counts bool, format string, args ...any) {
-	if counts {
+// addIf adds a phrase if the condition is true.
+func (s *summary) addIf(condition bool, format string, args ...any) {
+	if condition {
 		*s = append(*s, fmt.Sprintf(format, args...))
 	}
 }
 
-// Describe returns the scheme in short: what counts under its family and features.
+// Describe returns a summary of the scheme: the keys that its family and features use.
 func (s Sketch) Describe() string {
 	parts := summary{s.Family, "features " + s.Features}
 	family, features := sketch.Family(s.Family), sketch.Features(s.Features)
 	packed := family == sketch.FastSimilarity || family == sketch.Permutations
-	parts.add(features == sketch.Auto || features == sketch.WordShingles, "%d words", s.Words)
-	parts.add(features == sketch.Auto || features == sketch.CharacterShingles, "%d characters", s.Characters)
-	parts.add(packed, "%d positions of %d bits", s.Positions, s.Bits)
-	parts.add(!packed && family != sketch.Hamming, "%d positions", s.Positions)
-	parts.add(family == sketch.ZeroModM, "modulus %d, %d repeats", s.Modulus, s.Repeats)
-	parts.add(features != sketch.Tags && features != sketch.Value64, "content %s", s.Content)
-	parts.add(len(s.Keep) > 0 && features != sketch.Value64, "%s kept", strings.Join(s.Keep, " and "))
-	parts.add(s.Seed.IsSet(), "with a seed")
-	parts.add(!s.Seed.IsSet(), "without a seed: anyone can craft texts that collide")
+	parts.addIf(features == sketch.Auto || features == sketch.WordShingles, "%d words", s.Words)
+	parts.addIf(features == sketch.Auto || features == sketch.CharacterShingles, "%d characters", s.Characters)
+	parts.addIf(packed, "%d positions of %d bits", s.Positions, s.Bits)
+	parts.addIf(!packed && family != sketch.Hamming, "%d positions", s.Positions)
+	parts.addIf(family == sketch.ZeroModM, "modulus %d, %d repeats", s.Modulus, s.Repeats)
+	parts.addIf(features != sketch.Tags && features != sketch.Value64, "content %s", s.Content)
+	parts.addIf(len(s.Keep) > 0 && features != sketch.Value64, "%s kept", strings.Join(s.Keep, " and "))
+	parts.addIf(s.Seed.IsSet(), "with a seed")
+	parts.addIf(!s.Seed.IsSet(), "without a seed: anyone can craft texts that collide")
 	return strings.Join(parts, ", ")
 }
 
-// describe returns the entry in short: what every entry has, and what differs from the defaults.
+// describe returns a summary of the entry: what every entry has, and what differs from the defaults.
 func (i Index) describe(section Sketch) []string {
 	parts := summary{
 		"fields " + strings.Join(i.Fields, ", "), i.Profile(), fmt.Sprintf("window %d", i.Window), "missing: " + i.Missing,
 	}
 	rule := i.Rule(nil)
-	parts.add(i.Sketch.Scheme().ID() != section.Scheme().ID(), "sketch of its own: %s", i.Sketch.Describe())
-	parts.add(i.Keep > 1, "%d of a group are shown", i.Keep)
-	parts.add(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())
+	parts.addIf(i.Sketch.Scheme().ID() != section.Scheme().ID(), "own sketch: %s", i.Sketch.Describe())
+	parts.addIf(i.Keep > 1, "%d of a group are shown", i.Keep)
+	parts.addIf(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())
 	parts = append(parts, i.Conditions()...)
-	parts.add(i.Transitive, "transitive")
-	parts.add(rule.CollapsedTotals, "totals: %s", i.Totals)
-	parts.add(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
-	parts.add(i.DryRun, "dry run: nothing is folded")
-	parts.add(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
-	parts.add(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)
-	parts.add(i.Native, "native: collapsed by the engine")
-	parts.add(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
+	parts.addIf(i.Transitive, "transitive")
+	parts.addIf(rule.CollapsedTotals, "totals: %s", i.Totals)
+	parts.addIf(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
+	parts.addIf(i.DryRun, "dry run: nothing is folded")
+	parts.addIf(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
+	parts.addIf(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)
+	parts.addIf(i.Native, "native: collapsed by the engine")
+	parts.addIf(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
 	return parts
 }
 
@@ -161,25 +161,25 @@ func (i Index) Chosen() string {
 // Conditions returns what must hold for near-duplicates to fold.
 func (i Index) Conditions() []string {
 	var list summary
-	list.add(i.Within.Span > 0, "only within %v by %s", i.Within.Span, cmp.Or(i.Within.Field, i.DateField))
-	list.add(len(i.Same) > 0, "only with the same %s", strings.Join(i.Same, " and "))
-	list.add(len(i.Different) > 0, "only with a different %s", strings.Join(i.Different, " and "))
+	list.addIf(i.Within.Span > 0, "only within %v by %s", i.Within.Span, cmp.Or(i.Within.Field, i.DateField))
+	list.addIf(len(i.Same) > 0, "only with the same %s", strings.Join(i.Same, " and "))
+	list.addIf(len(i.Different) > 0, "only with a different %s", strings.Join(i.Different, " and "))
 	return list
 }
 
-// Profile returns the preset in short, and what was given in place of its own values.
+// Profile returns the preset's name, and the values that replace the preset's own.
 func (i Index) Profile() string {
 	own := PresetOf(i.Preset).Start(i.Sketch)
-	measure := inPlace(i.Measure, own.Measure) + ", "
+	measure := replaced(i.Measure, own.Measure) + ", "
 	if own.Measure == i.Measure && i.Measure == string(rerank.Resemblance) {
 		measure = ""
 	}
 	return fmt.Sprintf("preset %s: %sthreshold %s, min_shingles %s",
-		i.Preset, measure, inPlace(i.Threshold, own.Threshold), inPlace(i.MinShingles, own.MinShingles))
+		i.Preset, measure, replaced(i.Threshold, own.Threshold), replaced(i.MinShingles, own.MinShingles))
 }
 
-// inPlace returns a value, and the usual one where it is another.
-func inPlace[T comparable](value, usual T) string {
+// replaced returns a value, and the usual one if that is different.
+func replaced[T comparable](value, usual T) string {
 	if value == usual {
 		return fmt.Sprint(value)
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// IndexFor returns the rule for the index with the name, the first that matches. Without a name it is the only rule there is, or
-// nil.
+// IndexFor returns the first rule that matches the name of an index. For an empty name it returns the only rule, or nil if there are several.
 func (c *Config) IndexFor(name string) (*Index, error) {
 	var all []*Index
 	var matches []string
@@ -39,7 +38,7 @@ func (c *Config) IndexFor(name string) (*Index, error) {
 	return nil, nil
 }
 
-// Header returns the credentials as the engine's kind takes them.
+// Header returns the credentials in the header that the engine's kind reads.
 func (e *Engine) Header() adapters.Header {
 	c, h := e.Credentials, http.Header{}
 	switch {
@@ -54,7 +53,7 @@ func (e *Engine) Header() adapters.Header {
 	return adapters.Header(h)
 }
 
-// Nodes returns the engine's URLs, which are validated.
+// Nodes parses the engine's URLs.
 func (e *Engine) Nodes() ([]*url.URL, error) {
 	var urls []*url.URL
 	for _, text := range e.URLs {
@@ -67,6 +66,7 @@ func (e *Engine) Nodes() ([]*url.URL, error) {
 	return urls, nil
 }
 
+// RuleCount returns how many rules the engines have together.
 func (c *Config) RuleCount() (n int) {
 	for _, e := range c.Engines {
 		n += len(e.Indices)
@@ -74,7 +74,7 @@ func (c *Config) RuleCount() (n int) {
 	return n
 }
 
-// Proxy returns the limits as the proxy takes them.
+// Proxy converts the limits for the proxy.
 func (l Limits) Proxy() proxy.Limits {
 	return proxy.Limits{
 		MaxReply: int64(l.MaxReply), MaxSearchBody: int64(l.MaxSearchBody), EngineMaxBody: int64(l.EngineMaxBody),

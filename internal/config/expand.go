@@ -15,7 +15,7 @@ var (
 // Lookup returns the value of an environment variable and whether it is set, as os.LookupEnv does.
 type Lookup func(name string) (string, bool)
 
-// Expand replaces ${NAME} by the variable's value, ${NAME:-default} by the default where the variable is unset or empty,
+// Expand replaces ${NAME} by the variable's value, ${NAME:-default} by the default if the variable is unset or empty,
 // ${file:/path} by the file's text, and $$ by a dollar sign. Any other dollar sign stays.
 func Expand(text string, env Lookup) (string, error) {
 	var failed error
@@ -33,7 +33,7 @@ func Expand(text string, env Lookup) (string, error) {
 	return expanded, nil
 }
 
-// resolve returns the value of what stands behind ${.
+// resolve returns the value of a reference, given the text after ${.
 func resolve(text string, env Lookup) (string, error) {
 	inner, closed := strings.CutSuffix(text, "}")
 	if path, isFile := strings.CutPrefix(inner, "file:"); isFile && closed {
@@ -45,7 +45,7 @@ func resolve(text string, env Lookup) (string, error) {
 	case !closed:
 		return "", errors.New("has ${ without }: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
 	case !variableName.MatchString(name):
-		return "", errors.New("has ${…} around what is no name of a variable: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
+		return "", errors.New("has ${…} around text that is not the name of a variable: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
 	case hasFallback && value == "":
 		return fallback, nil
 	case !set:

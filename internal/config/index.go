@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Index is one rule. What the file does not give is the preset's.
+// Index is one entry of indices, a rule. Its preset has the defaults.
 type Index struct {
 	Match        string   `yaml:"match"`
 	Fields       []string `yaml:"fields"`
@@ -30,7 +30,7 @@ type Index struct {
 	DateField      string         `yaml:"date_field"`
 	HostField      string         `yaml:"host_field"`
 	Within         Within         `yaml:"within"`
-	// Same and Different hold the key host_field where a preset goes by the field that it names.
+	// Same and Different contain the word host_field if a preset uses the field that this key names.
 	Same       []string `yaml:"same"`
 	Different  []string `yaml:"different"`
 	Transitive bool     `yaml:"transitive"`
@@ -43,7 +43,7 @@ type Index struct {
 	OnDuplicate string `yaml:"on_duplicate"`
 	Native      bool   `yaml:"native"`
 
-	// Sketch is the section sketch with what the preset and the entry put over it.
+	// Sketch is the section sketch, with the values of the preset and then those of the entry over it.
 	Sketch Sketch `yaml:"sketch"`
 }
 
@@ -73,7 +73,7 @@ func (r Representative) MarshalYAML() (any, error) {
 	return section(r), nil
 }
 
-// choice returns the section in the port's words.
+// choice converts the section for [rule.Rule].
 func (r Representative) choice() rule.Choice {
 	switch {
 	case r.By != "":
@@ -86,7 +86,7 @@ func (r Representative) choice() rule.Choice {
 	return rule.Choice{}
 }
 
-// String returns the choice in short.
+// String describes the choice.
 func (r Representative) String() string {
 	switch {
 	case r.By != "":
@@ -101,7 +101,7 @@ func (r Representative) String() string {
 
 // Within is how far apart the moments of near-duplicates may be.
 type Within struct {
-	// Field is empty for that of date_field.
+	// Field is date_field if it is empty.
 	Field string `yaml:"field"`
 	Span  Span   `yaml:"span"`
 }
@@ -117,14 +117,14 @@ func (s *Span) UnmarshalText(text []byte) error {
 	if before, after, has := strings.Cut(rest, "d"); has {
 		n, err := strconv.ParseUint(before, 10, 16) // 179 years
 		if err != nil {
-			return errors.New("is no span")
+			return errors.New("is not a span")
 		}
 		days, rest = int64(n), cmp.Or(after, "0")
 	}
 	d, err := time.ParseDuration(rest)
 	sum := Span(days)*day + Span(d)
 	if err != nil || days > 0 && (d < 0 || sum < 0) {
-		return errors.New("is no span")
+		return errors.New("is not a span")
 	}
 	*s = sum
 	return nil
@@ -133,7 +133,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 // MarshalText implements [encoding.TextMarshaler].
 func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// String returns the span in whole days where it is such, otherwise as Go does.
+// String returns the span in days if it is a number of whole days, otherwise as Go writes it.
 func (s Span) String() string {
 	if s >= day && s%day == 0 {
 		return fmt.Sprintf("%dd", s/day)
@@ -160,7 +160,7 @@ var expands = map[string]rule.Expand{
 	expandOff: rule.ExpandOff, expandIDs: rule.ExpandIDs, expandSource: rule.ExpandSource,
 }
 
-// The values of on_duplicate, and those of bands that are words.
+// The values of on_duplicate, and the words that bands can be.
 const (
 	onDuplicateIndex = "index"
 	onDuplicateTag   = "tag"
@@ -173,7 +173,7 @@ var onDuplicates = map[string]rule.OnDuplicate{
 	onDuplicateIndex: rule.IndexDuplicates, onDuplicateTag: rule.TagDuplicates, onDuplicateSkip: rule.SkipDuplicates,
 }
 
-// bands returns how many bands of how many rows the sketches have; 0 is none. Other than off, auto and BxR is an error.
+// bands returns how many bands the sketches have, and how many rows each has; 0 for off. Anything but off, auto and BxR is an error.
 func (i Index) bands() (bands, rows int, err error) {
 	switch i.Bands {
 	case bandsOff, "":
@@ -194,9 +194,9 @@ func (i Index) bands() (bands, rows int, err error) {
 	return bands, rows, nil
 }
 
-// Rule returns the entry as a rule.
+// Rule converts the entry for the packages that work with rules.
 func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
-	bands, rows, _ := i.bands() // which was validated
+	bands, rows, _ := i.bands() // it was validated
 	return &rule.Rule{
 		Bands: bands, Rows: rows, OnDuplicate: onDuplicates[i.OnDuplicate], Native: i.Native,
 		Clusters: i.Native || i.OnDuplicate == onDuplicateTag,
@@ -215,7 +215,7 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 	}
 }
 
-// Rules returns the rules of the engine, each under its own scheme. Those of one scheme share a sketcher.
+// Rules returns the rules of the engine. Rules with the same scheme share a sketcher.
 func (e *Engine) Rules() (rules rule.Rules, err error) {
 	made := map[uint32]*sketch.Sketcher{}
 	for _, index := range e.Indices {

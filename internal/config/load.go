@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/viper"
 )
 
-// DefaultFile is read where --config says nothing.
+// DefaultFile is the default of --config.
 const DefaultFile = "config.yaml"
 
-// Load reads and validates a configuration file. The error joins everything that is wrong with it.
+// Load reads and validates a configuration file. The error joins all errors in it.
 func Load(file string, env Lookup) (*Config, error) { return load(file, env, anyKey) }
 
-// LoadOffline reads and validates what commands without an engine need of a configuration file: the section sketch, and of each engine the
-// indices. All else may be wrong, or name environment variables that are not set.
+// LoadOffline reads and validates what commands without an engine need: the section sketch, and the indices of each engine. Other keys may be
+// wrong, or name environment variables that are not set.
 func LoadOffline(file string, env Lookup) (*Config, error) { return load(file, env, offlineKeys) }
 
 // LoadAdmin reads and validates the key admin alone.
@@ -27,13 +27,13 @@ func LoadAdmin(file string, env Lookup) (*Config, error) {
 	return load(file, env, regexp.MustCompile(`^admin$`))
 }
 
-// The keys of which faults are reported.
+// The keys whose errors are reported.
 var (
 	anyKey      = regexp.MustCompile(``)
 	offlineKeys = regexp.MustCompile(`^(sketch|engines\[\d+\]\.indices)\b`)
 )
 
-// load reads a configuration file and reports what is wrong with the keys that count.
+// load reads a configuration file and reports the errors in the keys that match.
 func load(file string, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -68,8 +68,8 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
 		c.Playground = local(c.Admin) && !c.asksForCertificates()
 	}
 	for _, e := range c.Validate() {
-		// A key that couldn't be read has its default here: its faults are not the file's.
-		if !slices.ContainsFunc(wrong, e.follows) {
+		// A key that couldn't be read has its default here: an error in that is not the file's.
+		if !slices.ContainsFunc(wrong, e.causedBy) {
 			wrong = append(wrong, e)
 		}
 	}
@@ -88,22 +88,22 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
 
 // readYAML returns the sections of a configuration file, with their keys in lower case.
 func readYAML(text []byte) (map[string]any, error) {
-	// No key holds "::", so none is taken apart; one with a dot is a wrong key like any other.
+	// Viper splits keys at its delimiter. No key contains "::"; a key with a dot is unknown like any other.
 	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(text)); err != nil {
 		message := strings.TrimPrefix(errors.Unwrap(err).Error(), "yaml: ")
 		message = strings.TrimPrefix(message, "unmarshal errors:")
-		return nil, fmt.Errorf("is no well-formed YAML: %s", strings.Join(strings.Fields(message), " "))
+		return nil, fmt.Errorf("is not valid YAML: %s", strings.Join(strings.Fields(message), " "))
 	}
 	return v.AllSettings(), nil
 }
 
-// KeyError is what is wrong with one key.
+// KeyError is an error in one key.
 type KeyError struct {
 	Key string
 	Err error
-	// meant, for an unknown key, is the one that is probably meant.
+	// meant is the key that an unknown key was probably meant to be.
 	meant string
 }
 
@@ -111,19 +111,18 @@ func (e *KeyError) Error() string { return e.Key + ": " + e.Err.Error() }
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// follows reports whether e only comes from the other error, because that one's key leads to e's or stands below it, or was meant
-// to be it.
-func (e *KeyError) follows(other *KeyError) bool {
-	return e.Key == other.meant || leads(other.Key, e.Key) || leads(e.Key, other.Key)
+// causedBy reports whether e is only a consequence of the other error: one key is within the other, or the other was meant to be e's.
+func (e *KeyError) causedBy(other *KeyError) bool {
+	return e.Key == other.meant || isWithin(other.Key, e.Key) || isWithin(e.Key, other.Key)
 }
 
-// leads reports whether the key is the section or stands below it.
-func leads(section, key string) bool {
+// isWithin reports whether the key is the section or within it.
+func isWithin(section, key string) bool {
 	rest, ok := strings.CutPrefix(key, section)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Flatten returns the single errors of joined ones.
+// Flatten returns the errors that were joined into one.
 func Flatten(err error) []error {
 	if err == nil {
 		return nil
@@ -139,8 +138,8 @@ func Flatten(err error) []error {
 	return all
 }
 
-// Names returns the names of the engines and the patterns of the indices in a configuration file, for completing command lines. The file need not
-// be valid, nor its variables be set: a name that holds one is left out.
+// Names returns the names of the engines and the patterns of the indices in a configuration file, to complete command lines. The file may be
+// invalid. A name with a variable is left out, as the variable may not be set.
 func Names(file string) (engines, indices []string) {
 	text, _ := os.ReadFile(file)
 	settings, _ := readYAML(text)
@@ -151,11 +150,11 @@ func Names(file string) (engines, indices []string) {
 			indices = append(indices, i.Match)
 		}
 	}
-	return distinct(engines), distinct(indices)
+	return sortedNames(engines), sortedNames(indices)
 }
 
-// distinct returns the names of a list, each once.
-func distinct(list []string) []string {
+// sortedNames sorts the names of a list, without empty and repeated ones.
+func sortedNames(list []string) []string {
 	slices.Sort(list)
 	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == "" })
 }

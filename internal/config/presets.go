@@ -7,10 +7,10 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Preset is a name for the values that an entry of indices begins with.
+// Preset is a set of defaults for an entry of indices.
 type Preset struct {
 	Name string
-	// Needs are the keys without which it can't do what it is for.
+	// Needs are the keys that an entry with the preset must have.
 	Needs []string
 }
 
@@ -20,7 +20,7 @@ const (
 	dateField = "date_field"
 )
 
-// Presets returns what the key preset can name: first how readily hits fold, then kinds of duplicates.
+// Presets returns all presets: first those that differ in how readily hits fold, then those for a kind of duplicates.
 func Presets() []Preset {
 	return []Preset{
 		{Name: defaultPreset}, {Name: "safe"}, {Name: "thorough"},
@@ -29,7 +29,7 @@ func Presets() []Preset {
 	}
 }
 
-// apply sets what the preset has otherwise than the default one. docs/presets.md says where the figures come from.
+// apply sets the values in which the preset differs from the default one. docs/presets.md says where the numbers are from.
 func (p Preset) apply(i *Index) {
 	if profile, ok := rerank.Presets()[p.Name]; ok {
 		i.Threshold, i.MinShingles = profile.Threshold, profile.MinShingles
@@ -49,8 +49,8 @@ func (p Preset) apply(i *Index) {
 		i.Measure, i.Threshold, i.MinShingles = string(rerank.Containment), 0.6, 24
 		i.Representative = Representative{By: "longest"}
 		i.Expand = expandIDs
-		i.Window = 300                             // two of these sketches take some fifty times as long to compare
-		i.Sketch.Family = string(sketch.MSmallest) // finds an excerpt of a twentieth, where the packed ones need a fifth
+		i.Window = 300                             // two of these sketches take about fifty times as long to compare
+		i.Sketch.Family = string(sketch.MSmallest) // finds an excerpt of a twentieth; the packed families need a fifth
 	case "soft404":
 		i.Threshold, i.MinShingles = 0.7, 1
 		i.Same = []string{hostField}
@@ -78,7 +78,7 @@ func PresetNames() (names []string) {
 	return names
 }
 
-// Start returns what an entry of indices with the preset begins with, over the section sketch.
+// Start returns the defaults of an entry of indices with the preset, given the section sketch.
 func (p Preset) Start(section Sketch) Index {
 	i := Index{
 		Preset: p.Name, Window: DefaultWindow, Missing: "compute", VectorWindow: defaultVectorWindow,
@@ -90,10 +90,10 @@ func (p Preset) Start(section Sketch) Index {
 	return i
 }
 
-// resolveHost puts the field that host_field names in the place of that word.
+// resolveHost replaces the word host_field in same and different by the field that this key names.
 func (i *Index) resolveHost() {
 	if i.HostField == "" {
-		return // which validation complains of
+		return // an error for validation
 	}
 	for _, fields := range [][]string{i.Same, i.Different} {
 		for n, field := range fields {

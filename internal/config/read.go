@@ -14,17 +14,16 @@ import (
 	"github.com/neardup/sidecar/internal/kind"
 )
 
-// reader takes the values of a file over into a configuration. It guesses at none: a value of another type than its place's is wrong, and so is a
-// key without a place.
+// reader decodes a file's values into a configuration. It is strict: a value of the wrong type is an error, and so is an unknown key.
 type reader struct {
 	env    Lookup
 	config Config
 	wrong  faults
-	// texts are the values that are text, with variables replaced. files are those of them whose key says that they name a file.
+	// texts are the values that are text, with variables replaced. files are those whose key ends in _file.
 	texts, files []string
 }
 
-// read returns the configuration of a file's sections, beside what is wrong with them.
+// read decodes a file's sections into a configuration and a list of errors.
 func read(settings map[string]any, env Lookup) *reader {
 	r := &reader{env: env, config: Default()}
 	r.section("", settings, reflect.ValueOf(&r.config).Elem())
@@ -38,8 +37,8 @@ func read(settings map[string]any, env Lookup) *reader {
 	return r
 }
 
-// read takes over the value of a key. One that is empty leaves the default in the place.
-func (r *reader) read(key string, value any, place reflect.Value) {
+// read decodes the value of a key into its field. An empty value leaves the default.
+func (r *reader) read(key string, value any, field reflect.Value) {
 	if value == nil {
 		return
 	}
@@ -52,18 +51,18 @@ func (r *reader) read(key string, value any, place reflect.Value) {
 		if r.texts = append(r.texts, text); strings.HasSuffix(key, "_file") {
 			r.files = append(r.files, text)
 		}
-		if value = text; text != written && place.Kind() != reflect.String && place.Kind() != reflect.Struct {
+		if value = text; text != written && field.Kind() != reflect.String && field.Kind() != reflect.Struct {
 			value = scalar(text)
 		}
 	}
-	switch entry := place.Addr().Interface().(type) {
+	switch entry := field.Addr().Interface().(type) {
 	case *Engine:
 		*entry = DefaultEngine()
 		entry.Limits.EngineMaxBody = cmp.Or(Size(kind.Of(r.textOf(value, "kind")).MaxBody), entry.Limits.EngineMaxBody)
 	case *Index: // the section sketch was read before the engines
 		*entry = PresetOf(r.textOf(value, "preset")).Start(r.config.Sketch)
 	}
-	want, ok := r.take(key, value, place)
+	want, ok := r.set(key, value, field)
 	switch {
 	case ok:
 	case secret(key):
@@ -75,29 +74,29 @@ func (r *reader) read(key string, value any, place reflect.Value) {
 
 const wantedText = "must be text: put it in quotes"
 
-// take puts a value in its place. Where it is not what the place wants, take says what that is.
-func (r *reader) take(key string, value any, place reflect.Value) (want string, ok bool) {
+// set sets a field to a value. If the value has the wrong type, it reports false and says what is wanted.
+func (r *reader) set(key string, value any, field reflect.Value) (want string, ok bool) {
 	text, isText := value.(string)
-	switch place := place.Addr().Interface().(type) {
+	switch f := field.Addr().Interface().(type) {
 	case *Secret:
-		*place = SecretOf(text)
+		*f = SecretOf(text)
 		return wantedText, isText
 	case *Size:
-		return "must be a size such as 64MB", place.UnmarshalText(fmt.Append(nil, value)) == nil
+		return "must be a size such as 64MB", f.UnmarshalText(fmt.Append(nil, value)) == nil
 	case *Span:
-		return "must be a span such as 72h or 3d", place.UnmarshalText(fmt.Append(nil, value)) == nil
+		return "must be a span such as 72h or 3d", f.UnmarshalText(fmt.Append(nil, value)) == nil
 	case *Representative:
-		if *place = (Representative{By: text}); isText {
+		if *f = (Representative{By: text}); isText {
 			return "", true
 		}
 		want = "must be a word such as newest, or a section such as {field: votes, order: desc}"
 	}
 	v := reflect.ValueOf(value)
-	switch place.Kind() {
+	switch field.Kind() {
 	case reflect.Struct:
-		return cmp.Or(want, "must be a section with keys of its own"), r.section(key, value, place)
+		return cmp.Or(want, "must be a section with its own keys"), r.section(key, value, field)
 	case reflect.Slice:
-		return "must be a list, as in [a, b]", r.list(key, value, place)
+		return "must be a list, as in [a, b]", r.list(key, value, field)
 	case reflect.String:
 		want, ok = wantedText, isText
 	case reflect.Bool:
@@ -108,22 +107,22 @@ func (r *reader) take(key string, value any, place reflect.Value) (want string, 
 		want, ok = "must be a number", v.CanInt() || v.CanFloat()
 	}
 	if ok {
-		place.Set(v.Convert(place.Type()))
+		field.Set(v.Convert(field.Type()))
 	}
 	return want, ok
 }
 
-// section takes over the keys of a section, in the order of their places.
-func (r *reader) section(at string, value any, place reflect.Value) bool {
+// section decodes the keys of a section, in the order of the struct's fields.
+func (r *reader) section(at string, value any, into reflect.Value) bool {
 	section, ok := value.(map[string]any)
 	if !ok {
 		return false
 	}
 	var known []string
-	for field, place := range place.Fields() {
+	for field, into := range into.Fields() {
 		if key := keyOf(field); key != "" {
 			known = append(known, key)
-			r.read(strings.TrimPrefix(at+"."+key, "."), section[key], place)
+			r.read(strings.TrimPrefix(at+"."+key, "."), section[key], into)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(section)) {
@@ -134,15 +133,15 @@ func (r *reader) section(at string, value any, place reflect.Value) bool {
 	return true
 }
 
-// list takes over the elements of a list.
-func (r *reader) list(at string, value any, place reflect.Value) bool {
+// list decodes the elements of a list.
+func (r *reader) list(at string, value any, into reflect.Value) bool {
 	list, ok := value.([]any)
 	if !ok {
 		return false
 	}
-	place.Set(reflect.MakeSlice(place.Type(), len(list), len(list)))
+	into.Set(reflect.MakeSlice(into.Type(), len(list), len(list)))
 	for i, element := range list {
-		r.read(fmt.Sprintf("%s[%d]", at, i), element, place.Index(i))
+		r.read(fmt.Sprintf("%s[%d]", at, i), element, into.Index(i))
 	}
 	return true
 }
@@ -150,10 +149,10 @@ func (r *reader) list(at string, value any, place reflect.Value) bool {
 // keyOf returns the key of a section's field; empty for a field that is not read from a file.
 func keyOf(field reflect.StructField) string { return strings.TrimPrefix(field.Tag.Get("yaml"), "-") }
 
-// scalar parses the text of a variable as the file's own numbers and truth values are; any other text stays.
+// scalar parses the text of a variable as a number or truth value, as YAML does; any other text stays text.
 func scalar(text string) any {
 	var value any
-	_ = yaml.Unmarshal([]byte(text), &value) // what is not well formed stays text
+	_ = yaml.Unmarshal([]byte(text), &value) // invalid YAML stays text
 	switch value.(type) {
 	case int, float64, bool:
 		return value
@@ -161,7 +160,7 @@ func scalar(text string) any {
 	return text
 }
 
-// textOf returns the text of an entry's key. If it can't be read, reading the key itself says why.
+// textOf returns the text of an entry's key. If it is invalid, reading the key itself reports why.
 func (r *reader) textOf(entry any, key string) string {
 	section, _ := entry.(map[string]any)
 	written, _ := section[key].(string)
@@ -187,7 +186,7 @@ func secret(key string) bool {
 	return strings.Contains(key, ".credentials") || key == "sketch.seed" || strings.HasSuffix(key, ".sketch.seed")
 }
 
-// unknownKey says that a key is unknown and which of those known may be meant.
+// unknownKey returns the error for an unknown key, and suggests a known one.
 func unknownKey(at, key string, known []string) *KeyError {
 	slices.Sort(known)
 	best := slices.MinFunc(known, func(a, b string) int { return distance(a, key) - distance(b, key) })
@@ -199,7 +198,7 @@ func unknownKey(at, key string, known []string) *KeyError {
 
 // distance returns how many letters must be changed, added or left out to turn a into b.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // from what was seen of a to each beginning of b
+	row := make([]int, len(b)+1) // the distances from the beginning of a to each beginning of b
 	for j := range row {
 		row[j] = j
 	}

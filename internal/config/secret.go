@@ -16,10 +16,10 @@ import (
 // Hidden is shown in place of a secret.
 const Hidden = "…"
 
-// Secret is a text that nothing shows: whatever prints, formats, logs or marshals it, or a value that holds it, gets [Hidden] or
-// an address. Only Reveal returns the text. Its zero value is an empty text.
+// Secret is a text that is never shown: printing, formatting, logging or marshalling it, or a value that contains it, gives [Hidden] or a
+// pointer's address. Only Reveal returns the text. Its zero value is an empty text.
 type Secret struct {
-	// A pointer, since fmt calls no method on an unexported field, and does not follow a pointer there.
+	// A pointer: fmt calls no methods of an unexported field and does not follow a pointer there.
 	text *string
 }
 
@@ -31,7 +31,7 @@ func SecretOf(text string) Secret {
 	return Secret{&text}
 }
 
-// Reveal returns the text, for the one place that sends or computes with it.
+// Reveal returns the text.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -45,7 +45,7 @@ func (s Secret) IsSet() bool { return s.Reveal() != "" }
 // Equal reports whether two secrets are the same text.
 func (s Secret) Equal(other Secret) bool { return s.Reveal() == other.Reveal() }
 
-// String returns [Hidden], or nothing where the secret is empty.
+// String returns [Hidden], or an empty text if the secret is empty.
 func (s Secret) String() string {
 	if !s.IsSet() {
 		return ""
@@ -59,17 +59,17 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	if verb == 'q' || verb == 'v' && f.Flag('#') {
 		text = strconv.Quote(text)
 	}
-	_, _ = io.WriteString(f, text) // fmt has nowhere to tell an error
+	_, _ = io.WriteString(f, text) // fmt ignores errors
 }
 
 // MarshalText does the same for JSON, YAML and slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// hostPort is a URL whose beginning was forgotten.
+// hostPort matches a URL without its scheme.
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+([/?#]|$)`)
 
-// shownURL returns a URL with hidden in the place of its user, password and query. One that is not well formed is cut down to
-// what can't hold a secret. A text that is no URL at all may be a secret in the wrong place.
+// shownURL returns a URL with its user, password and query hidden. A malformed one is cut down to parts that can't contain a secret. A text
+// that is not a URL at all is hidden: it may be a secret in the wrong place.
 func shownURL(text string) string {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "@") && !hostPort.MatchString(text) {
 		return Hidden
@@ -87,14 +87,14 @@ func shownURL(text string) string {
 	} else {
 		scheme += "://"
 	}
-	// The last @ of all: one in a password that is not escaped, or behind a slash that is not, must not end it.
+	// The last @: an unescaped password may contain @ or a slash.
 	if at := strings.LastIndexByte(host, '@'); at >= 0 {
 		host = Hidden + host[at:]
 	}
 	return scheme + host + rest
 }
 
-// redactURL returns the text with what a URL may hide in it hidden, where it is one.
+// redactURL returns the text unless it is a URL with secrets, which it hides.
 func redactURL(text string) string {
 	if u, err := url.Parse(text); strings.Contains(text, "://") && (err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 		return shownURL(text)
@@ -102,7 +102,7 @@ func redactURL(text string) string {
 	return text
 }
 
-// maxSecretFile bounds, in bytes, what ${file:…} takes.
+// maxSecretFile is the size limit of a file in ${file:…}.
 const maxSecretFile = 64 << 10
 
 // secretFile returns the value of ${file:…}: the file's text without its last line end.
@@ -115,7 +115,7 @@ func secretFile(path string) (string, error) {
 		return "", fmt.Errorf("${file:%s} %w", path, err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return "", fmt.Errorf("${file:%s} is no text: it holds a zero byte", path)
+		return "", fmt.Errorf("${file:%s} is not text: it contains a zero byte", path)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }

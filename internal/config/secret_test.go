@@ -118,7 +118,7 @@ func TestSecretFile(t *testing.T) {
 		{"too long", file("h", secretText+strings.Repeat("x", maxSecretFile), 0o600), "", "is larger than 64KB: name another file"},
 		{"not there", filepath.Join(dir, "none"), "", "can't be read: no such file or directory: name one that is there"},
 		{"a device", "/dev/zero", "", "is no regular file: name a file"},
-		{"binary", file("i", secretText+"\x00", 0o600), "", "is no text: it holds a zero byte"},
+		{"binary", file("i", secretText+"\x00", 0o600), "", "is not text: it contains a zero byte"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Expand("${file:"+c.path+"}", environment())

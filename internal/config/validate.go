@@ -14,21 +14,21 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// faults collects what is wrong, each with its key.
+// faults is a list of errors, each with its key.
 type faults []*KeyError
 
 func (f *faults) add(key, format string, args ...any) {
 	*f = append(*f, &KeyError{Key: key, Err: fmt.Errorf(format, args...)})
 }
 
-// when adds a fault if there is one.
+// when adds a fault if the condition is true.
 func (f *faults) when(wrong bool, key, format string, args ...any) {
 	if wrong {
 		f.add(key, format, args...)
 	}
 }
 
-// addAll takes over joined errors that each begin with a key below the section.
+// addAll adds joined errors. Each of them begins with a key of the section.
 func (f *faults) addAll(section string, err error) {
 	for _, e := range Flatten(err) {
 		key, message, _ := strings.Cut(e.Error(), ": ")
@@ -36,7 +36,7 @@ func (f *faults) addAll(section string, err error) {
 	}
 }
 
-// check takes over what is wrong with a key, if anything is.
+// check adds an error of a key, if it is not nil.
 func (f *faults) check(key string, err error) { f.when(err != nil, key, "%w", err) }
 
 // oneOf checks that a value is one of the choices.
@@ -44,10 +44,10 @@ func (f *faults) oneOf(key, value string, choices ...string) {
 	f.when(!slices.Contains(choices, value), key, "%q is unknown: use %s", value, Either(choices))
 }
 
-// distinct checks that no value of a list stands twice.
-func (f *faults) distinct(key string, list []string) {
+// unique checks that a list has no value twice.
+func (f *faults) unique(key string, list []string) {
 	for i, value := range list {
-		f.when(value != "" && slices.Contains(list[:i], value), fmt.Sprintf("%s[%d]", key, i), "%q stands twice: drop one", value)
+		f.when(value != "" && slices.Contains(list[:i], value), fmt.Sprintf("%s[%d]", key, i), "%q is listed twice: drop one", value)
 	}
 }
 
@@ -60,7 +60,7 @@ func Either(choices []string) string {
 	return strings.Join(choices[:last], ", ") + " or " + choices[last]
 }
 
-// Validate returns everything that makes the configuration unusable.
+// Validate returns all errors that make the configuration unusable.
 func (c *Config) Validate() []*KeyError {
 	var f faults
 	f.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -93,10 +93,10 @@ func (s Sketch) validate(f *faults, section string) {
 	for i, kept := range s.Keep {
 		f.oneOf(fmt.Sprintf("%s.keep[%d]", section, i), kept, keepCase, keepAccents, keepPunctuation)
 	}
-	f.distinct(section+".keep", s.Keep)
+	f.unique(section+".keep", s.Keep)
 }
 
-// validateLoops checks that no engine is looked for where the sidecar itself listens.
+// validateLoops checks that no engine's URL is an address that the sidecar itself listens on.
 func (c *Config) validateLoops(f *faults, key string, urls []string) {
 	for i, text := range urls {
 		u, err := url.Parse(text)
@@ -107,7 +107,7 @@ func (c *Config) validateLoops(f *faults, key string, urls []string) {
 	}
 }
 
-// ListensAt reports whether an address to listen on is certainly that of a URL.
+// ListensAt reports whether an address to listen on is the same as that of a URL, as far as can be seen without resolving names.
 func ListensAt(listen string, u *url.URL) bool {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
@@ -120,25 +120,25 @@ func ListensAt(listen string, u *url.URL) bool {
 	return port == at && (strings.EqualFold(host, u.Hostname()) || IsThisHost(host) && IsThisHost(u.Hostname()))
 }
 
-// local reports whether none but this machine can reach an address.
+// local reports whether an address can be reached from this machine alone.
 func local(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return err == nil && (strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback())
 }
 
-// asksForCertificates reports whether an engine's clients have to show one.
+// asksForCertificates reports whether any engine's clients must present a certificate.
 func (c *Config) asksForCertificates() bool {
 	return slices.ContainsFunc(c.Engines, func(e Engine) bool { return e.ListenTLS.ClientCAFile != "" })
 }
 
-// IsThisHost reports whether a host is this one, whatever its name: loopback or no host in particular.
+// IsThisHost reports whether a host is loopback or unspecified.
 func IsThisHost(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || strings.EqualFold(host, "localhost") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// CheckAddress returns what is wrong with a host and port to listen on; nil if nothing is.
+// CheckAddress checks a host and port to listen on.
 func CheckAddress(value string) error {
 	if value == "" {
 		return errors.New("is empty: give the address to listen on, such as 127.0.0.1:9201")
@@ -148,23 +148,23 @@ func CheckAddress(value string) error {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return fmt.Errorf("%q is no address: write host:port, such as 127.0.0.1:9201", value)
+		return fmt.Errorf("%q is not an address: write host:port, such as 127.0.0.1:9201", value)
 	}
 	return nil
 }
 
-// CheckURL returns what is wrong with the URL of an engine; nil if nothing is.
+// CheckURL checks the URL of an engine.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil && strings.Contains(text, "@"):
-		return errors.New("is no URL: write http://host:port, and put user and password under credentials")
+		return errors.New("is not a URL: write http://host:port, and put user and password under credentials")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%q is no URL of an engine: write http://host:port or https://host:port", shownURL(text))
+		return fmt.Errorf("%q is not the URL of an engine: write http://host:port or https://host:port", shownURL(text))
 	case u.User != nil:
-		return fmt.Errorf("holds a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
+		return fmt.Errorf("contains a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
 	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%q has a query: write http://host:port, with a path if the engine stands below one", shownURL(text))
+		return fmt.Errorf("%q has a query: write http://host:port, with a path if the engine has one", shownURL(text))
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (e *Engine) validate(f *faults, key string) {
 	f.addAll(key+".listen_tls", e.ListenTLS.Files().Check())
 	f.addAll(key+".tls", e.TLS.Files().Check())
 	f.when(e.TLS.CertFile != "" && slices.ContainsFunc(e.URLs, isPlain), key+".tls.cert_file",
-		"%s is shown to an engine behind https alone: write https:// in urls, or drop it", e.TLS.CertFile)
+		"%s is used with https alone: write https:// in urls, or drop it", e.TLS.CertFile)
 	e.Limits.validate(f, key+".limits")
 	e.validateIndices(f, key)
 }
@@ -209,11 +209,11 @@ func (e *Engine) validateSniffing(f *faults, key string) {
 	ip := net.ParseIP(host)
 	switch {
 	case err != nil || notNumber != nil || number == 0 || host == "" || strings.ContainsAny(host, "/@ "):
-		f.add(key+".advertise", "%q is no address: write the host:port at which clients reach the sidecar, such as search.example:9201", e.Advertise)
+		f.add(key+".advertise", "%q is not an address: write the host:port at which clients reach the sidecar, such as search.example:9201", e.Advertise)
 	case ip != nil && ip.IsUnspecified():
-		f.add(key+".advertise", "%s is no address that a client can connect to: name the host at which clients reach the sidecar", e.Advertise)
+		f.add(key+".advertise", "%s is not an address that a client can connect to: name the host at which clients reach the sidecar", e.Advertise)
 	case !e.RewriteSniffing:
-		f.add(key+".advertise", "is told to sniffing clients alone: set rewrite_sniffing: true, or drop it")
+		f.add(key+".advertise", "is for sniffing clients alone: set rewrite_sniffing: true, or drop it")
 	}
 }
 
@@ -227,17 +227,17 @@ func (e *Engine) validateURLs(f *faults, key string) {
 		f.check(fmt.Sprintf("%s[%d]", key, i), CheckURL(text))
 	}
 	encrypted := func(url string) bool { return strings.HasPrefix(url, "https://") }
-	f.when(slices.ContainsFunc(e.URLs, isPlain) && slices.ContainsFunc(e.URLs, encrypted), key, "mixes http and https: the nodes of one engine speak the same")
+	f.when(slices.ContainsFunc(e.URLs, isPlain) && slices.ContainsFunc(e.URLs, encrypted), key, "mixes http and https: use the same for all nodes of an engine")
 }
 
-// validate checks that there is one way to log in at most, and one that the kind of engine knows.
+// validate checks that there is at most one way to log in, and that the kind of engine supports it.
 func (c Credentials) validate(f *faults, key, name string) {
 	f.when(c.Username.IsSet() != c.Password.IsSet(), key, "username and password go together: set both or none")
 	users := c.Username.IsSet() || c.Password.IsSet()
 	f.when(c.APIKey.IsSet() && users || c.APIKey.IsSet() && c.Bearer.IsSet() || users && c.Bearer.IsSet(), key,
 		"has more than one of api_key, username with password, and bearer: keep one")
 	f.when(kind.Of(name).KeysOnly && !c.APIKey.IsSet() && (users || c.Bearer.IsSet()), key,
-		"%s knows no users and no bearer tokens: set api_key", name)
+		"%s has no users and no bearer tokens: set api_key", name)
 }
 
 func (e *Engine) validateIndices(f *faults, engine string) {
@@ -252,21 +252,21 @@ func (e *Engine) validateIndices(f *faults, engine string) {
 	}
 }
 
-// validateOrder checks that an entry can match an index that no earlier one matches. A pattern that matches another one's text, in
-// which * is a letter like any other, matches all that the other does.
+// validateOrder checks that no earlier entry matches everything that entry i does. A pattern that matches the text of another, where * is
+// an ordinary letter, matches everything that the other does.
 func (e *Engine) validateOrder(f *faults, key string, i int) {
 	match := e.Indices[i].Match
 	first := slices.IndexFunc(e.Indices[:i], func(earlier Index) bool { return match != "" && rule.Matches(earlier.Match, match) })
 	switch {
 	case first < 0:
 	case e.Indices[first].Match == match:
-		f.add(key, "%q stands in indices[%d] too, and the first match wins: drop one", match, first)
+		f.add(key, "%q is in indices[%d] too, and the first match wins: drop one", match, first)
 	default:
-		f.add(key, "%q never matches: %q in indices[%d] takes its indices, and the first match wins: move this one up", match, e.Indices[first].Match, first)
+		f.add(key, "%q never matches: %q in indices[%d] matches the same indices, and the first match wins: move this one up", match, e.Indices[first].Match, first)
 	}
 }
 
-// leastHeld is the least that can be given to all requests together: two bodies of a megabyte.
+// leastHeld is the minimum of max_held: two bodies of a megabyte.
 const leastHeld = 2 << 20
 
 func (l Limits) validate(f *faults, key string) {
@@ -297,8 +297,8 @@ func (c Traces) validate(f *faults, key string) {
 	u, err := url.Parse(c.Endpoint)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		f.add(key+".endpoint", "%q is no URL of a receiver: write one such as http://127.0.0.1:4318", shownURL(c.Endpoint))
+		f.add(key+".endpoint", "%q is not the URL of a receiver: write one such as http://127.0.0.1:4318", shownURL(c.Endpoint))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		f.add(key+".endpoint", "must not hold credentials or a query: put them into OTEL_EXPORTER_OTLP_HEADERS")
+		f.add(key+".endpoint", "must not contain credentials or a query: put them into OTEL_EXPORTER_OTLP_HEADERS")
 	}
 }

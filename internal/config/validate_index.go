@@ -11,12 +11,12 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// validate checks the entry by itself, but for its sketch.
+// validate checks the entry by itself, without its sketch.
 func (i Index) validate(f *faults, key string) {
 	for _, e := range Flatten(i.Rule(nil).Validate()) {
 		at, _, _ := strings.Cut(e.Error(), ": ")
 		if at != "within" && at != "representative" && !strings.Contains(at, " ") {
-			f.addAll(key, e) // what is left out is checked below, with the keys of the file
+			f.addAll(key, e) // the others are checked below, with the keys of the file
 		}
 	}
 	f.oneOf(key+".missing", i.Missing, "compute", "alone")
@@ -26,14 +26,14 @@ func (i Index) validate(f *faults, key string) {
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
 	i.validateStored(f, key)
 	f.when(i.MinShingles < 0, key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)
-	f.when(i.Keep == 0, key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep) // which the rule takes for 1
+	f.when(i.Keep == 0, key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep) // to the rule 0 is 1
 	i.Representative.validate(f, key+".representative")
 	i.validateWithin(f, key+".within")
 	i.validateDeciding(f, key)
 	i.validateNeeds(f, key)
 }
 
-// validateSketch checks the entry's scheme where it has one of its own. What is wrong with the common one is said there.
+// validateSketch checks the entry's scheme. Errors in the section sketch are left out: they are reported there.
 func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 	var common, own faults
 	section.validate(&common, "sketch")
@@ -47,7 +47,7 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 		"containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
 }
 
-// validateStored checks what is stored beside the sketch.
+// validateStored checks what is stored along with the sketch.
 func (i Index) validateStored(f *faults, key string) {
 	f.oneOf(key+".on_duplicate", i.OnDuplicate, onDuplicateIndex, onDuplicateTag, onDuplicateSkip)
 	bands, _, err := i.bands()
@@ -68,7 +68,7 @@ func (i Index) looksUp() bool {
 	return i.OnDuplicate == onDuplicateTag || i.OnDuplicate == onDuplicateSkip
 }
 
-// validateClusters checks that a rule which goes by clusters decides by agreement alone, as clusters do.
+// validateClusters checks that a rule that uses clusters decides by resemblance alone, as clusters do.
 func (i Index) validateClusters(f *faults, key string) {
 	at, what := "on_duplicate", i.OnDuplicate
 	switch {
@@ -79,9 +79,9 @@ func (i Index) validateClusters(f *faults, key string) {
 	}
 	switch {
 	case i.Within.Span > 0 || len(i.Same) > 0 || len(i.Different) > 0:
-		f.add(key+"."+at, "%s goes by agreement alone, and within, same or different is set: drop one of the two", what)
+		f.add(key+"."+at, "%s decides by agreement alone, and within, same or different is set: drop one of the two", what)
 	case i.Measure == string(rerank.Containment):
-		f.add(key+"."+at, "%s goes by resemblance, and measure is containment: drop one of the two", what)
+		f.add(key+"."+at, "%s decides by resemblance, and measure is containment: drop one of the two", what)
 	case i.Native && i.Keep > 1:
 		f.add(key+".native", "true shows one hit of a cluster, and keep is %d: drop one of the two", i.Keep)
 	}
@@ -91,7 +91,7 @@ func (i Index) validateClusters(f *faults, key string) {
 func (i Index) validateWithin(f *faults, key string) {
 	w := i.Within
 	f.when(w.Span < 0, key+".span", "%v is below 0: use a span such as 72h or 3d", w.Span)
-	f.when(w.Span > 0 && time.Duration(w.Span) < time.Millisecond, key+".span", "%v is too short: moments are told by the millisecond", w.Span)
+	f.when(w.Span > 0 && time.Duration(w.Span) < time.Millisecond, key+".span", "%v is too short: use at least 1ms", w.Span)
 	f.when(w.Span == 0 && w.Field != "", key+".span", "is 0: give the span within which hits fold, such as 72h or 3d")
 }
 
@@ -106,9 +106,9 @@ func (i Index) validateDeciding(f *faults, key string) {
 			at := fmt.Sprintf("%s[%d]", name, n)
 			fields[at] = field
 			f.when(field == "", key+"."+at, "is empty: name a field of your documents")
-			f.when(field != "" && name == "different" && slices.Contains(i.Same, field), key+"."+at, "%q stands in same too, and nothing would fold: drop one", field)
+			f.when(field != "" && name == "different" && slices.Contains(i.Same, field), key+"."+at, "%q is in same too, and nothing would fold: drop one", field)
 		}
-		f.distinct(key+"."+name, list)
+		f.unique(key+"."+name, list)
 	}
 	for at, field := range fields {
 		f.when(strings.HasPrefix(field, rule.FieldPrefix) || strings.ContainsAny(field, "*,"), key+"."+at,
@@ -116,27 +116,27 @@ func (i Index) validateDeciding(f *faults, key string) {
 	}
 }
 
-// validateNeeds checks that the fields are named that other keys go by.
+// validateNeeds checks that host_field and date_field are set if other keys need them.
 func (i Index) validateNeeds(f *faults, key string) {
-	who := func(need, otherwise string) string {
+	user := func(need, otherwise string) string {
 		if p := PresetOf(i.Preset); slices.Contains(p.Needs, need) {
 			return "preset " + p.Name
 		}
 		return otherwise
 	}
 	f.when(i.HostField == "" && slices.Contains(slices.Concat(i.Same, i.Different), hostField), key+"."+hostField,
-		"is empty, and %s goes by it: name the field that holds a document's host", who(hostField, "same or different"))
+		"is empty, and %s needs it: name the field with a document's host", user(hostField, "same or different"))
 	if i.DateField != "" {
 		return
 	}
 	by := i.Representative.By
 	switch {
 	case by == string(rule.ByNewest) || by == string(rule.ByOldest):
-		f.add(key+"."+dateField, "is empty, and %s goes by it: name the field that holds a document's date",
-			who(dateField, "representative: "+by))
+		f.add(key+"."+dateField, "is empty, and %s needs it: name the field with a document's date",
+			user(dateField, "representative: "+by))
 	case i.Within.Span > 0 && i.Within.Field == "":
-		f.add(key+"."+dateField, "is empty, and %s goes by it: name the field that holds a document's date, or give within a field",
-			who(dateField, "within"))
+		f.add(key+"."+dateField, "is empty, and %s needs it: name the field with a document's date, or give within a field",
+			user(dateField, "within"))
 	}
 }
 
@@ -160,10 +160,10 @@ func (r Representative) validate(f *faults, key string) {
 	if r.Order != "" {
 		f.oneOf(key+".order", r.Order, orderDesc, orderAsc)
 	}
-	f.distinct(key+".values", r.Values)
+	f.unique(key+".values", r.Values)
 }
 
-// representatives are what representative can be: words, and examples of sections.
+// representatives are the values of representative: words, and examples of sections.
 var representatives = []string{
 	string(rule.ByRank), string(rule.ByNewest), string(rule.ByOldest), string(rule.ByLongest),
 	"{field: votes, order: desc}", "{prefer: host, values: [a.example]}",

@@ -9,56 +9,57 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 )
 
-// LookEvery is how often the files are polled. Polling, unlike a notification, sees through editors that rename, links
-// that are turned round and file systems that tell nobody, alike; and takes some microseconds.
-const LookEvery = time.Second
+// PollInterval is how often the files are read. Unlike notifications, polling works with editors that rename, with links that change and
+// on all file systems. It takes a few microseconds.
+const PollInterval = time.Second
 
-// maxConfigFile bounds, in bytes, a configuration that is looked at for changes.
+// maxConfigFile is the size limit of a configuration that is watched.
 const maxConfigFile = 64 << 20
 
-// Watch notices when the configuration, or a file it names, says something else.
+// Watch notices changes of the configuration file and of the files that it names.
 type Watch struct {
 	file    string
-	applied string // what the files said when they were last read
-	last    string // what they said at the last look
+	applied string // the fingerprint of the files when they were last applied
+	last    string // their fingerprint at the last poll
 }
 
-// NewWatch returns a watch of a configuration file that has just been read.
+// NewWatch returns a watch for a configuration file that has just been read.
 func NewWatch(file string) *Watch {
 	w := &Watch{file: file}
 	w.Read()
 	return w
 }
 
-// Read takes note of what the files say now.
+// Read marks the current content of the files as applied.
 func (w *Watch) Read() {
 	w.last = fingerprint(w.file)
 	w.applied = w.last
 }
 
-// Changed reports whether the files say something else than when they were last read, and did at the look before already: who
-// is still writing gets the time to end.
+// Changed reports whether the files have changed since they were last applied, and not since the last call: a program that is still writing
+// them gets time to finish.
 func (w *Watch) Changed() bool {
 	now := fingerprint(w.file)
-	settled := now == w.last
+	changing := now != w.last
 	w.last = now
-	if !settled || now == w.applied {
+	if changing || now == w.applied {
 		return false
 	}
 	w.applied = now
 	return true
 }
 
-// fingerprint is a hash of a configuration file, of what it amounts to, and of the files it names. Of one that can't be read it hashes the error.
+// fingerprint returns a hash of a configuration file, of the values of its variables, and of the files that it names. It hashes the error of a
+// file that can't be read.
 func fingerprint(file string) string {
 	sum := sha256.New()
-	text, err := certs.ReadFile(file, maxConfigFile) // no pipe, which can be read but once
+	text, err := certs.ReadFile(file, maxConfigFile) // not a pipe: that can be read only once
 	settings, _ := readYAML(text)
 	r := read(settings, os.LookupEnv)
 	fmt.Fprintf(sum, "%q %v %q %v\n", text, err, r.texts, r.wrong)
 	for _, name := range r.files {
-		said, err := certs.ReadFile(name, certs.MaxPEMFile) // no pipe, which would keep us waiting
-		fmt.Fprintf(sum, "%q %v\n", said, err)
+		content, err := certs.ReadFile(name, certs.MaxPEMFile) // not a pipe: reading it would block
+		fmt.Fprintf(sum, "%q %v\n", content, err)
 	}
 	return string(sum.Sum(nil))
 }

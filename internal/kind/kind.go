@@ -1,5 +1,5 @@
-// Package kind lists the kinds of engine that a configuration can name. It is the only package that imports the adapters. A new engine is an entry
-// in [All]; its adapter is a type in the engine's own folder.
+// Package kind lists the kinds of engine that a configuration can name. It is the only package that imports the adapters. To add an engine, add
+// an entry to [All]; its adapter is a type in the engine's own folder.
 package kind
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Embedded is the kind of the demo's engine, which lives inside serve.
+// Embedded is the kind of the demo's engine, which runs inside the sidecar.
 const Embedded = "embedded"
 
 // All are the kinds of engine.
@@ -37,17 +37,17 @@ var All = []Kind{
 // Kind is one kind of engine. The zero value, without an adapter, is an unknown kind.
 type Kind struct {
 	Name string
-	// Product is what the engine calls itself; empty for the embedded one, which nobody asks.
+	// Product is the name that the engine reports; empty for the embedded one.
 	Product string
 	// Versions are the minor versions that the tests run against, the newest first.
 	Versions []string
-	// Port is the engine's usual port. A sidecar that init sets up listens at the next one.
+	// Port is the engine's usual port. By default init has the sidecar listen on the next one.
 	Port int
 	// KeyHeader is the header that takes an API key, and KeyScheme what precedes the key in it.
 	KeyHeader, KeyScheme string
-	// KeysOnly says that the engine knows no users and no bearer tokens.
+	// KeysOnly says that the engine has no users and no bearer tokens.
 	KeysOnly bool
-	// MaxBody is the largest body, in bytes, that the engine takes; 0 for the configuration's default.
+	// MaxBody is the largest body, in bytes, that the engine accepts; 0 for the configuration's default.
 	MaxBody int64
 	Adapter
 }
@@ -69,8 +69,7 @@ type Adapter interface {
 
 // NodesRewriter is implemented by an adapter if some clients of the engine ask for its nodes' addresses.
 type NodesRewriter interface {
-	// RewritingNodes returns the dialect that answers with the sidecar's address in their place: advertise, or the one that was asked if that is
-	// empty.
+	// RewritingNodes returns a dialect that answers with the sidecar's address instead: advertise, or the address of the request if that is empty.
 	RewritingNodes(advertise string) adapters.Dialect
 }
 
@@ -90,7 +89,7 @@ func Of(name string) Kind {
 	return Kind{}
 }
 
-// OfProduct returns the kind that calls itself so.
+// OfProduct returns the kind with the product name.
 func OfProduct(product string) Kind {
 	if i := slices.IndexFunc(Engines(), func(k Kind) bool { return k.Product == product }); i >= 0 {
 		return Engines()[i]
@@ -98,7 +97,7 @@ func OfProduct(product string) Kind {
 	return Kind{}
 }
 
-// Engines returns the kinds of engine that run by themselves: all but the embedded one.
+// Engines returns all kinds but the embedded one.
 func Engines() []Kind {
 	return slices.DeleteFunc(slices.Clone(All), func(k Kind) bool { return k.Name == Embedded })
 }
@@ -108,7 +107,7 @@ func (k Kind) Tested(version string) bool {
 	return slices.ContainsFunc(k.Versions, func(minor string) bool { return strings.HasPrefix(version, minor+".") })
 }
 
-// TestedVersions names the tested versions in a sentence.
+// TestedVersions returns the tested versions for a sentence.
 func (k Kind) TestedVersions() string { return strings.Join(k.Versions, " and ") }
 
 // Sniffed reports whether clients of a running engine of the kind ask for its nodes' addresses.

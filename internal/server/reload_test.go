@@ -120,7 +120,7 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 	fill(t, base)
 	const entry = "  - {kind: embedded, name: %s, listen: %q, indices: [{match: a, fields: [t]}]}\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"no YAML":     {"engines: [", "is no well-formed YAML"},
+		"no YAML":     {"engines: [", "is not valid YAML"},
 		"empty":       {"", "engines: must have at least one engine"},
 		"unknown key": {strings.Replace(good, "threshold", "treshold", 1), "engines[0].indices[0].treshold: unknown key, did you mean threshold?"},
 		"a value":     {embeddedConfig("threshold: 7"), "engines[0].indices[0].threshold: 7 is out of range"},

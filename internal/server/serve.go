@@ -157,7 +157,7 @@ func (s *process) checkPassed(p *plan) error {
 
 // loop does what has to be done while requests are served, until ctx ends or a listener fails.
 func (s *process) loop(ctx context.Context, watch *config.Watch, hangup <-chan os.Signal) error {
-	look, aging := time.NewTicker(config.LookEvery), time.NewTicker(ageEvery)
+	look, aging := time.NewTicker(config.PollInterval), time.NewTicker(ageEvery)
 	defer look.Stop()
 	defer aging.Stop()
 	watched, stop := s.systemd.watched()
