@@ -28,22 +28,22 @@ import (
 )
 
 const (
-	// ProbeTimeout bounds how long an engine may take to show that it is there.
+	// ProbeTimeout is how long an engine may take to answer a probe.
 	ProbeTimeout = 2 * time.Second
-	// probedFor is how long the result of a probe is used again, so that frequent readiness checks do not reach the engines.
-	probedFor = time.Second
+	// probeTTL is how long the result of a probe is cached, so that frequent readiness checks do not load the engines.
+	probeTTL = time.Second
 )
 
-// status answers on the admin listener. Its other fields are set before handler.
+// status answers on the admin listener. Set the fields that are not atomic before handler.
 type status struct {
 	draining   atomic.Bool
-	pprof      bool // profiles are shown
+	pprof      bool // serve profiles
 	meters     *meters
 	playground *playground.Handler // nil for none
 	now        atomic.Pointer[state]
 }
 
-// config returns what is served by.
+// config returns the configuration that is served.
 func (s *status) config() *config.Config {
 	if now := s.now.Load(); now != nil {
 		return now.config
@@ -51,30 +51,29 @@ func (s *status) config() *config.Config {
 	return &config.Config{}
 }
 
-// playing reports whether the playground is shown.
-func (s *status) playing() bool { return s.playground != nil && s.config().Playground }
+// playgroundOn reports whether the playground is served.
+func (s *status) playgroundOn() bool { return s.playground != nil && s.config().Playground }
 
-// handler returns the admin listener's pages. They change nothing, are for people and machines that may see how the sidecar
-// does, and are no place for secrets: there is no log-in.
+// handler serves the pages of the admin listener. They are read-only. They show no secrets, since there is no log-in.
 func (s *status) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { page(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { writePage(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", s.ready)
-	mux.Handle("GET /version", s.guarded(http.HandlerFunc(showVersion)))
-	mux.Handle("GET /{$}", s.guarded(http.HandlerFunc(s.index)))
-	mux.Handle(playground.Prefix, s.guarded(http.HandlerFunc(s.play)))
-	mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
+	mux.Handle("GET /version", s.checkHost(http.HandlerFunc(showVersion)))
+	mux.Handle("GET /{$}", s.checkHost(http.HandlerFunc(s.index)))
+	mux.Handle(playground.Prefix, s.checkHost(http.HandlerFunc(s.servePlayground)))
+	mux.Handle("GET /metrics", s.checkHost(s.meters.handler()))
 	if s.pprof {
-		mux.Handle("GET /debug/pprof/", s.guarded(styled(pprof.Index)))
-		mux.Handle("GET /debug/pprof/cmdline", s.guarded(http.NotFoundHandler())) // it would show what the command line holds
-		mux.Handle("GET /debug/pprof/profile", s.guarded(http.HandlerFunc(pprof.Profile)))
-		mux.Handle("GET /debug/pprof/symbol", s.guarded(http.HandlerFunc(pprof.Symbol)))
-		mux.Handle("GET /debug/pprof/trace", s.guarded(http.HandlerFunc(pprof.Trace)))
+		mux.Handle("GET /debug/pprof/", s.checkHost(styled(pprof.Index)))
+		mux.Handle("GET /debug/pprof/cmdline", s.checkHost(http.NotFoundHandler())) // the command line may contain secrets
+		mux.Handle("GET /debug/pprof/profile", s.checkHost(http.HandlerFunc(pprof.Profile)))
+		mux.Handle("GET /debug/pprof/symbol", s.checkHost(http.HandlerFunc(pprof.Symbol)))
+		mux.Handle("GET /debug/pprof/trace", s.checkHost(http.HandlerFunc(pprof.Trace)))
 	}
 	return withHeaders(mux)
 }
 
-// withHeaders puts adminHeaders on every reply.
+// withHeaders adds adminHeaders to every reply.
 func withHeaders(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for key, value := range adminHeaders {
@@ -84,7 +83,7 @@ func withHeaders(h http.Handler) http.Handler {
 	})
 }
 
-// adminHeaders keep browsers from doing anything with a page but showing it.
+// adminHeaders allow browsers to show a page, and nothing else.
 var adminHeaders = map[string]string{
 	"Cache-Control":                "no-store",
 	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -95,7 +94,7 @@ var adminHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// styled serves a page that has its style inside it.
+// styled serves a page with inline styles.
 func styled(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
@@ -103,30 +102,30 @@ func styled(h http.HandlerFunc) http.Handler {
 	})
 }
 
-// guarded keeps out the pages of strangers whose name was made to lead here (DNS rebinding): their browser shows such a page's
-// scripts what we answer to a request that names their host. See ownHost.
-func (s *status) guarded(h http.Handler) http.Handler {
+// checkHost refuses requests for an unknown host. It protects against DNS rebinding: a stranger's page whose name resolves to this address
+// could read our replies in the user's browser.
+func (s *status) checkHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.ownHost(r.Host) {
-			page(w, http.StatusMisdirectedRequest, "this host is not known here: ask by address, or set admin to this name and its port")
+			writePage(w, http.StatusMisdirectedRequest, "this host is not known here: ask by address, or set admin to this name and its port")
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// private are the ends of names that public DNS gives to no one.
+// private are suffixes of names that are not in public DNS.
 var private = []string{".localhost", ".local", ".internal", ".home.arpa", ".svc"}
 
-// ownHost reports whether a Host header is one that no stranger can have made to lead here: an address, a name without a dot or
-// of a private domain (as machines, containers and services have), this machine's own name, or that of the configuration.
+// ownHost reports whether a Host header is safe from DNS rebinding: an address, a name without a dot or in a private domain (as
+// machines, containers and services have), this machine's name, or the host in the key admin.
 func (s *status) ownHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 	if _, err := netip.ParseAddr(host); err == nil || !strings.Contains(host, ".") {
-		return true // among them none: no browser leaves it out
+		return true // an empty one too: browsers always send it
 	}
 	own, _ := os.Hostname()
 	if named, _, _ := net.SplitHostPort(s.config().Admin); strings.EqualFold(host, own) || strings.EqualFold(host, named) {
@@ -135,7 +134,7 @@ func (s *status) ownHost(host string) bool {
 	return slices.ContainsFunc(private, func(end string) bool { return strings.HasSuffix(host, end) })
 }
 
-// warnOpen writes a line where others than this machine can reach the admin listener.
+// warnOpen logs a warning if other machines can reach the admin listener.
 func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
@@ -143,7 +142,7 @@ func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 	}
 	shows := "health, version, engines' addresses, metrics"
 	if s.config().Playground {
-		shows += ", a page that searches the engines with the credentials of whoever types them, or with none"
+		shows += ", a page that searches the engines with the credentials that a user types, or with none"
 	}
 	if s.pprof {
 		shows += ", profiles of memory and processor"
@@ -156,7 +155,7 @@ var indexText string
 
 var indexPage = template.Must(template.New("").Parse(indexText))
 
-// links are the pages beside the playground.
+// links are the pages other than the playground.
 func (s *status) links() []playground.Link {
 	list := []playground.Link{
 		{Path: "/livez", Says: "the process runs"}, {Path: "/readyz?verbose", Says: "the engines can be reached"},
@@ -168,22 +167,21 @@ func (s *status) links() []playground.Link {
 	return list
 }
 
-// play answers for the playground, where it is shown.
-func (s *status) play(w http.ResponseWriter, r *http.Request) {
-	if !s.playing() {
-		page(w, http.StatusNotFound, "the playground is off: playground: true in the configuration turns it on")
+func (s *status) servePlayground(w http.ResponseWriter, r *http.Request) {
+	if !s.playgroundOn() {
+		writePage(w, http.StatusNotFound, "the playground is off: playground: true in the configuration turns it on")
 		return
 	}
 	s.playground.ServeHTTP(w, r)
 }
 
 func (s *status) index(w http.ResponseWriter, r *http.Request) {
-	if s.playing() {
+	if s.playgroundOn() {
 		s.playground.ServeHTTP(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = indexPage.Execute(w, s.links()) // a reader that has gone needs no answer, here and below
+	_ = indexPage.Execute(w, s.links()) // the client has disconnected, here and below
 }
 
 func showVersion(w http.ResponseWriter, r *http.Request) {
@@ -192,16 +190,16 @@ func showVersion(w http.ResponseWriter, r *http.Request) {
 		_ = terminal.WriteJSON(w, buildinfo.Of())
 		return
 	}
-	page(w, http.StatusOK, buildinfo.Of().String())
+	writePage(w, http.StatusOK, buildinfo.Of().String())
 }
 
-func page(w http.ResponseWriter, code int, text string) {
+func writePage(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = fmt.Fprintln(w, text)
 }
 
-// ready answers whether every engine can be reached and nothing is being shut down; with verbose, which nodes can be.
+// ready answers whether every engine can be reached and the sidecar is not shutting down. With verbose it lists the nodes.
 func (s *status) ready(w http.ResponseWriter, r *http.Request) {
 	verbose := r.URL.Query().Has("verbose") && s.ownHost(r.Host)
 	code, lines := http.StatusOK, []string{}
@@ -228,35 +226,35 @@ func (s *status) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if verbose {
 		if s.meters.stale.Load() {
-			lines = append(lines, "[!] config: the last one read was not taken, the log says why: the one before is in use")
+			lines = append(lines, "[!] config: the last reload failed, the log says why: the previous configuration is in use")
 		} else {
-			lines = append(lines, "[+] config: in use as it was last read")
+			lines = append(lines, "[+] config: the last one read is in use")
 		}
 		lines = append(lines, map[bool]string{true: "ready", false: "not ready"}[code == http.StatusOK])
 	}
-	page(w, code, strings.Join(lines, "\n"))
+	writePage(w, code, strings.Join(lines, "\n"))
 }
 
-// probeResult is what was found out of an engine.
+// probeResult is the result of probing an engine.
 type probeResult struct {
 	name  string
 	err   error    // why no node answers
 	nodes []string // a line for each
 }
 
-// probeCache keeps what was found out of all engines a moment ago. Whoever asks meanwhile waits for the same.
+// probeCache caches the last probe of all engines. Concurrent requests wait for one probe.
 type probeCache struct {
 	mu    sync.Mutex
 	at    time.Time
 	found []probeResult
 }
 
-// reach asks the engines at once: all of their nodes, or as many as it takes.
+// reach probes all engines concurrently: all of their nodes, or only until one answers.
 func (s *state) reach(all bool) []probeResult {
 	p := s.probes[all]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.found != nil && time.Since(p.at) <= probedFor {
+	if p.found != nil && time.Since(p.at) <= probeTTL {
 		return p.found
 	}
 	p.found = make([]probeResult, len(s.config.Engines))
@@ -269,8 +267,8 @@ func (s *state) reach(all bool) []probeResult {
 	return p.found
 }
 
-// reach asks the nodes at once, and waits for the first answer or for all of them. An engine can be reached if any node
-// answers, whatever it says: without credentials most of them refuse.
+// reach probes the nodes concurrently, and waits for the first answer or for all of them. An engine can be reached if any node
+// sends any answer: without credentials most of them refuse.
 func (u *backend) reach(ctx context.Context, name string, all bool) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
 	defer cancel()

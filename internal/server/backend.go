@@ -15,24 +15,24 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// backend is the proxy of one engine, and what it is made of. A reload replaces it as a whole if the engine's section changed, and keeps it
-// otherwise, with its caches.
+// backend is the proxy of one engine, and its parts. A reload replaces it if the engine's section changed. Otherwise it keeps it with its
+// caches.
 type backend struct {
-	made      config.Engine // as essence gives it
+	section   config.Engine // its [servedSection]
 	handler   http.Handler
 	rules     rule.Rules
 	urls      []*url.URL
 	transport http.RoundTripper
-	// certificates are what the engine is shown and trusted by; nil where no file is named.
+	// certificates are those of the section tls; nil if it names no file.
 	certificates *certs.Certificates
 
-	busy atomic.Int64 // requests under way
-	gone atomic.Bool  // no new ones come: the last of them closes the connections
+	busy    atomic.Int64 // requests in progress
+	retired atomic.Bool  // no new ones come: the last of them closes the connections
 }
 
 // newBackend makes the proxy of an engine. engine is not nil for an embedded one.
 func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, error) {
-	u := &backend{made: essence(e)}
+	u := &backend{section: servedSection(e)}
 	var err error
 	if u.transport, u.certificates, err = upstream.Transport(e, s.log); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, e
 	return u, err
 }
 
-// proxy returns a handler of requests to the engine by some rules.
+// proxy returns a handler of requests to the engine with these rules.
 func (u *backend) proxy(e *config.Engine, rules rule.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
 	k := kind.Of(e.Kind)
 	var dialect adapters.Dialect = k
@@ -70,24 +70,24 @@ func (u *backend) proxy(e *config.Engine, rules rule.Rules, metrics *proxy.Metri
 func (u *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.busy.Add(1)
 	defer func() {
-		if u.busy.Add(-1) == 0 && u.gone.Load() {
+		if u.busy.Add(-1) == 0 && u.retired.Load() {
 			u.release()
 		}
 	}()
 	u.handler.ServeHTTP(w, r)
 }
 
-// release closes the connections to the engine that no request is using.
+// release closes the idle connections to the engine.
 func (u *backend) release() {
 	if pool, ok := u.transport.(interface{ CloseIdleConnections() }); ok {
 		pool.CloseIdleConnections()
 	}
 }
 
-// essence returns the part of an engine's section that a backend is made of: without the listener and the credentials of jobs.
-func essence(e *config.Engine) config.Engine {
-	made := *e
-	made.Listen, made.ListenTLS, made.Credentials = "", config.ListenTLS{}, config.Credentials{}
-	made.Limits.HeaderTimeout, made.Limits.IdleTimeout = 0, 0
-	return made
+// servedSection returns an engine's section without what a backend does not use: the listener and the credentials of jobs.
+func servedSection(e *config.Engine) config.Engine {
+	section := *e
+	section.Listen, section.ListenTLS, section.Credentials = "", config.ListenTLS{}, config.Credentials{}
+	section.Limits.HeaderTimeout, section.Limits.IdleTimeout = 0, 0
+	return section
 }

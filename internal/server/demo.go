@@ -19,13 +19,13 @@ type Demo struct {
 	Engine, Sidecar, Page string
 }
 
-// ServeDemo serves an embedded engine under one rule, until Close. An address that is taken gives way to the next free port. Warnings go to log.
+// ServeDemo serves an embedded engine with one rule, until Close. If an address is taken it uses the next free port. Warnings go to log.
 func ServeDemo(rule config.Index, listen, page string, log io.Writer) (*Demo, error) {
 	c, e := config.Default(), config.DefaultEngine()
 	e.Name, e.Kind, e.Listen, e.Indices = "demo", kind.Embedded, FreeNear(listen), []config.Index{rule}
 	c.Log.Level, c.Admin, c.Engines = "warn", FreeNear(page, e.Listen), []config.Engine{e}
 	d := &Demo{}
-	d.begin(&c, log)
+	d.setUp(&c, log)
 	if err := d.start(&c); err != nil {
 		d.close()
 		return nil, err
@@ -41,7 +41,7 @@ func ServeDemo(rule config.Index, listen, page string, log io.Writer) (*Demo, er
 	return d, nil
 }
 
-// FreeNear returns the address, or one with the next free port if it is taken, but none of the others. An invalid address is left to who listens.
+// FreeNear returns the address, or one with the next free port if it is taken, but none of the others. It returns an invalid address unchanged.
 func FreeNear(address string, others ...string) string {
 	const tries = 50
 	host, port, _ := net.SplitHostPort(address)
@@ -53,7 +53,7 @@ func FreeNear(address string, others ...string) string {
 		}
 		l, err := net.Listen("tcp", at)
 		if err == nil {
-			_ = l.Close() // nobody came
+			_ = l.Close() // nobody has connected
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return at
@@ -62,8 +62,8 @@ func FreeNear(address string, others ...string) string {
 	return address
 }
 
-// Close ends all of it.
+// Close stops the demo.
 func (d *Demo) Close() { d.close() }
 
-// Failed returns where the error of a listener comes.
+// Failed returns a channel that receives the error of a listener that fails.
 func (d *Demo) Failed() <-chan error { return d.failed }

@@ -15,11 +15,11 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// endpoint serves one address where clients connect. What cannot change while it does is in its options: where they change, another one takes its
-// place on the same sockets, so that a reload refuses nobody, and this one serves its connections to their end.
+// endpoint serves one address that clients connect to. Its options cannot change while it serves. If a reload changes them, a new endpoint takes
+// over the same sockets, so that no connection is refused, and this one serves its open connections to their end.
 type endpoint struct {
 	http.Server
-	// key identifies the address at a reload, with the name of its engine where the address alone does not tell.
+	// key identifies the address at a reload, with the name of its engine if the address alone is ambiguous.
 	key     string
 	admin   bool
 	options connOptions
@@ -27,8 +27,8 @@ type endpoint struct {
 	log     *slog.Logger
 	failed  chan<- error
 
-	handler *atomic.Pointer[http.Handler] // of all endpoints at the address
-	busy    atomic.Int64                  // requests under way
+	handler *atomic.Pointer[http.Handler] // shared by all endpoints at the address
+	busy    atomic.Int64                  // requests in progress
 	closing atomic.Bool                   // replies tell clients to reconnect
 }
 
@@ -38,21 +38,21 @@ type connOptions struct {
 	tls          *tls.Config // nil for plain connections
 }
 
-// maxHeader bounds the first line and the header of a request together. Engines allow 4 and 16 kB by default. These bytes do not count toward
-// max_held, and reading them takes some 80 times as much memory.
+// maxHeader is the size limit of a request line and header together. Engines allow 4 and 16 kB by default. These bytes do not count toward
+// max_held, and reading them takes about 80 times as much memory.
 const maxHeader = 128 << 10
 
-// prepare readies the server. It accepts nothing before start.
+// prepare sets up the server. It accepts no connections before start.
 func (d *endpoint) prepare() {
 	d.Server = http.Server{
-		Handler: guarded(http.HandlerFunc(d.serveHTTP), d.log), Protocols: proxy.OnlyHTTP1(), ReadHeaderTimeout: d.options.header,
+		Handler: logPanics(http.HandlerFunc(d.serveHTTP), d.log), Protocols: proxy.OnlyHTTP1(), ReadHeaderTimeout: d.options.header,
 		IdleTimeout: d.options.idle, MaxHeaderBytes: maxHeader,
-		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
+		DisableGeneralOptionsHandler: true, // the engine answers OPTIONS *
 		ErrorLog:                     serverErrors(d.log),
 	}
 }
 
-// duplicate returns other listeners on the same sockets: closing one leaves the other open, and connections that wait stay.
+// duplicate returns new listeners on the same sockets. Closing one leaves the other open, and waiting connections stay.
 func duplicate(sockets []net.Listener) (list []net.Listener, err error) {
 	for _, socket := range sockets {
 		original, ok := socket.(interface{ File() (*os.File, error) })
@@ -64,7 +64,7 @@ func duplicate(sockets []net.Listener) (list []net.Listener, err error) {
 			return list, fmt.Errorf("duplicate the socket of %s: %w", socket.Addr(), err)
 		}
 		other, err := net.FileListener(file)
-		_ = file.Close() // the listener has a descriptor of its own
+		_ = file.Close() // the listener has its own descriptor
 		if err != nil {
 			return list, fmt.Errorf("duplicate the socket of %s: %w", socket.Addr(), err)
 		}
@@ -83,14 +83,14 @@ func (d *endpoint) start() {
 			if err := d.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 				select {
 				case d.failed <- fmt.Errorf("serve %s: %w", d.addr(), err):
-				default: // one reason to end is enough
+				default: // one error is enough
 				}
 			}
 		}()
 	}
 }
 
-// serveHTTP calls the present handler of the address.
+// serveHTTP calls the current handler of the address.
 func (d *endpoint) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	d.busy.Add(1)
 	defer d.busy.Add(-1)
@@ -100,11 +100,11 @@ func (d *endpoint) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	(*d.handler.Load()).ServeHTTP(w, r)
 }
 
-// shut closes the sockets: where no other endpoint has them, new connections are refused. Those that are open go on.
+// shut closes the sockets. New connections are refused unless another endpoint has the sockets too. Open connections stay.
 func (d *endpoint) shut() {
 	d.closing.Store(true)
 	for _, socket := range d.sockets {
-		_ = socket.Close() // what is wrong with it does not matter any more
+		_ = socket.Close() // an error does not matter any more
 	}
 }
 

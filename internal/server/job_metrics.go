@@ -17,14 +17,14 @@ import (
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
-// commandLabel says which command it is. (What scrapes has a label job of its own.)
+// commandLabel is the label for the command. (Prometheus uses job for itself.)
 const commandLabel = "command"
 
-// JobMetrics show how far a job is, while it runs. The zero value shows nothing. They are safe for concurrent use.
+// JobMetrics serve metrics of a job's progress while it runs. The zero value serves nothing. They are safe for concurrent use.
 type JobMetrics struct {
 	Address string // to listen on; empty for none
 
-	server    *http.Server // nil where nothing is shown
+	server    *http.Server // nil if nothing is served
 	documents *prometheus.CounterVec
 	indices   *prometheus.CounterVec
 	of, done  *prometheus.GaugeVec
@@ -33,7 +33,7 @@ type JobMetrics struct {
 	waited    prometheus.Gauge
 }
 
-// Start shows the metrics of the job, if the flag says where. Stop follows.
+// Start serves the metrics of the job if there is an address. Call Stop at the end.
 func (j *JobMetrics) Start(job string, log io.Writer) error {
 	if j.Address == "" {
 		return nil
@@ -45,21 +45,21 @@ func (j *JobMetrics) Start(job string, log io.Writer) error {
 	status := status{meters: &meters{registry: j.register(job)}}
 	status.now.Store(&state{config: &config.Config{Admin: j.Address}})
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", status.guarded(status.meters.handler()))
+	mux.Handle("GET /metrics", status.checkHost(status.meters.handler()))
 	j.server = &http.Server{Handler: withHeaders(mux), ReadHeaderTimeout: config.ReadHeaderTimeout, IdleTimeout: config.IdleTimeout}
 	go func() {
 		if err := j.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			_, _ = fmt.Fprintf(log, "--metrics: %v\n", err) // the job goes on without
+			_, _ = fmt.Fprintf(log, "--metrics: %v\n", err) // the job continues without
 		}
 	}()
 	_, _ = fmt.Fprintf(log, "metrics: http://%s/metrics\n", l.Addr())
 	return nil
 }
 
-// Stop ends showing.
+// Stop stops serving the metrics.
 func (j *JobMetrics) Stop() {
 	if j.server != nil {
-		_ = j.server.Close() // nothing is left to be done about it
+		_ = j.server.Close() // the program ends anyway
 	}
 }
 
@@ -74,16 +74,16 @@ func (j *JobMetrics) register(job string) *prometheus.Registry {
 		return to.NewGaugeVec(prometheus.GaugeOpts{Name: "neardup_job_" + name, Help: help}, labels)
 	}
 	j.documents = counters("documents_total", "Documents by what was found or done; scanned are all of them.", engineLabel, "what")
-	j.indices = counters("indices_total", "Indices that the job is through with: done, or failed.", engineLabel, "result")
-	j.of = gauges("index_documents", "Documents of the index at hand, 0 where the engine does not say.", engineLabel)
-	j.done = gauges("index_scanned", "Documents of the index at hand that were read, by all workers of the job.", engineLabel)
+	j.indices = counters("indices_total", "Indices that the job has finished: done, or failed.", engineLabel, "result")
+	j.of = gauges("index_documents", "Documents of the current index, 0 if the engine does not say.", engineLabel)
+	j.done = gauges("index_scanned", "Documents of the current index that were read, by all workers of the job.", engineLabel)
 	j.step = gauges("step_ratio", "How much of a step of cluster is done, 0 to 1.", "step")
 	j.retries = gauges("retries", "Documents and requests that were sent again because the engine had no room.").WithLabelValues()
 	j.waited = gauges("waited_seconds", "How long nothing was sent because the engine had no room.").WithLabelValues()
 	return r
 }
 
-// IndexMetrics are those of one index at hand.
+// IndexMetrics are the metrics of one index that a job works on.
 type IndexMetrics struct {
 	all    *JobMetrics
 	engine string
@@ -91,24 +91,24 @@ type IndexMetrics struct {
 	last   map[string]int
 }
 
-// Index begins with an index.
+// Index returns the metrics of the next index. Call End when the job is done with it.
 func (j *JobMetrics) Index(engine string) *IndexMetrics {
 	m := &IndexMetrics{all: j, engine: engine, last: map[string]int{}}
 	if j.server == nil {
 		m.all = &JobMetrics{}
-		m.all.register("") // which nobody reads
+		m.all.register("") // nobody reads it
 	}
 	m.At(0, 0)
 	return m
 }
 
-// At takes how many documents were read of how many.
+// At sets how many documents were read, and how many there are.
 func (m *IndexMetrics) At(scanned, total int) {
 	m.all.done.WithLabelValues(m.engine).Set(float64(scanned))
 	m.all.of.WithLabelValues(m.engine).Set(float64(total))
 }
 
-// Count takes how many of what there were so far.
+// Count sets the counts so far, by what was counted.
 func (m *IndexMetrics) Count(counts map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *IndexMetrics) Count(counts map[string]int) {
 	}
 }
 
-// End ends the index.
+// End counts the index as done or failed.
 func (m *IndexMetrics) End(err error) {
 	result := "done"
 	if err != nil {
@@ -129,7 +129,7 @@ func (m *IndexMetrics) End(err error) {
 	m.all.indices.WithLabelValues(m.engine, result).Inc()
 }
 
-// Reindexed takes the progress of a reindex.
+// Reindexed sets the progress of a reindex.
 func (m *IndexMetrics) Reindexed(p jobs.Progress) {
 	m.At(p.All, p.Total)
 	m.Count(map[string]int{
@@ -138,13 +138,13 @@ func (m *IndexMetrics) Reindexed(p jobs.Progress) {
 	})
 }
 
-// Slowed takes what became of a run's waiting for the engine.
+// Slowed sets how often a job has retried, and how long it has waited for the engine.
 func (m *IndexMetrics) Slowed(retries int, waited time.Duration) {
 	m.all.retries.Set(float64(retries))
 	m.all.waited.Set(waited.Seconds())
 }
 
-// Verified takes what a verification has found.
+// Verified sets the findings of a verification.
 func (m *IndexMetrics) Verified(f jobs.Findings) {
 	m.At(f.Scanned, f.Total)
 	m.Count(map[string]int{
@@ -153,12 +153,12 @@ func (m *IndexMetrics) Verified(f jobs.Findings) {
 	})
 }
 
-// Clustered takes what became of clusters that are stored.
+// Clustered sets how many clusters were written.
 func (m *IndexMetrics) Clustered(w cluster.Written) {
 	m.Count(map[string]int{"written": w.Written, "right": w.Right, "changed": w.Changed, "gone": w.Gone, "refused": w.Refused})
 }
 
-// Stepped takes how much of a step is done.
+// Stepped sets how much of a step is done.
 func (j *JobMetrics) Stepped(step string, done, of int) {
 	if j.server != nil {
 		j.step.WithLabelValues(step).Set(float64(done) / float64(max(of, done, 1)))

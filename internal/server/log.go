@@ -18,8 +18,8 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 )
 
-// reloadableLog writes log lines. Their form and the lowest level that is written can change while it is in use, also for the loggers made of it:
-// of its two handlers one is silent.
+// reloadableLog writes log lines. Their format and level can change while it is in use, also for loggers derived from it: one of its two
+// handlers is silent.
 type reloadableLog struct {
 	slog.Handler
 	text, json *slog.LevelVar
@@ -36,17 +36,17 @@ func newReloadableLog(out io.Writer, l config.Log) *reloadableLog {
 func (b *reloadableLog) set(l config.Log) {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level)) // validated
-	spoken, silent := b.text, b.json
+	used, silent := b.text, b.json
 	if l.Format == "json" {
-		spoken, silent = silent, spoken
+		used, silent = silent, used
 	}
-	spoken.Set(level)
+	used.Set(level)
 	silent.Set(math.MaxInt)
 }
 
-// guarded returns a handler whose panics are logged without what they were raised with, which may hold anything of a request;
-// only the runtime's own words are shown. The client's connection is cut, as net/http does.
-func guarded(h http.Handler, log *slog.Logger) http.Handler {
+// logPanics returns a handler whose panics are logged without their values, which may contain parts of a request. Only the messages of
+// runtime errors are shown. The client's connection is cut, as net/http does.
+func logPanics(h http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			raised := recover()
@@ -66,8 +66,8 @@ func guarded(h http.Handler, log *slog.Logger) http.Handler {
 	})
 }
 
-// quietStandardLog has what libraries write to the standard logger go to ours, cut before the first quote: net/http quotes there
-// what an engine sent unasked.
+// quietStandardLog redirects the standard logger, which libraries use, to ours. Lines are cut before the first quote: net/http quotes what
+// an engine sent.
 func quietStandardLog(to *slog.Logger) {
 	log.SetFlags(0)
 	log.SetOutput(lineWriter(func(line string) {
@@ -76,7 +76,7 @@ func quietStandardLog(to *slog.Logger) {
 	}))
 }
 
-// lineWriter takes lines from a standard logger, one each time.
+// lineWriter is the output of a standard logger, which writes a line each time.
 type lineWriter func(line string)
 
 // Write implements io.Writer.
@@ -85,17 +85,17 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// handshakePause is for how long after a line about a handshake that failed the next ones are only counted: who likes can make
-// any number of them.
+// handshakePause is the time after a log line about a failed handshake in which further ones are only counted: anyone can cause any number
+// of them.
 const handshakePause = 10 * time.Second
 
-// serverErrors returns where a server of clients writes what goes wrong on connections.
+// serverErrors returns a logger for the errors that an http.Server has with connections.
 func serverErrors(to *slog.Logger) *log.Logger {
 	e := &connectionErrors{log: to, lines: rate.Sometimes{Interval: handshakePause}}
 	return log.New(lineWriter(e.write), "", 0)
 }
 
-// connectionErrors are what a server says of connections.
+// connectionErrors logs the errors of connections.
 type connectionErrors struct {
 	log    *slog.Logger
 	lines  rate.Sometimes
@@ -110,7 +110,7 @@ func (e *connectionErrors) write(line string) {
 		e.log.Warn(line)
 		return
 	case strings.HasSuffix(rest, ": EOF") || strings.HasSuffix(rest, "connection reset by peer"):
-		e.log.Debug(line) // who looks whether the port is open
+		e.log.Debug(line) // a port check
 		return
 	}
 	e.failed.Add(1)
@@ -120,19 +120,19 @@ func (e *connectionErrors) write(line string) {
 	})
 }
 
-// hintForClient says what to do about a handshake with a client that failed.
+// hintForClient says what to do about a failed handshake with a client.
 func hintForClient(reason string) string {
 	for _, h := range []struct{ in, hint string }{
 		{"didn't provide a certificate", "listen_tls.client_ca_file asks for one: give the client a certificate of that authority"},
 		{"failed to verify certificate", "the client's certificate is not of an authority in listen_tls.client_ca_file, or has expired"},
-		{"client offered only unsupported versions", "the sidecar takes TLS 1.2 or newer"},
+		{"client offered only unsupported versions", "the sidecar accepts TLS 1.2 or newer"},
 		{"unsupported application protocols", "the sidecar speaks HTTP/1.1 only"},
 		{"does not look like a TLS handshake", "the client speaks plain HTTP: have it write https://"},
 		{"remote error: tls: unknown certificate authority", "have the client trust the authority of listen_tls.cert_file"},
-		{"remote error: tls: bad certificate", "the client does not take the certificate in listen_tls.cert_file"},
+		{"remote error: tls: bad certificate", "the client does not accept the certificate in listen_tls.cert_file"},
 		{"remote error: tls: expired certificate", "renew the certificate in listen_tls.cert_file"},
-		{"bad record MAC", "most clients that break off so do not trust the authority of listen_tls.cert_file"}, // in TLS 1.3 their alert comes in clear
-		{"i/o timeout", "the client did not end the handshake in time"},
+		{"bad record MAC", "most likely the client does not trust the authority of listen_tls.cert_file"}, // in TLS 1.3 its alert comes unencrypted
+		{"i/o timeout", "the client did not finish the handshake in time"},
 	} {
 		if strings.Contains(reason, h.in) {
 			return ": " + h.hint

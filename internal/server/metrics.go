@@ -14,36 +14,36 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// engineLabel says which engine of the configuration a metric is of.
+// engineLabel is the label for the name of an engine.
 const engineLabel = "engine"
 
-// meters are the metrics of one process. They live as long as it, whatever is reloaded.
+// meters are the metrics of one process. Reloads keep them.
 type meters struct {
 	registry *prometheus.Registry
 	reloads  *prometheus.CounterVec
-	// stale says that the last configuration read was not taken.
+	// stale says that the last reload failed.
 	stale   atomic.Bool
-	engines map[string]*proxy.Metrics // of the goroutine that reloads
+	engines map[string]*proxy.Metrics // only the goroutine that reloads uses it
 }
 
-// newMeters returns the metrics of what a status says is served.
+// newMeters registers the metrics of a process.
 func newMeters(s *status) *meters {
 	m := &meters{registry: newRegistry(), engines: map[string]*proxy.Metrics{}}
 	to := promauto.With(m.registry)
 	m.reloads = to.NewCounterVec(prometheus.CounterOpts{
-		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed: the one before stays.",
+		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed and the previous one stays.",
 	}, []string{"result"})
 	for _, result := range []string{"ok", "failed"} {
 		m.reloads.WithLabelValues(result)
 	}
 	to.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "neardup_config_stale", Help: "1 while the configuration read last was not taken and the one before stays, else 0.",
+		Name: "neardup_config_stale", Help: "1 while the last reload of the configuration has failed and the previous one is in use, else 0.",
 	}, func() float64 { return map[bool]float64{true: 1}[m.stale.Load()] })
 	m.registry.MustRegister(expiries{s})
 	return m
 }
 
-// newRegistry returns a registry with what every command shows of its process.
+// newRegistry returns a registry with the metrics that every command has: version, Go runtime and process.
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	v := buildinfo.Of()
@@ -55,7 +55,7 @@ func newRegistry() *prometheus.Registry {
 	return r
 }
 
-// engine returns the metrics of the engine with the name: the same ones as long as it is not dropped.
+// engine returns the metrics of the engine with the name: the same ones until keep drops them.
 func (m *meters) engine(name string) *proxy.Metrics {
 	if m.engines[name] == nil {
 		m.engines[name] = proxy.NewMetrics(m.labelled(name))
@@ -67,7 +67,7 @@ func (m *meters) labelled(name string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{engineLabel: name}, m.registry)
 }
 
-// keep drops the metrics of all engines but these.
+// keep drops the metrics of engines that have no backend here.
 func (m *meters) keep(backends map[string]*backend) {
 	for name, engine := range m.engines {
 		if backends[name] == nil {
@@ -77,22 +77,22 @@ func (m *meters) keep(backends map[string]*backend) {
 	}
 }
 
-// reloaded counts a configuration that was read after the first.
+// reloaded counts a reload.
 func (m *meters) reloaded(ok bool) {
 	m.stale.Store(!ok)
 	m.reloads.WithLabelValues(map[bool]string{true: "ok", false: "failed"}[ok]).Inc()
 }
 
-// handler returns the page of all metrics.
+// handler serves all metrics.
 func (m *meters) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
-// expiries collects when the first of each engine's certificates ends.
+// expiries collects when the first certificate in each engine's section expires.
 type expiries struct{ *status }
 
 var expiryDesc = prometheus.NewDesc("neardup_certificate_expiry_seconds",
-	"When the first of the engine's certificates ends that we show to clients or to it, in Unix time.", []string{engineLabel}, nil)
+	"When the first certificate in the engine's section expires, in Unix time.", []string{engineLabel}, nil)
 
 // Describe implements prometheus.Collector.
 func (expiries) Describe(to chan<- *prometheus.Desc) { to <- expiryDesc }

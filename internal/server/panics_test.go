@@ -27,7 +27,7 @@ func TestGuarded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			server := httptest.NewUnstartedServer(guarded(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { c.raise(r) }), slog.New(slog.NewTextHandler(&log, nil))))
+			server := httptest.NewUnstartedServer(logPanics(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { c.raise(r) }), slog.New(slog.NewTextHandler(&log, nil))))
 			server.Config.ErrorLog = serverErrors(slog.New(slog.NewTextHandler(&log, nil)))
 			server.Start()
 			defer server.Close()

@@ -18,8 +18,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// play has the playground show what a configuration says, by the backends that serve it.
-func (s *process) play(c *config.Config, units map[string]*backend) {
+// setPlayground sets the engines and rules that the playground shows, and the backends that answer it.
+func (s *process) setPlayground(c *config.Config, backends map[string]*backend) {
 	scene := &playground.Scene{Version: buildinfo.Of().String(), Links: s.status.links(), Log: s.log}
 	for _, p := range config.Presets() {
 		scene.Presets = append(scene.Presets, playground.Preset{
@@ -27,12 +27,12 @@ func (s *process) play(c *config.Config, units map[string]*backend) {
 		})
 	}
 	for i := range c.Engines {
-		scene.Engines = append(scene.Engines, s.playgroundEngine(c, &c.Engines[i], units[c.Engines[i].Name]))
+		scene.Engines = append(scene.Engines, s.playgroundEngine(c, &c.Engines[i], backends[c.Engines[i].Name]))
 	}
 	s.status.playground.Set(scene)
 }
 
-// playgroundEngine returns an engine as the playground sees it.
+// playgroundEngine returns an engine for the playground.
 func (s *process) playgroundEngine(c *config.Config, e *config.Engine, u *backend) playground.Engine {
 	k := kind.Of(e.Kind)
 	p := playground.Engine{
@@ -64,10 +64,10 @@ type source struct {
 	backend *backend
 
 	mu    sync.Mutex
-	views map[viewKey]*playground.View // made when they are first asked for
+	views map[viewKey]*playground.View // made when they are first needed
 }
 
-// Authorize returns the headers by which the engine takes a user's own credentials.
+// Authorize returns the headers with a user's own credentials.
 func (v *source) Authorize(c playground.Credentials) adapters.Header {
 	if v.engine.Kind == kind.Embedded {
 		return adapters.Header{}
@@ -83,7 +83,7 @@ func (v *source) Listed(ctx context.Context, header adapters.Header) ([]adapters
 	return v.Open(v.backend.transport, v.backend.urls, v.backend.rules)(header, "").Listed(ctx)
 }
 
-// Match returns the number of the rule of an index, or -1.
+// Match returns the position of the rule that matches an index, or -1.
 func (v *source) Match(index string) int {
 	rules := v.backend.rules
 	matched := rules.For(index)
@@ -95,8 +95,8 @@ type viewKey struct {
 	preset string
 }
 
-// View returns a view, which is made when it is first asked for. Under the rule's own preset it is the rule as it serves; under another one a sidecar
-// of its own, which nobody else asks and which counts nothing.
+// View returns a rule under a preset, with a handler that serves it. Under the rule's own preset the handler is the backend. Under another one it
+// is a separate proxy without metrics.
 func (v *source) View(rule int, preset string) (*playground.View, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -21,13 +21,13 @@ import (
 	"github.com/neardup/sidecar/internal/kind"
 )
 
-// adminName is the admin listener's name beside those of engines.
+// adminName is the admin listener's name among those of the engines.
 const adminName = "admin"
 
-// ageEvery is how often certificates are looked at for their age.
-const ageEvery = time.Minute
+// certificateInterval is how often certificates are read again, and checked for their expiry.
+const certificateInterval = time.Minute
 
-// startEmbedded starts an embedded engine on a loopback address of its own.
+// startEmbedded starts an embedded engine on a free loopback port.
 func startEmbedded() (*http.Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -36,18 +36,18 @@ func startEmbedded() (*http.Server, error) {
 	engine := &http.Server{
 		Addr: l.Addr().String(), Handler: embedded.New(), ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true,
 	}
-	go func() { _ = engine.Serve(l) }() // it ends with Close
+	go func() { _ = engine.Serve(l) }() // until Close
 	return engine, nil
 }
 
-// state is what serves a configuration: backends, the TLS of clients and embedded engines by the engine's name, endpoints by their key.
+// state is what serves a configuration. Backends, TLS to clients and embedded engines are by the engine's name, endpoints by their key.
 type state struct {
 	config    *config.Config
 	backends  map[string]*backend
 	clientTLS map[string]*certs.Certificates // nil without TLS
 	endpoints map[string]*endpoint
-	embedded  map[string]*http.Server // which keep their documents while their rules change
-	probes    map[bool]*probeCache    // of all nodes, and of as many as it took
+	embedded  map[string]*http.Server // they keep their documents when rules change
+	probes    map[bool]*probeCache    // true: of all nodes; false: until one answers
 }
 
 func newState(c *config.Config) state {
@@ -57,13 +57,13 @@ func newState(c *config.Config) state {
 	}
 }
 
-// plan is a configuration that can be served: all that can fail has been done, and nothing that serves has been touched.
+// plan is the state for a new configuration. Everything that can fail has been done, and the current state is unchanged.
 type plan struct {
 	state
 	list []*endpoint // of the engines, in their order, and then the admin listener
 }
 
-// plan makes whatever of a configuration is not there yet, or reports all that can't be made.
+// plan makes the parts of a configuration that the current state does not have, or reports all errors.
 func (s *process) plan(c *config.Config) (*plan, error) {
 	p := &plan{state: newState(c)}
 	var errs []error
@@ -81,7 +81,7 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 		errs = append(errs, s.planEndpoint(p, adminName, adminName, c.Admin, options))
 	}
 	if err := errors.Join(errs...); err != nil {
-		s.giveUp(p.state, s.state)
+		s.retire(p.state, s.state)
 		return nil, err
 	}
 	return p, nil
@@ -98,7 +98,7 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 			p.embedded[e.Name] = engine
 		}
 	}
-	if old := s.backends[e.Name]; old != nil && reflect.DeepEqual(old.made, essence(e)) {
+	if old := s.backends[e.Name]; old != nil && reflect.DeepEqual(old.section, servedSection(e)) {
 		p.backends[e.Name] = old
 		return nil
 	}
@@ -111,16 +111,16 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 
 // planClientTLS keeps the certificates of an engine's listener, or reads them if other files are named.
 func (s *process) planClientTLS(p *plan, e *config.Engine) (err error) {
-	held, files := s.clientTLS[e.Name], e.ListenTLS.Files()
-	if !held.Of(files) {
-		held, err = certs.New(files, s.log.With("engine", e.Name))
+	certificates, files := s.clientTLS[e.Name], e.ListenTLS.Files()
+	if !certificates.Of(files) {
+		certificates, err = certs.New(files, s.log.With("engine", e.Name))
 	}
-	p.clientTLS[e.Name] = held
+	p.clientTLS[e.Name] = certificates
 	return err
 }
 
-// planEndpoint keeps the endpoint of an address if its options are the same. Otherwise it makes one on the sockets of the one before, or that were
-// passed, or on a new one.
+// planEndpoint keeps the endpoint of an address if its options are the same. Otherwise it makes one on the sockets of the previous endpoint, on
+// those that the service manager passed, or on a new one.
 func (s *process) planEndpoint(p *plan, config, name, address string, options connOptions) (err error) {
 	d := &endpoint{
 		key: address, admin: config == adminName, options: options, log: s.log, failed: s.failed, handler: new(atomic.Pointer[http.Handler]),
@@ -133,7 +133,7 @@ func (s *process) planEndpoint(p *plan, config, name, address string, options co
 		d.key = name + " " + address
 	}
 	if other := p.endpoints[d.key]; other != nil {
-		return fmt.Errorf("%s: the socket %s was passed for another: name each after its engine", config, other.addr())
+		return fmt.Errorf("%s: the socket %s was passed for another engine: name each socket after its engine", config, other.addr())
 	}
 	old := s.endpoints[d.key]
 	switch {
@@ -161,26 +161,26 @@ func (s *process) planEndpoint(p *plan, config, name, address string, options co
 	return nil
 }
 
-// addressHint says what can be done where an address can't be listened on.
+// addressHint says what to do if an address can't be listened on.
 func (s *process) addressHint(address string, err error) string {
 	if _, port, _ := net.SplitHostPort(address); errors.Is(err, syscall.EADDRINUSE) {
 		for _, d := range s.endpoints {
 			if _, taken, _ := net.SplitHostPort(d.addr().String()); taken == port {
-				return "this sidecar holds the port at " + d.addr().String() + ": choose another port, or restart it"
+				return "this sidecar uses the port at " + d.addr().String() + ": choose another port, or restart it"
 			}
 		}
 	}
-	return "choose another address, or stop what holds this one"
+	return "choose another address, or stop the program that uses this one"
 }
 
-// commit carries out a plan: nothing can fail from here on.
+// commit replaces the current state by a plan. It can't fail.
 func (s *process) commit(p *plan) {
 	limitMemory(p.config)
 	before := s.state
 	s.state = p.state
 	s.logs.set(p.config.Log)
 	if err := s.tracing.apply(p.config.Traces); err != nil {
-		s.log.Error("traces go on as before", "error", err.Error())
+		s.log.Error("traces keep their previous configuration", "error", err.Error())
 	}
 	for i, d := range p.list {
 		h := s.status.handler()
@@ -195,7 +195,7 @@ func (s *process) commit(p *plan) {
 		d.handler.Store(&h)
 	}
 	s.status.now.Store(&p.state)
-	s.play(p.config, s.backends)
+	s.setPlayground(p.config, s.backends)
 	s.meters.keep(s.backends)
 	for key, d := range s.endpoints {
 		if before.endpoints[key] != d {
@@ -211,19 +211,20 @@ func (s *process) commit(p *plan) {
 			s.log.Info("not listening any more", "addr", d.addr().String())
 		}
 	}
-	s.giveUp(before, s.state)
+	s.retire(before, s.state)
 }
 
-// refresh reads all certificates again, and warns of those that expire soon. A certificate whose files are not sound stays as it is.
-func (s *process) refresh() {
+// reloadCertificates reads all certificates again, and warns of those that expire soon. If the files are invalid, the previous certificates
+// stay.
+func (s *process) reloadCertificates() {
 	for name, u := range s.backends {
-		_ = s.clientTLS[name].Reload() // it says so itself, as the next
+		_ = s.clientTLS[name].Reload() // it logs its errors, as the next
 		_ = u.certificates.Reload()
 	}
 }
 
-// giveUp ends what one state has and the other has not: what is not served any more, or what was made for a plan that is not carried out.
-func (s *process) giveUp(from, kept state) {
+// retire closes the parts of one state that another does not have: those of the previous configuration, or of a plan that failed.
+func (s *process) retire(from, kept state) {
 	for key, d := range from.endpoints {
 		if kept.endpoints[key] != d {
 			s.closeEndpoint(d)
@@ -231,7 +232,7 @@ func (s *process) giveUp(from, kept state) {
 	}
 	for name, u := range from.backends {
 		if kept.backends[name] != u {
-			u.gone.Store(true)
+			u.retired.Store(true)
 			u.release()
 		}
 	}
@@ -239,14 +240,14 @@ func (s *process) giveUp(from, kept state) {
 		if kept.embedded[name] != engine {
 			s.leaving.Go(func() {
 				s.wait()
-				_ = engine.Close() // nobody asks it any more
+				_ = engine.Close() // nobody uses it any more
 			})
 		}
 	}
 }
 
-// closeEndpoint closes an endpoint and ends it with the last of its requests, or when the drain is over: that begins now or, where another one has the
-// address, when everything ends.
+// closeEndpoint stops an endpoint from accepting connections, and ends it after its last request, or when the drain is over. The drain begins now.
+// If another endpoint has the address, it begins when the sidecar shuts down.
 func (s *process) closeEndpoint(d *endpoint) {
 	now := s.endpoints[d.key]
 	stays := now != nil && now != d
@@ -275,11 +276,11 @@ func (s *process) closeEndpoint(d *endpoint) {
 			s.cut.Add(n)
 			s.log.Warn("requests cut off", "addr", d.addr().String(), "requests", n)
 		}
-		_ = d.Close() // nothing is left to be done about it
+		_ = d.Close() // an error does not matter any more
 	})
 }
 
-// wait lets what is given up linger, unless everything ends.
+// wait returns after the time to linger, or at once when the sidecar shuts down.
 func (s *process) wait() {
 	timer := time.NewTimer(s.linger)
 	defer timer.Stop()
@@ -289,21 +290,21 @@ func (s *process) wait() {
 	}
 }
 
-// reload serves what the configuration says now; or goes on as before, if it can't be served.
+// reload reads the configuration again and serves it. If that fails, it keeps the previous one.
 func (s *process) reload(why string) {
 	s.systemd.reloading()
 	defer func() { s.systemd.ready(s.config) }()
 	began := time.Now()
-	s.refresh()
+	s.reloadCertificates()
 	c, err := config.Load(s.config.File, os.LookupEnv)
 	var p *plan
 	if err == nil {
 		p, err = s.plan(c)
 	}
 	if err != nil {
-		s.meters.keep(s.backends) // and none of engines that were not taken
+		s.meters.keep(s.backends) // drop those of engines in the failed plan
 		s.meters.reloaded(false)
-		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.File, "error", oneLine(err))
+		s.log.Error("configuration not reloaded, the previous one stays", "why", why, "config", s.config.File, "error", oneLine(err))
 		return
 	}
 	var made []string // engines whose backends are replaced
@@ -327,8 +328,8 @@ func oneLine(err error) string {
 	return strings.Join(all, "; ")
 }
 
-// limitMemory has the garbage collector keep what config.yaml promises: three times max_held for each engine, and some 20 MB. It begins to work
-// harder at two times. GOMEMLIMIT and GOGC, where set, count in its place.
+// limitMemory sets up the garbage collector for the memory that config.yaml promises: three times max_held for each engine, and about 20 MB. It
+// begins to work harder at two times. GOMEMLIMIT and GOGC take precedence.
 func limitMemory(c *config.Config) {
 	if os.Getenv("GOGC") == "" {
 		_ = ballast()
@@ -343,11 +344,11 @@ func limitMemory(c *config.Config) {
 	debug.SetMemoryLimit(limit)
 }
 
-// ballastSize is four times what is allocated at least between two collections. Go's own pace, as much as is in use, has a sidecar with little in use
-// collect every few megabytes, which took a third of its processor time.
+// ballastSize is four times the least that is allocated between two garbage collections. By default Go collects when the memory in use has doubled.
+// A sidecar that uses little would collect every few megabytes, which took a third of its processor time.
 const ballastSize = 32 << 20
 
-// ballast is never written, so that it takes addresses and no memory.
+// ballast is never written to, so it takes up addresses but no memory.
 var ballast = sync.OnceValue(func() []byte {
 	debug.SetGCPercent(25)
 	return make([]byte, ballastSize)

@@ -33,7 +33,7 @@ func started(t *testing.T, text string) *reloading {
 	t.Helper()
 	r := &reloading{process: &process{Options: Options{Drain: time.Second}}, file: configFile(t, text), log: new(logtest.Lines)}
 	c := expect.Value(config.Load(r.file, os.LookupEnv))(t)
-	r.begin(c, r.log)
+	r.setUp(c, r.log)
 	t.Cleanup(func() {
 		close(r.hurry)
 		r.leaving.Wait()
@@ -132,7 +132,7 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 		},
 		"a new engine at our own port": {
 			good + fmt.Sprintf(entry, "two", "0.0.0.0:"+base[strings.LastIndexByte(base, ':')+1:]),
-			"this sidecar holds the port at " + strings.TrimPrefix(base, "http://"),
+			"this sidecar uses the port at " + strings.TrimPrefix(base, "http://"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,12 +195,12 @@ func TestReloadMovesWhatMoved(t *testing.T) {
 		t.Error("changed places: they answer at the wrong address, or forgot")
 	}
 	r.become(t, head+entry("one", b, ", on_failure: error")+entry("two", c, ""))
-	if r.backends["one"] == one || r.backends["two"] != two || !one.gone.Load() {
+	if r.backends["one"] == one || r.backends["two"] != two || !one.retired.Load() {
 		t.Error("changed: the wrong unit is new")
 	}
 	r.become(t, head+entry("uno", b, ""))
 	check("renamed and removed", map[string]bool{b: true, c: false})
-	if len(r.backends) != 1 || !two.gone.Load() {
+	if len(r.backends) != 1 || !two.retired.Load() {
 		t.Error("removed: it is still there")
 	}
 	r.become(t, "admin: \"\"\nlog: {level: debug, format: json}\nengines:\n"+entry("uno", b, "")+entry("three", a, ""))

@@ -1,5 +1,5 @@
-// Package server serves a configuration: it listens, terminates TLS, reloads what changed without refusing a connection, and answers on the admin
-// listener with readiness, metrics, profiles and the playground.
+// Package server serves a configuration: it listens, terminates TLS, reloads the configuration without refusing a connection, and serves
+// readiness, metrics, profiles and the playground on the admin listener.
 package server
 
 import (
@@ -24,20 +24,20 @@ import (
 )
 
 const (
-	// DefaultDrain is how long requests under way may take to end after a signal.
+	// DefaultDrain is how long requests in progress may take to end after a signal.
 	DefaultDrain = 30 * time.Second
-	// linger is how long the connections of an address that is given up stay open for the next request, whose reply tells the
-	// client to come elsewhere. Closing an idle one can cross with a request on its way.
+	// linger is how long the connections of a closed endpoint stay open for one more request, whose reply tells the client to reconnect.
+	// Closing an idle connection could cut off a request that has just been sent.
 	linger = 5 * time.Second
 )
 
 // Options say how to serve.
 type Options struct {
-	// Drain is how long requests under way may take to end after a signal. DrainDelay is how long before that new connections are still accepted.
+	// Drain is how long requests in progress may take to end after a signal. For DrainDelay before that new connections are still accepted.
 	Drain, DrainDelay time.Duration
-	// PProf shows profiles on the admin listener.
+	// PProf serves profiles on the admin listener.
 	PProf bool
-	// Greeting is written to Greet once all addresses listen; nil for none.
+	// Greeting is written to Greet, if that is not nil, once all addresses listen.
 	Greet    io.Writer
 	Greeting string
 }
@@ -58,27 +58,27 @@ type process struct {
 	failed  chan error
 }
 
-// retiring is what a reload or the end has closed and what still serves its last requests.
+// retiring is what a reload or the shutdown has closed and what still serves its last requests.
 type retiring struct {
-	leaving sync.WaitGroup // servers with requests under way
-	hurry   chan struct{}  // closed when those need not linger
-	linger  time.Duration  // how long they do
-	cut     atomic.Int64   // requests that were cut off
+	leaving sync.WaitGroup // servers with requests in progress
+	hurry   chan struct{}  // closed when those need not linger any more
+	linger  time.Duration
+	cut     atomic.Int64 // requests that were cut off
 }
 
-// Run serves what a configuration file says until ctx ends or a listener fails. The log goes to out.
+// Run serves a configuration file until ctx ends or a listener fails. The log goes to out.
 func Run(ctx context.Context, file string, out io.Writer, o Options) error {
 	s := process{Options: o}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	signal.Ignore(syscall.SIGPIPE) // who reads the log may end; what is served goes on
+	signal.Ignore(syscall.SIGPIPE) // keep serving if the reader of the log ends
 	watch := config.NewWatch(file)
 	c, err := config.Load(file, os.LookupEnv)
 	if err != nil {
 		return err
 	}
-	s.begin(c, out)
+	s.setUp(c, out)
 	defer s.close()
 	err = s.serveAll(ctx, c, watch, hangup)
 	if err != nil && s.config.Log.Format == "json" {
@@ -88,7 +88,7 @@ func Run(ctx context.Context, file string, out io.Writer, o Options) error {
 	return err
 }
 
-// serveAll serves from beginning to end.
+// serveAll serves until ctx ends or a listener fails, and then drains.
 func (s *process) serveAll(ctx context.Context, c *config.Config, watch *config.Watch, hangup <-chan os.Signal) (err error) {
 	if s.passed, err = passedSockets(); err != nil {
 		return err
@@ -98,14 +98,14 @@ func (s *process) serveAll(ctx context.Context, c *config.Config, watch *config.
 	}
 	s.systemd.ready(s.config)
 	if s.Greet != nil {
-		_, _ = io.WriteString(s.Greet, s.Greeting) // who reads it may have gone
+		_, _ = io.WriteString(s.Greet, s.Greeting) // its reader may be gone
 	}
 	failure := s.loop(ctx, watch, hangup)
-	return errors.Join(failure, s.end(failure == nil))
+	return errors.Join(failure, s.shutDown(failure == nil))
 }
 
-// begin sets up what there is before anything is served.
-func (s *process) begin(c *config.Config, out io.Writer) {
+// setUp sets up the log, metrics and traces.
+func (s *process) setUp(c *config.Config, out io.Writer) {
 	s.logs = newReloadableLog(out, c.Log)
 	s.log = slog.New(s.logs)
 	slog.SetDefault(s.log)
@@ -125,7 +125,7 @@ func (s *process) start(c *config.Config) error {
 		return err
 	}
 	if err := s.checkPassed(p); err != nil {
-		s.giveUp(p.state, s.state)
+		s.retire(p.state, s.state)
 		return err
 	}
 	s.log.Info("starting", "version", buildinfo.Of().String(), "pid", os.Getpid(), "config", c.File,
@@ -134,8 +134,7 @@ func (s *process) start(c *config.Config) error {
 	return nil
 }
 
-// checkPassed returns an error that names the passed sockets which the configuration has no use for: clients would wait at them for
-// ever.
+// checkPassed returns an error if sockets were passed that the configuration does not use: clients that connect to them would wait forever.
 func (s *process) checkPassed(p *plan) error {
 	var left, names []string
 	for _, name := range slices.Sorted(maps.Keys(s.passed)) {
@@ -155,11 +154,11 @@ func (s *process) checkPassed(p *plan) error {
 		strings.Join(left, ", "), strings.Join(append(names, adminName), ", "))
 }
 
-// loop does what has to be done while requests are served, until ctx ends or a listener fails.
+// loop reloads the configuration and the certificates, and answers the watchdog, until ctx ends or a listener fails.
 func (s *process) loop(ctx context.Context, watch *config.Watch, hangup <-chan os.Signal) error {
-	look, aging := time.NewTicker(config.PollInterval), time.NewTicker(ageEvery)
-	defer look.Stop()
-	defer aging.Stop()
+	poll, certificates := time.NewTicker(config.PollInterval), time.NewTicker(certificateInterval)
+	defer poll.Stop()
+	defer certificates.Stop()
 	watched, stop := s.systemd.watched()
 	defer stop()
 	for {
@@ -171,21 +170,21 @@ func (s *process) loop(ctx context.Context, watch *config.Watch, hangup <-chan o
 		case <-hangup:
 			watch.Read()
 			s.reload("signal")
-		case <-look.C:
+		case <-poll.C:
 			if watch.Changed() {
 				s.reload("file")
 			}
-		case <-aging.C:
-			s.refresh()
+		case <-certificates.C:
+			s.reloadCertificates()
 		case <-watched:
 			s.systemd.alive()
 		}
 	}
 }
 
-// end lets the requests under way end, and cuts off those that take longer than the drain. In an orderly end clients have the
-// delay to find out that they are to go elsewhere.
-func (s *process) end(orderly bool) error {
+// shutDown lets the requests in progress end, and cuts off those that take longer than the drain. In an orderly shutdown it first waits for
+// the drain delay, so that clients can move to another sidecar.
+func (s *process) shutDown(orderly bool) error {
 	s.status.draining.Store(true)
 	s.systemd.stopping()
 	busy, cut := s.busy(), s.cut.Load()
@@ -193,9 +192,9 @@ func (s *process) end(orderly bool) error {
 	for _, d := range s.endpoints {
 		d.closing.Store(!d.admin)
 	}
-	ended, stop := context.WithCancel(context.Background())
+	drained, stop := context.WithCancel(context.Background())
 	defer stop()
-	go s.keepAlive(ended)
+	go s.keepAlive(drained)
 	if orderly {
 		time.Sleep(s.DrainDelay)
 	}
@@ -214,7 +213,7 @@ func (s *process) end(orderly bool) error {
 	return nil
 }
 
-// keepAlive answers to the watchdog until ctx ends.
+// keepAlive answers the watchdog until ctx ends.
 func (s *process) keepAlive(ctx context.Context) {
 	watched, stop := s.systemd.watched()
 	defer stop()
@@ -228,7 +227,7 @@ func (s *process) keepAlive(ctx context.Context) {
 	}
 }
 
-// busy returns how many requests are under way.
+// busy returns how many requests are in progress.
 func (s *process) busy() (n int64) {
 	for _, d := range s.endpoints {
 		if !d.admin {
@@ -238,11 +237,11 @@ func (s *process) busy() (n int64) {
 	return n
 }
 
-// close frees everything at once.
+// close closes everything at once.
 func (s *process) close() {
 	for _, d := range s.endpoints {
 		d.shut()
-		_ = d.Close() // nothing is left to be done about it
+		_ = d.Close() // an error does not matter any more
 	}
 	for name, engine := range s.embedded {
 		if err := engine.Close(); err != nil {
@@ -255,12 +254,12 @@ func (s *process) close() {
 	s.tracing.close()
 	for _, list := range s.passed {
 		for _, socket := range list {
-			_ = socket.Close() // most are closed by now
+			_ = socket.Close() // most are closed already
 		}
 	}
 }
 
-// urlsOf returns an engine's nodes for a line of the log.
+// urlsOf returns an engine's URLs for a log line.
 func urlsOf(u *backend) string {
 	var urls []string
 	for _, node := range u.urls {
@@ -269,5 +268,5 @@ func urlsOf(u *backend) string {
 	return strings.Join(urls, ",")
 }
 
-// ErrLogged ends a command that has said in its log what is wrong.
+// ErrLogged is returned if the error is already in the log.
 var ErrLogged = errors.New("it is in the log")

@@ -14,17 +14,17 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 )
 
-// sockets are what the service manager opened for us (LISTEN_FDS), by name.
+// sockets are those that the service manager passed (LISTEN_FDS), by name.
 type sockets map[string][]net.Listener
 
-// passedSockets takes over the sockets that the service manager passed; none where it passed none.
+// passedSockets takes over the sockets that the service manager passed.
 func passedSockets() (sockets, error) {
 	var passed sockets
 	for _, file := range activation.Files(true) {
 		socket, err := net.FileListener(file)
-		_ = file.Close() // the listener has a descriptor of its own
+		_ = file.Close() // the listener has its own descriptor
 		if err != nil {
-			return nil, fmt.Errorf("the socket %s was passed and takes no connections: %w: pass one with ListenStream=", file.Name(), err)
+			return nil, fmt.Errorf("the passed socket %s accepts no connections: %w: pass one with ListenStream=", file.Name(), err)
 		}
 		if passed == nil {
 			passed = sockets{}
@@ -34,8 +34,7 @@ func passedSockets() (sockets, error) {
 	return passed, nil
 }
 
-// of returns the sockets for what has the name and the configured address: those with that name, or without a known name the
-// one that is bound to the address.
+// of returns the sockets with the name or, if there are none, the one that is bound to the address.
 func (s sockets) of(name, address string) []net.Listener {
 	if list := s[name]; list != nil {
 		return list
@@ -50,39 +49,39 @@ func (s sockets) of(name, address string) []net.Listener {
 	return nil
 }
 
-// drop closes the sockets of an endpoint that is given up.
+// drop closes the sockets of an endpoint.
 func (s sockets) drop(d *endpoint) {
 	for name, list := range s {
 		s[name] = slices.DeleteFunc(list, func(socket net.Listener) bool {
-			gone := d.has(socket)
-			if gone {
-				_ = socket.Close() // what is wrong with it does not matter any more
+			its := d.has(socket)
+			if its {
+				_ = socket.Close() // an error does not matter any more
 			}
-			return gone
+			return its
 		})
 	}
 }
 
-// systemd tells the service manager (NOTIFY_SOCKET) how things stand. Without one it does nothing.
+// systemd notifies the service manager (NOTIFY_SOCKET) of the sidecar's state. Without one it does nothing.
 type systemd struct{ log *slog.Logger }
 
-func (m systemd) tell(states ...string) {
+func (m systemd) notify(states ...string) {
 	if _, err := daemon.SdNotify(false, strings.Join(states, "\n")); err != nil {
-		m.log.Warn("the service manager can't be told", "state", states[0], "error", err.Error())
+		m.log.Warn("can't notify the service manager", "state", states[0], "error", err.Error())
 	}
 }
 
 func (m systemd) ready(c *config.Config) {
-	m.tell(daemon.SdNotifyReady, fmt.Sprintf("STATUS=serving %d engines by %d rules of %s", len(c.Engines), c.RuleCount(), c.File))
+	m.notify(daemon.SdNotifyReady, fmt.Sprintf("STATUS=serving %d engines by %d rules of %s", len(c.Engines), c.RuleCount(), c.File))
 }
 
 func (m systemd) reloading() {
-	m.tell(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
+	m.notify(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
 }
 
-func (m systemd) stopping() { m.tell(daemon.SdNotifyStopping, "STATUS=draining") }
+func (m systemd) stopping() { m.notify(daemon.SdNotifyStopping, "STATUS=draining") }
 
-// watched returns a channel that ticks as often as the service manager wants to hear from us, or nil if it does not.
+// watched returns a channel that ticks twice per watchdog interval, or nil if the service manager has no watchdog for us.
 func (m systemd) watched() (ticks <-chan time.Time, stop func()) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every <= 0 {
@@ -92,4 +91,4 @@ func (m systemd) watched() (ticks <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-func (m systemd) alive() { m.tell(daemon.SdNotifyWatchdog) }
+func (m systemd) alive() { m.notify(daemon.SdNotifyWatchdog) }

@@ -28,45 +28,45 @@ import (
 )
 
 const (
-	// serviceName is how spans call the sidecar where OTEL_SERVICE_NAME does not say otherwise.
+	// serviceName is the service's name in spans, unless OTEL_SERVICE_NAME is set.
 	serviceName = "neardup-sidecar"
-	// flushing bounds how long spans that are left at the end may take to be sent.
-	flushing = 5 * time.Second
-	// complainEvery is how often it is logged that spans can't be sent.
-	complainEvery = time.Minute
-	// otlpPath is where a receiver of OTLP over HTTP takes spans, below its address.
+	// flushTimeout is how long sending the last spans may take.
+	flushTimeout = 5 * time.Second
+	// errorInterval is how often errors of sending spans are logged.
+	errorInterval = time.Minute
+	// otlpPath is the path of OTLP over HTTP.
 	otlpPath = "/v1/traces"
 )
 
-// tracing sends spans to a receiver, or makes none.
+// tracing sends spans to a receiver, if one is configured.
 type tracing struct {
 	log    *slog.Logger
 	tracer atomic.Pointer[trace.Tracer]
 
-	// Of the one goroutine that reloads and ends.
+	// Only the goroutine that reloads and shuts down uses these.
 	config   config.Traces
 	provider *sdk.TracerProvider // nil for none
 
-	complaints rate.Sometimes
+	errors rate.Sometimes
 }
 
 func newTracing(log *slog.Logger) *tracing {
-	t := &tracing{log: log, complaints: rate.Sometimes{Interval: complainEvery}}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.complain)) // or it would write lines of its own form
+	t := &tracing{log: log, errors: rate.Sometimes{Interval: errorInterval}}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.logError)) // by default it writes lines in another format
 	return t
 }
 
-// of returns where the spans of an engine go.
+// of returns the traces of an engine's requests.
 func (t *tracing) of(e *config.Engine) *proxy.Traces {
 	return &proxy.Traces{Engine: e.Name, System: e.Kind, Tracer: &t.tracer}
 }
 
-// complain takes the errors of sending spans.
-func (t *tracing) complain(err error) {
-	t.complaints.Do(func() { t.log.Warn("traces can't be sent", "error", err.Error()) })
+// logError logs an error of sending spans.
+func (t *tracing) logError(err error) {
+	t.errors.Do(func() { t.log.Warn("traces can't be sent", "error", err.Error()) })
 }
 
-// apply takes a configuration; spans of requests under way go where those of the one before went.
+// apply applies a configuration. Spans of requests in progress still go to the previous receiver.
 func (t *tracing) apply(c config.Traces) error {
 	if t.config == c {
 		return nil
@@ -89,7 +89,7 @@ func (t *tracing) apply(c config.Traces) error {
 	return nil
 }
 
-// close sends what is left, and ends.
+// close sends the spans that are left.
 func (t *tracing) close() {
 	t.tracer.Store(nil)
 	if t.provider != nil {
@@ -98,15 +98,15 @@ func (t *tracing) close() {
 }
 
 func (t *tracing) flush(provider *sdk.TracerProvider) {
-	ctx, cancel := context.WithTimeout(context.Background(), flushing)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := provider.Shutdown(ctx); err != nil {
-		t.complain(errors.Join(errors.New("some were not sent at the end"), err))
+		t.logError(errors.Join(errors.New("some were not sent at the end"), err))
 	}
 }
 
-// newProvider returns what makes spans and sends them in batches. What the configuration does not say, the environment does:
-// OTEL_* as OpenTelemetry has it.
+// newProvider returns a provider that sends spans in batches. The OTEL_* variables of OpenTelemetry count for everything that the
+// configuration does not set.
 func newProvider(c config.Traces) (*sdk.TracerProvider, error) {
 	endpoint := strings.TrimSuffix(c.Endpoint, "/")
 	if !strings.HasSuffix(endpoint, otlpPath) {
