@@ -192,7 +192,7 @@ func TestUnreachableEngine(t *testing.T) {
 			if form == formJSON {
 				texts = errorsIn(t, got.stderr)
 			}
-			const hint = ": see that it runs and that its urls in the configuration are right, or ask sidecar doctor"
+			const hint = ": check that it runs and that its urls in the configuration are right, or run sidecar doctor"
 			if len(texts) != 1 || !strings.HasPrefix(texts[0], "engine opensearch: ") || !strings.HasSuffix(texts[0], "connection refused"+hint) {
 				t.Errorf("%s: %s", line, got.stderr)
 			}

@@ -69,8 +69,8 @@ func TestCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		{"config check more", `error: unknown command "more" for "sidecar config check"`},
 		{"serve -c nowhere.yaml", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config, or write one with: sidecar init\n"},
 		{"reindex --engine other -c ../../config.yaml", "error: --engine: there is no engine other: the names are elasticsearch"},
-		{"setup -c " + embedded, "error: an embedded engine lives inside serve alone"},
-		{"reindex --engine embedded -c " + embedded, "error: engine embedded: an embedded engine lives inside serve alone"},
+		{"setup -c " + embedded, "error: an embedded engine runs inside serve alone"},
+		{"reindex --engine embedded -c " + embedded, "error: engine embedded: an embedded engine runs inside serve alone"},
 	} {
 		got := sidecar(t, strings.Fields(c.args)...)
 		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {

@@ -102,9 +102,9 @@ engines:
 	for _, c := range []struct{ args, want string }{
 		{"verify --fast", "error: unknown flag: --fast"},
 		{"verify now", `error: unknown command "now" for "sidecar verify"`},
-		{"verify -c " + embedded, "error: an embedded engine lives inside serve alone"},
+		{"verify -c " + embedded, "error: an embedded engine runs inside serve alone"},
 		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused: " +
-			"see that it runs and that its urls in the configuration are right, or ask sidecar doctor\n"},
+			"check that it runs and that its urls in the configuration are right, or run sidecar doctor\n"},
 	} {
 		got := sidecar(t, strings.Fields(c.args)...)
 		if got.code != exitTrouble || !strings.HasPrefix(got.stderr, c.want) {

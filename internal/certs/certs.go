@@ -1,5 +1,5 @@
-// Package certs reads the PEM files of a section about TLS, checks that they fit together, and reads them again when they change. A file that is no
-// good never replaces a good one.
+// Package certs reads the PEM files of a section about TLS, checks that they match, and reads them again when they change. An invalid file never
+// replaces a valid one.
 package certs
 
 import (
@@ -19,56 +19,56 @@ import (
 )
 
 const (
-	// MaxPEMFile bounds, in bytes, a file of certificates. What systems trust in all is a quarter of it.
+	// MaxPEMFile is the size limit of a file of certificates, four times that of a system's bundle.
 	MaxPEMFile = 1 << 20
-	// Soon is how long before its end a certificate is warned of, and warnAgain how long until the next time.
+	// Soon is how long before it expires a certificate is warned of, and WarnAgain the time between two warnings.
 	Soon      = 14 * 24 * time.Hour
 	WarnAgain = 24 * time.Hour
-	// Files may be read while they are replaced, one after the other: what does not fit together is read so often, with a pause.
+	// Files may be read while they are being replaced one after the other: files that do not match are read this often, with a pause.
 	pemReads, pemPause = 3, 100 * time.Millisecond
 )
 
-// Files are the files of one section about TLS, by name; empty where it has none. The keys are what the section calls them.
+// Files are the names of the files in one section about TLS, empty if not set.
 type Files struct {
-	section       string
-	cert, key, CA string
-	CAKey         string
-	insist        bool // a certificate of the ca must be shown
+	section           string
+	cert, key, CA     string
+	CAKey             string // the key of CA in the section
+	requireClientCert bool
 }
 
-// ListenerFiles returns the files of the section listen_tls: what clients are shown, and by whom theirs must be signed.
+// ListenerFiles returns the files of the section listen_tls: our certificate, and the authority of clients' certificates.
 func ListenerFiles(cert, key, clientCA string) Files {
-	return Files{section: "listen_tls", cert: cert, key: key, CA: clientCA, CAKey: "client_ca_file", insist: clientCA != ""}
+	return Files{section: "listen_tls", cert: cert, key: key, CA: clientCA, CAKey: "client_ca_file", requireClientCert: clientCA != ""}
 }
 
-// EngineFiles returns the files of the section tls: what the engine is shown, and by whom its own must be signed.
+// EngineFiles returns the files of the section tls: our certificate, and the authority of the engine's certificate.
 func EngineFiles(cert, key, ca string) Files {
 	return Files{section: "tls", cert: cert, key: key, CA: ca, CAKey: "ca_file"}
 }
 
-// material is what the files hold.
+// material is the content of the files.
 type material struct {
 	text  [3]string        // of the files
 	pair  *tls.Certificate // nil without one
 	pool  *x509.CertPool   // nil without one
-	poolT time.Time        // when the last certificate of the pool ends
+	poolT time.Time        // when the last certificate of the pool expires
 }
 
-// Check returns what is wrong with the files, each error beginning with the key below the section.
+// Check reads the files and checks that they match. Each error begins with the key within the section.
 func (f Files) Check() error {
 	switch {
 	case f.cert == "" && f.key != "":
 		return fmt.Errorf("cert_file: is empty, and cert_file and key_file go together: name the other half of %s", f.key)
 	case f.cert != "" && f.key == "":
 		return fmt.Errorf("key_file: is empty, and cert_file and key_file go together: name the other half of %s", f.cert)
-	case f.insist && f.cert == "":
+	case f.requireClientCert && f.cert == "":
 		return fmt.Errorf("client_ca_file: %s is of no use without TLS: set cert_file and key_file too, or drop it", f.CA)
 	}
 	_, err := f.read()
 	return err
 }
 
-// read reads the files and checks that they fit together. Errors begin with the key below the section.
+// read reads the files and checks that they match. Errors begin with the key within the section.
 func (f Files) read() (*material, error) {
 	m := &material{}
 	var errs []error
@@ -95,7 +95,7 @@ func (f Files) read() (*material, error) {
 	if f.CA != "" {
 		pool, until := poolOf(ca)
 		if pool == nil {
-			errs = append(errs, fmt.Errorf("%s: %s holds no certificate: name a PEM file", f.CAKey, f.CA))
+			errs = append(errs, fmt.Errorf("%s: %s contains no certificate: name a PEM file", f.CAKey, f.CA))
 		}
 		m.pool, m.poolT = pool, until
 	}
@@ -105,27 +105,27 @@ func (f Files) read() (*material, error) {
 	return m, nil
 }
 
-// pair puts a certificate and its key together.
+// pair parses a certificate and its key.
 func (f Files) pair(cert, key []byte) (*tls.Certificate, error) {
 	switch first, _ := pem.Decode(key); {
 	case !bytes.Contains(cert, []byte("-----BEGIN CERTIFICATE-----")):
-		return nil, fmt.Errorf("cert_file: %s holds no certificate: name a PEM file", f.cert)
+		return nil, fmt.Errorf("cert_file: %s contains no certificate: name a PEM file", f.cert)
 	case first == nil || !bytes.Contains(key, []byte("PRIVATE KEY-----")):
-		return nil, fmt.Errorf("key_file: %s holds no private key: name a PEM file", f.key)
+		return nil, fmt.Errorf("key_file: %s contains no private key: name a PEM file", f.key)
 	case strings.HasPrefix(first.Type, "ENCRYPTED") || first.Headers["DEK-Info"] != "":
-		return nil, fmt.Errorf("key_file: %s is encrypted: take the passphrase off, as with openssl pkey -in %s", f.key, f.key)
+		return nil, fmt.Errorf("key_file: %s is encrypted: remove the passphrase, as with openssl pkey -in %s", f.key, f.key)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	switch {
 	case err == nil:
 		return &pair, nil
 	case strings.Contains(err.Error(), "does not match"):
-		return nil, fmt.Errorf("key_file: %s is not the key of the certificate in %s: put both of one pair in place", f.key, f.cert)
+		return nil, fmt.Errorf("key_file: %s is not the key of the certificate in %s: use the two files of one pair", f.key, f.cert)
 	}
-	return nil, fmt.Errorf("cert_file: %s with key_file %s: %s: make the pair anew", f.cert, f.key, strings.TrimPrefix(err.Error(), "tls: "))
+	return nil, fmt.Errorf("cert_file: %s with key_file %s: %s: create the pair again", f.cert, f.key, strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-// poolOf returns the certificates of a PEM file and when the last of them ends; nil if there are none.
+// poolOf returns the certificates of a PEM file and when the last of them expires; nil if there are none.
 func poolOf(text []byte) (*x509.CertPool, time.Time) {
 	pool, until, found := x509.NewCertPool(), time.Time{}, false
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -134,7 +134,7 @@ func poolOf(text []byte) (*x509.CertPool, time.Time) {
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			continue // as the system's own bundles are read
+			continue // crypto/x509 skips it in the system's bundle too
 		}
 		pool.AddCert(c)
 		found = true
@@ -148,8 +148,8 @@ func poolOf(text []byte) (*x509.CertPool, time.Time) {
 	return pool, until
 }
 
-// out returns why a certificate of the pair is not valid at a moment.
-func (m *material) out(f Files, now time.Time) error {
+// checkValid returns an error if the certificate of the pair has expired, or is not valid yet.
+func (m *material) checkValid(f Files, now time.Time) error {
 	if m.pair == nil {
 		return nil
 	}
@@ -163,9 +163,9 @@ func (m *material) out(f Files, now time.Time) error {
 	return nil
 }
 
-// ends returns what of the material ends first, and when: a certificate of the pair, or the whole of the pool. The zero time is
-// none.
-func (m *material) ends(f Files) (file string, at time.Time) {
+// expiry returns the file that expires first, and when: with the first certificate of the pair, or the last one of the pool. The time is zero if
+// there are none.
+func (m *material) expiry(f Files) (file string, at time.Time) {
 	file, at = f.CA, m.poolT
 	if m.pair == nil {
 		return file, at
@@ -178,25 +178,25 @@ func (m *material) ends(f Files) (file string, at time.Time) {
 	return file, at
 }
 
-// FormatTime returns a time as errors and logs show it.
+// FormatTime formats a time for errors and logs.
 func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Certificates are what the files of one section about TLS hold, as far as they were read last. A nil one has no files.
+// Certificates are the last valid content of the files of one section about TLS. A nil one has no files.
 type Certificates struct {
 	files Files
 	log   *slog.Logger
-	// Idle, if set, has its idle connections closed when others were taken.
+	// Idle, if set, closes its idle connections when the certificates change.
 	Idle   interface{ CloseIdleConnections() }
-	inward *tls.Config // for clients
+	server *tls.Config
 
-	holding atomic.Pointer[material]
-	read    atomic.Int64 // when the files were, in nanoseconds since 1970
+	current atomic.Pointer[material]
+	read    atomic.Int64 // when the files were read, in nanoseconds since 1970
 	mu      sync.Mutex   // of reading
-	refused string       // why what was read last was not taken
+	failure string       // why the last reload failed
 	warned  time.Time
 }
 
-// New reads the files for the first time. A pair that has expired is taken with a warning: there is no better one.
+// New reads the files for the first time. It uses an expired pair, with a warning, as there is no better one.
 func New(files Files, log *slog.Logger) (*Certificates, error) {
 	if files.cert == "" && files.key == "" && files.CA == "" {
 		return nil, nil
@@ -206,23 +206,23 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s.%w", files.section, err)
 	}
-	c.take(m)
-	c.inward = &tls.Config{
+	c.use(m)
+	c.server = &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.holding.Load().pair, nil },
-		// A ticket would let in, for days, who once showed a certificate of an authority that is trusted no more.
-		SessionTicketsDisabled: files.insist,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load().pair, nil },
+		// A session ticket would admit a client for days after its authority was removed.
+		SessionTicketsDisabled: files.requireClientCert,
 	}
-	if files.insist {
-		c.inward.ClientAuth = tls.RequireAndVerifyClientCert
-		c.inward.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			now := c.inward.Clone()
-			now.ClientCAs = c.holding.Load().pool
+	if files.requireClientCert {
+		c.server.ClientAuth = tls.RequireAndVerifyClientCert
+		c.server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			now := c.server.Clone()
+			now.ClientCAs = c.current.Load().pool
 			return now, nil
 		}
 	}
-	if err := m.out(files, time.Now()); err != nil {
-		c.log.Error("certificate not valid: it is used all the same, there is no better one", "error", err.Error())
+	if err := m.checkValid(files, time.Now()); err != nil {
+		c.log.Error("certificate not valid: it is used anyway, as there is no other", "error", err.Error())
 		c.warned = time.Now()
 	}
 	c.warn()
@@ -232,23 +232,22 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 // Of reports whether these are the certificates of the files.
 func (c *Certificates) Of(files Files) bool { return c != nil && c.files == files }
 
-func (c *Certificates) take(m *material) {
-	c.holding.Store(m)
+func (c *Certificates) use(m *material) {
+	c.current.Store(m)
 	c.read.Store(time.Now().UnixNano())
 }
 
-// Current returns the pair and the authorities as they are at the moment; nil where there are none.
+// Current returns the current pair and authorities, nil if there are none.
 func (c *Certificates) Current() (*tls.Certificate, *x509.CertPool) {
 	if c == nil {
 		return nil, nil
 	}
-	m := c.holding.Load()
+	m := c.current.Load()
 	return m.pair, m.pool
 }
 
-// Reload reads the files and takes what they hold, if that changed and is sound; otherwise what was taken before stays. It logs
-// by itself: a line for each change, one for each new reason to refuse, and one a day for what ends soon. Connections that are
-// open go on.
+// Reload reads the files again. If they have changed and are invalid, the previous certificates stay. It logs each change, each new error
+// and, once a day, certificates that expire soon. Open connections stay open.
 func (c *Certificates) Reload() error {
 	if c == nil {
 		return nil
@@ -258,10 +257,10 @@ func (c *Certificates) Reload() error {
 	err := c.reload()
 	switch {
 	case err == nil:
-		c.refused = ""
-	case err.Error() != c.refused:
-		c.refused = err.Error()
-		c.log.Error("certificates not taken: those before stay", "error", c.refused)
+		c.failure = ""
+	case err.Error() != c.failure:
+		c.failure = err.Error()
+		c.log.Error("certificates not reloaded: the previous ones stay", "error", c.failure)
 	}
 	c.warn()
 	return err
@@ -279,37 +278,37 @@ func (c *Certificates) reload() error {
 			break
 		}
 	}
-	if err == nil && m.text == c.holding.Load().text {
+	if err == nil && m.text == c.current.Load().text {
 		return nil
 	}
 	if err == nil {
-		err = m.out(c.files, time.Now())
+		err = m.checkValid(c.files, time.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("%s.%w", c.files.section, err)
 	}
-	c.take(m)
+	c.use(m)
 	c.warned = time.Time{}
-	_, until := m.ends(c.files)
-	c.log.Info("certificates taken", "until", FormatTime(until))
+	_, until := m.expiry(c.files)
+	c.log.Info("certificates reloaded", "until", FormatTime(until))
 	if c.Idle != nil {
 		c.Idle.CloseIdleConnections()
 	}
 	return nil
 }
 
-// ReloadAfter has the files read again in the background where nobody did for a while.
+// ReloadAfter reloads in the background if the last time was longer ago than this.
 func (c *Certificates) ReloadAfter(after time.Duration) {
 	if c == nil || time.Since(time.Unix(0, c.read.Load())) < after {
 		return
 	}
 	c.read.Store(time.Now().UnixNano())
-	go func() { _ = c.Reload() }() // which logs by itself
+	go func() { _ = c.Reload() }() // it logs its errors
 }
 
-// warn logs that a certificate ends soon, or has ended, once a day.
+// warn logs, once a day, that a certificate expires soon or has expired.
 func (c *Certificates) warn() {
-	file, at := c.holding.Load().ends(c.files)
+	file, at := c.current.Load().expiry(c.files)
 	now := time.Now()
 	if at.IsZero() || at.Sub(now) > Soon || now.Sub(c.warned) < WarnAgain {
 		return
@@ -319,39 +318,39 @@ func (c *Certificates) warn() {
 		c.log.Error("certificate has expired: renew it", "file", file, "at", FormatTime(at))
 		return
 	}
-	c.log.Warn("certificate ends soon: renew it", "file", file, "until", FormatTime(at), "days", int(at.Sub(now).Hours()/24))
+	c.log.Warn("certificate expires soon: renew it", "file", file, "until", FormatTime(at), "days", int(at.Sub(now).Hours()/24))
 }
 
-// Earliest returns the first of the moments at which certificates end, of a file of authorities the last; the zero time if none does.
+// Earliest returns the earliest expiry of these certificates; the zero time if there are none. A file of authorities expires with its last one.
 func Earliest(all ...*Certificates) (first time.Time) {
 	for _, c := range all {
 		if c == nil {
 			continue
 		}
-		if _, at := c.holding.Load().ends(c.files); first.IsZero() || !at.IsZero() && at.Before(first) {
+		if _, at := c.current.Load().expiry(c.files); first.IsZero() || !at.IsZero() && at.Before(first) {
 			first = at
 		}
 	}
 	return first
 }
 
-// ServerConfig returns the configuration of a listener, nil for one without TLS. It stays the same one: what the files hold at the
-// moment is looked up for each connection.
+// ServerConfig returns the configuration of a listener, nil for one without TLS. It is always the same one: each connection looks up the current
+// certificates.
 func (c *Certificates) ServerConfig() *tls.Config {
 	if c == nil {
 		return nil
 	}
-	return c.inward
+	return c.server
 }
 
-// ReadFile reads a file of at most so many bytes. The error says what to do, without the path.
+// ReadFile reads a regular file up to a size limit in bytes. The error says what to do, without the path.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, unreadable(err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("is no regular file: name a file")
+		return nil, errors.New("is not a regular file: name a file")
 	case info.Size() > limit:
 		return nil, fmt.Errorf("is larger than %v: name another file", bytesText(limit))
 	}
@@ -362,21 +361,21 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// unreadable says why a file can't be read, and what to do.
+// unreadable adds to an error what to do about it.
 func unreadable(err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("can't be read: %w: give the user that runs the sidecar (uid %d) leave to read it, and its folders", err, os.Getuid())
+		return fmt.Errorf("can't be read: %w: allow the user that runs the sidecar (uid %d) to read it and its folders", err, os.Getuid())
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("can't be read: %w: name one that is there", err)
+		return fmt.Errorf("can't be read: %w: name a file that exists", err)
 	}
 	return fmt.Errorf("can't be read: %w", err)
 }
 
-// bytesText returns a limit as configurations write it.
+// bytesText formats a limit for an error.
 func bytesText(limit int64) string {
 	if limit%(1<<20) == 0 {
 		return fmt.Sprintf("%dMB", limit>>20)

@@ -65,13 +65,13 @@ func TestCertificatesReload(t *testing.T) {
 		harm func(p *engines.PEMs)
 		want string
 	}{
-		{"the key of another certificate", func(p *engines.PEMs) { p.Write(p.Key, otherKey) }, "listen_tls.key_file: KEY is not the key of the certificate in CERT: put both of one pair in place"},
-		{"half a certificate", func(p *engines.PEMs) { p.Write(p.Cert, other[:len(other)/2]); p.Write(p.Key, otherKey) }, "listen_tls.cert_file: CERT with key_file KEY: failed to find any PEM data in certificate input: make the pair anew"},
-		{"no key", func(p *engines.PEMs) { _ = os.Remove(p.Key) }, "listen_tls.key_file: KEY can't be read: no such file or directory: name one that is there"},
+		{"the key of another certificate", func(p *engines.PEMs) { p.Write(p.Key, otherKey) }, "listen_tls.key_file: KEY is not the key of the certificate in CERT: use the two files of one pair"},
+		{"half a certificate", func(p *engines.PEMs) { p.Write(p.Cert, other[:len(other)/2]); p.Write(p.Key, otherKey) }, "listen_tls.cert_file: CERT with key_file KEY: failed to find any PEM data in certificate input: create the pair again"},
+		{"no key", func(p *engines.PEMs) { _ = os.Remove(p.Key) }, "listen_tls.key_file: KEY can't be read: no such file or directory: name a file that exists"},
 		{"too large", func(p *engines.PEMs) { p.Write(p.Cert, bytes.Repeat(other, 2000)) }, "listen_tls.cert_file: CERT is larger than 1MB: name another file"},
 		{"a key with a passphrase", func(p *engines.PEMs) {
 			p.Write(p.Key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
-		}, "listen_tls.key_file: KEY is encrypted: take the passphrase off, as with openssl pkey -in KEY"},
+		}, "listen_tls.key_file: KEY is encrypted: remove the passphrase, as with openssl pkey -in KEY"},
 		{"expired", func(p *engines.PEMs) {
 			p.Put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})
 		}, "listen_tls.cert_file: the certificate in CERT has expired at 2001-09-09T01:46:40Z: renew it"},
@@ -121,7 +121,7 @@ func TestCertificatesReload(t *testing.T) {
 				t.Errorf("clients are shown %q: %v", name, err)
 			}
 			ask("at the end")
-			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "certificates taken") {
+			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "certificates reloaded") {
 				t.Errorf("logged %s", text)
 			}
 			if err := held.Reload(); err != nil || log.Take() != "" {
@@ -189,7 +189,7 @@ func testExpiry(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration // in days from now
 		want string
-	}{{0, ""}, {5, ""}, {7, "ends soon"}, {7, ""}, {8, "days=11"}, {21, "has expired"}} {
+	}{{0, ""}, {5, ""}, {7, "expires soon"}, {7, ""}, {8, "days=11"}, {21, "has expired"}} {
 		time.Sleep(time.Until(until.Add((c.at-20)*24*time.Hour + time.Minute)))
 		expect.OK(t, held.Reload())
 		if text := log.Take(); (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
@@ -202,7 +202,7 @@ func testExpiry(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
-	if err := unreadable(&fs.PathError{Err: fs.ErrPermission}); !strings.Contains(err.Error(), "uid") || !strings.Contains(err.Error(), "leave to read it") {
+	if err := unreadable(&fs.PathError{Err: fs.ErrPermission}); !strings.Contains(err.Error(), "uid") || !strings.Contains(err.Error(), "to read it") {
 		t.Errorf("no hint: %v", err)
 	}
 }

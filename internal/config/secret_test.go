@@ -116,8 +116,8 @@ func TestSecretFile(t *testing.T) {
 		{"several lines, spaces, a variable", file("e", " a\n${HOME} $$\n", 0o600), " a\n${HOME} $$", ""},
 		{"empty", file("f", "", 0o600), "", ""},
 		{"too long", file("h", secretText+strings.Repeat("x", maxSecretFile), 0o600), "", "is larger than 64KB: name another file"},
-		{"not there", filepath.Join(dir, "none"), "", "can't be read: no such file or directory: name one that is there"},
-		{"a device", "/dev/zero", "", "is no regular file: name a file"},
+		{"not there", filepath.Join(dir, "none"), "", "can't be read: no such file or directory: name a file that exists"},
+		{"a device", "/dev/zero", "", "is not a regular file: name a file"},
 		{"binary", file("i", secretText+"\x00", 0o600), "", "is not text: it contains a zero byte"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,10 +22,10 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// pemAge is how old what was read of the files may be when the engine is dialled: in jobs nothing else reads them again. It is a variable for tests.
+// pemAge is the age from which certificates are reloaded when the engine is dialled: in jobs nothing else reloads them. It is a variable for tests.
 var pemAge = 10 * time.Second
 
-// Transport returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
+// Transport returns a transport to the engine, and the certificates of the section tls: nil if it names no file.
 func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Certificates, error) {
 	log = log.With("engine", e.Name)
 	c, err := certs.New(e.TLS.Files(), log)
@@ -36,26 +36,24 @@ func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Cer
 		log.Warn("any certificate of the engine is trusted: drop tls.insecure_skip_verify, and name its authority in tls.ca_file")
 	}
 	t := proxy.NewTransport()
-	d := &engineDialer{certificates: c, trusting: e.TLS.InsecureSkipVerify, transport: t, log: log, warnings: rate.Sometimes{Interval: certs.WarnAgain}}
+	d := &engineDialer{certificates: c, insecure: e.TLS.InsecureSkipVerify, transport: t, log: log, warnings: rate.Sometimes{Interval: certs.WarnAgain}}
 	t.DialTLSContext = d.dial
 	if c != nil {
-		c.Idle = t // no new request goes out as before; those under way end
+		c.Idle = t // new requests use the new certificates
 	}
 	return t, c, nil
 }
 
-// engineDialer connects to an engine by TLS. Each connection is made by what the files hold at the moment, where a transport's
-// own TLSClientConfig would trust the same authorities for ever.
+// engineDialer connects to an engine by TLS. Each connection uses the current certificates; a transport's TLSClientConfig could not change.
 type engineDialer struct {
-	certificates *certs.Certificates // nil: the system's authorities, and nothing to show
-	trusting     bool
+	certificates *certs.Certificates // nil: the system's authorities, and no client certificate
+	insecure     bool
 	transport    *proxy.Transport
 	log          *slog.Logger
 	warnings     rate.Sometimes // of the engine's certificate
 }
 
-// dial returns a connection whose handshake is done. A handshake that fails is a failed dial: nothing of a request was sent, so
-// that another node may be tried.
+// dial returns a connection after the handshake. If the handshake fails, the dial fails: no request was sent, so another node can be tried.
 func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d.certificates.ReloadAfter(pemAge)
 	raw, err := d.transport.DialContext(ctx, network, addr)
@@ -70,51 +68,50 @@ func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn
 	defer cancel()
 	conn := tls.Client(raw, d.config(host))
 	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = raw.Close() // there is an error to tell already
+		_ = raw.Close() // there is an error to return already
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: raw.RemoteAddr(), Err: d.explain(err)}
 	}
-	d.look(addr, conn.ConnectionState().PeerCertificates)
+	d.warnExpiry(addr, conn.ConnectionState().PeerCertificates)
 	return &engineConn{Conn: conn, dialer: d, alert: make(chan error, 1)}, nil
 }
 
-// config returns the configuration of one connection. No protocol is named, and so HTTP/1.1 it is: see proxy.OnlyHTTP1.
+// config returns the configuration of one connection. It names no protocol, which means HTTP/1.1: see proxy.OnlyHTTP1.
 func (d *engineDialer) config(host string) *tls.Config {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: d.trusting}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: d.insecure}
 	if d.certificates == nil {
 		return config
 	}
 	pair, pool := d.certificates.Current()
 	config.RootCAs = pool
 	if pair != nil {
-		// Not Certificates: of these one is left out whose authority the engine does not name, and the engine would only say that
-		// there was none.
+		// Not Certificates: crypto/tls would send none if the engine does not name its authority, and the engine's error would not say why.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair, nil }
 	}
 	return config
 }
 
-// look warns of an engine's certificate that ends soon, once a day.
-func (d *engineDialer) look(addr string, chain []*x509.Certificate) {
+// warnExpiry warns, once a day, of an engine's certificate that expires soon.
+func (d *engineDialer) warnExpiry(addr string, chain []*x509.Certificate) {
 	if len(chain) == 0 || time.Until(chain[0].NotAfter) > certs.Soon {
 		return
 	}
 	d.warnings.Do(func() {
-		d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", certs.FormatTime(chain[0].NotAfter))
+		d.log.Warn("the engine's certificate expires soon: renew it there", "addr", addr, "until", certs.FormatTime(chain[0].NotAfter))
 	})
 }
 
-// maxReason is how many bytes of a failed handshake's reason are shown, so that the hint after it is seen.
+// maxReason is how many bytes of a handshake's error are shown, so that the hint after it is not lost.
 const maxReason = 200
 
-// handshakeError is why there is no connection by TLS, and what to do about it.
+// handshakeError is an error of a TLS handshake, and what to do about it.
 type handshakeError struct {
 	err  error
 	hint string
 }
 
 func (e *handshakeError) Error() string {
-	text := strings.ReplaceAll(e.err.Error(), `"`, "'") // the log leaves out what is quoted, and a quote may be cut off
-	if len(text) > maxReason {                          // a certificate may be for any number of names
+	text := strings.ReplaceAll(e.err.Error(), `"`, "'") // the log drops everything after a quotation mark
+	if len(text) > maxReason {                          // a certificate may have any number of names
 		text = text[:maxReason] + "…"
 	}
 	return "TLS: " + text + ": " + e.hint
@@ -122,7 +119,7 @@ func (e *handshakeError) Error() string {
 
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// explain adds to an error what to do about it.
+// explain adds a hint to an error.
 func (d *engineDialer) explain(err error) error {
 	if hint := d.hint(err); hint != "" {
 		return &handshakeError{err, hint}
@@ -141,20 +138,20 @@ func (d *engineDialer) hint(err error) string {
 		return "name the certificate of the authority that signed the engine's in tls.ca_file"
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "what answers there speaks no TLS: write http:// in urls if that is meant"
+		return "the server there does not speak TLS: write http:// in urls if that is meant"
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Sprintf("the handshake did not end within %v: see whether the engine is overloaded, or speaks no TLS there", d.transport.TLSHandshakeTimeout)
+		return fmt.Sprintf("the handshake did not end within %v: check whether the engine is overloaded, or does not speak TLS there", d.transport.TLSHandshakeTimeout)
 	case errors.Is(err, io.EOF):
 		return "the engine closed the connection in the handshake: see its log"
 	case mentions(err, "unsupported protocol version", "protocol version not supported"):
-		return "TLS 1.2 is the oldest that the sidecar speaks: allow it in the engine"
+		return "the sidecar needs TLS 1.2 or newer: allow it in the engine"
 	}
 	return d.hintOfAlert(err)
 }
 
-// hintOfAlert returns what to do about an alert of the engine.
+// hintOfAlert returns the hint for an alert of the engine.
 func (d *engineDialer) hintOfAlert(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "remote error" {
 		return ""
@@ -163,27 +160,27 @@ func (d *engineDialer) hintOfAlert(err error) string {
 		return ""
 	}
 	if pair, _ := d.certificates.Current(); pair == nil {
-		return "the engine may ask for a certificate of ours: set tls.cert_file and tls.key_file"
+		return "the engine may ask for a client certificate: set tls.cert_file and tls.key_file"
 	}
-	return "the engine does not take the certificate in tls.cert_file: see that it has not expired, is made for clients, " +
-		"and is of an authority that the engine trusts"
+	return "the engine does not accept the certificate in tls.cert_file: check that it has not expired, is for clients, " +
+		"and is signed by an authority that the engine trusts"
 }
 
-// mentions reports whether an error's text has one of the words in it: crypto/tls has no types for these.
+// mentions reports whether an error's text contains one of the words: crypto/tls has no types for these.
 func mentions(err error, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }
 
-// engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not take our certificate says so only where its
-// first reply would be. A request that is being written then only finds the connection closed, so its error is what was read.
+// engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not accept our certificate sends an alert in place of its first
+// reply. A request that is being written then finds the connection closed, so its error is replaced by the alert.
 type engineConn struct {
 	net.Conn
 	dialer *engineDialer
-	alert  chan error // why reading failed first, nil where the engine said nothing as it hung up
+	alert  chan error // the first error of reading if that was an alert, else nil
 }
 
-// lastWord is how long a write that failed waits for what reading finds: it is there already, or is not coming.
-const lastWord = 100 * time.Millisecond
+// alertWait is how long a failed write waits for an alert: it is there already, or does not come.
+const alertWait = 100 * time.Millisecond
 
 // Read implements net.Conn.
 func (c *engineConn) Read(p []byte) (int, error) {
@@ -212,7 +209,7 @@ func (c *engineConn) Write(p []byte) (int, error) {
 	select {
 	case alert := <-c.alert:
 		err = cmp.Or(alert, err)
-	case <-time.After(lastWord):
+	case <-time.After(alertWait):
 	}
 	return n, err
 }

@@ -106,8 +106,8 @@ func TestEngineByTLS(t *testing.T) {
 		{"expired", trust, serving(pairOf(t, known, engines.Certificate{From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})), "renew the engine's certificate, or set the clock of this machine", false},
 		{"asks for a certificate, 1.3", shows, behindTLS(t, asking(good, 0)), "", false},
 		{"asks and gets none, 1.3", trust, behindTLS(t, asking(good, 0)), "set tls.cert_file and tls.key_file", true},
-		{"asks and gets a strange one, 1.3", shownStrange, behindTLS(t, asking(good, 0)), "the engine does not take the certificate in tls.cert_file", true},
-		{"plain HTTP", trust, plainPort(t, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "speaks no TLS: write http:// in urls", false},
+		{"asks and gets a strange one, 1.3", shownStrange, behindTLS(t, asking(good, 0)), "the engine does not accept the certificate in tls.cert_file", true},
+		{"plain HTTP", trust, plainPort(t, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "does not speak TLS: write http:// in urls", false},
 		{"hangs up", trust, plainPort(t, func(c net.Conn) { _, _ = io.ReadAtLeast(c, make([]byte, 1<<10), 20); _ = c.(*net.TCPConn).CloseWrite() }), "closed the connection in the handshake: see its log", false},
 		{"drips", trust, plainPort(t, func(c net.Conn) {
 			for _, b := range []byte("\x16\x03\x03\x40\x00\x02") { // the beginning of a long record

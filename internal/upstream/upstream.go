@@ -1,4 +1,4 @@
-// Package upstream reaches an engine as the configuration says: by TLS, with the operator's credentials for jobs, and with what to do where it fails.
+// Package upstream connects to the configured engines: by TLS, with the operator's credentials for jobs, and with hints in its errors.
 package upstream
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Engine is an engine as jobs and setup see it, under the operator's credentials.
+// Engine is an engine for jobs and setup, with the operator's credentials.
 type Engine struct {
 	Config *config.Engine
 	Kind   kind.Kind
 	Rules  rule.Rules
 	Store  adapters.EngineStore
-	// Transport carries requests to it, and hides the operator's credentials in its answers.
+	// Transport sends requests to the engine, and hides the operator's credentials in its answers.
 	Transport http.RoundTripper
 }
 
-// OpenAll opens the engine with the name, or all of them where it is empty.
+// OpenAll opens the engine with the name, or all of them if it is empty.
 func OpenAll(c *config.Config, name string) ([]*Engine, error) {
 	var engines []*Engine
 	var names []string
@@ -53,8 +53,8 @@ func OpenAll(c *config.Config, name string) ([]*Engine, error) {
 	return nil, errEmbedded
 }
 
-// errEmbedded is what a job gets that has nothing but an embedded engine to work on.
-var errEmbedded = errors.New("an embedded engine lives inside serve alone: there is nothing to work on from outside")
+// errEmbedded is returned if there is only an embedded engine.
+var errEmbedded = errors.New("an embedded engine runs inside serve alone: a job can't reach it")
 
 // Open opens an engine.
 func Open(e *config.Engine) (*Engine, error) {
@@ -77,29 +77,28 @@ func Open(e *config.Engine) (*Engine, error) {
 	return &Engine{Config: e, Kind: k, Rules: rules, Store: k.Open(transport, urls, rules)(e.Header(), ""), Transport: transport}, nil
 }
 
-// Explain returns an error of the engine, and what to do about it where that is plain.
+// Explain adds the engine's name and a hint to an error.
 func (e *Engine) Explain(err error) error {
 	hint := ""
 	switch status := adapters.StatusOf(err); {
 	case status == http.StatusUnauthorized:
-		hint = ": set its credentials in the configuration to those that it knows"
+		hint = ": correct its credentials in the configuration"
 	case status == http.StatusForbidden:
-		hint = ": give the user of its credentials in the configuration the rights, which sidecar doctor looks at"
+		hint = ": give the user of its credentials in the configuration the rights; sidecar doctor checks them"
 	case Unreachable(err):
-		hint = ": see that it runs and that its urls in the configuration are right, or ask sidecar doctor"
+		hint = ": check that it runs and that its urls in the configuration are right, or run sidecar doctor"
 	}
 	return fmt.Errorf("engine %s: %w%s", e.Config.Name, err, hint)
 }
 
-// Unreachable reports whether an engine could not be asked at all.
+// Unreachable reports whether an error means that the engine did not answer.
 func Unreachable(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network && adapters.StatusOf(err) == 0 && !errors.Is(err, context.Canceled)
 }
 
-// discreetTransport carries requests of jobs, and hides their own credentials in what an engine answers where it refuses: its words are
-// printed.
-type discreetTransport struct {
+// redactingTransport hides the credentials of jobs in an engine's error replies, since jobs print them.
+type redactingTransport struct {
 	http.RoundTripper
 	hidden *strings.Replacer
 }
@@ -125,14 +124,14 @@ func hideCredentials(e *config.Engine, transport http.RoundTripper) http.RoundTr
 	for _, word := range words {
 		pairs = append(pairs, word, config.Hidden)
 	}
-	return &discreetTransport{transport, strings.NewReplacer(pairs...)}
+	return &redactingTransport{transport, strings.NewReplacer(pairs...)}
 }
 
-// maxRefusal is how much is read of a refusal, in bytes.
-const maxRefusal = 1 << 20
+// maxErrorReply is how many bytes of an error reply are read.
+const maxErrorReply = 1 << 20
 
 // RoundTrip implements http.RoundTripper.
-func (d *discreetTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *redactingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := d.RoundTripper.RoundTrip(r)
 	if err != nil {
 		if text := d.hidden.Replace(err.Error()); text != err.Error() {
@@ -143,7 +142,7 @@ func (d *discreetTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp.StatusCode < http.StatusBadRequest || resp.Header.Get("Content-Encoding") != "" {
 		return resp, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorReply))
 	_ = resp.Body.Close() // it was read
 	if err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func (d *discreetTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Prepare prepares the indices behind a name that a rule matches.
+// Prepare prepares the indices that a name resolves to and a rule matches.
 func (e *Engine) Prepare(ctx context.Context, name string) ([]adapters.Index, error) {
 	matching, err := e.Matching(ctx, name)
 	if err != nil {
@@ -175,30 +174,30 @@ func (e *Engine) Prepare(ctx context.Context, name string) ([]adapters.Index, er
 	return indices, nil
 }
 
-// Matching returns the indices behind a name that a rule matches. If the name leads only to other indices, it returns those as not ready, with the
+// Matching returns the indices that a name resolves to and a rule matches. If no rule matches any of them, it returns them as not ready, with the
 // reason.
 func (e *Engine) Matching(ctx context.Context, name string) ([]adapters.Index, error) {
-	behind, err := e.Store.Resolve(ctx, name)
+	resolved, err := e.Store.Resolve(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var indices, strangers []adapters.Index
-	for _, index := range behind {
+	var indices, unmatched []adapters.Index
+	for _, index := range resolved {
 		if index.Rule(e.Rules) != nil {
 			indices = append(indices, index)
 			continue
 		}
 		why := "no rule matches it: a rule's match is compared with the names of indices, not with aliases"
-		strangers = append(strangers, adapters.Index{Name: index.Name, Why: why})
+		unmatched = append(unmatched, adapters.Index{Name: index.Name, Why: why})
 	}
 	if len(indices) == 0 {
-		return strangers, nil
+		return unmatched, nil
 	}
 	return indices, nil
 }
 
-// CheckVersion fails if the engine's version is one that is not tested, unless that is allowed: what such a version stores and does not show could be
-// lost by writing documents back.
+// CheckVersion fails if the engine's version is untested, unless that is allowed. Writing documents back could lose what such a version stores and does
+// not return.
 func (e *Engine) CheckVersion(ctx context.Context, untested bool) error {
 	if untested || len(e.Kind.Versions) == 0 {
 		return nil
@@ -210,16 +209,16 @@ func (e *Engine) CheckVersion(ctx context.Context, untested bool) error {
 	if e.Kind.Tested(product.Version) {
 		return nil
 	}
-	is := product.Name + " " + product.Version
+	version := product.Name + " " + product.Version
 	if product.Version == "" {
-		is = "of a version that it does not tell these credentials"
+		version = "of a version that it does not show with these credentials"
 	}
-	return fmt.Errorf("engine %s: it is %s, and neardup is tested on %s %s. What an engine stores and does not show could be lost by writing to its documents, "+
-		"so nothing was written. If you have tried it on a copy: --untested", e.Config.Name, is, e.Kind.Product, e.Kind.TestedVersions())
+	return fmt.Errorf("engine %s: it is %s, and neardup is tested on %s %s. Writing to its documents could lose what the engine stores and does not show, "+
+		"so nothing was written. If you have tried it on a copy: --untested", e.Config.Name, version, e.Kind.Product, e.Kind.TestedVersions())
 }
 
-// Indices returns the indices behind a name, each once, or behind the names of all rules where it is empty; prepared if they are to be written to.
-// What fails for one name does not keep it from the next, unless the engine can't be reached.
+// Indices returns the indices that a name resolves to, or the patterns of all rules if it is empty; prepared if they are to be written to. It
+// continues after an error, unless the engine can't be reached.
 func (e *Engine) Indices(ctx context.Context, name string, prepare bool) ([]adapters.Index, error) {
 	names := []string{name}
 	if name == "" {
