@@ -3,21 +3,22 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in seven files:
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in five files:
 //
-//	classify.go   Classify   what a request is, by method and path
-//	search.go     Search     the searches of a request, one or many
-//	query.go      newQuery   what the client asks for in one of them, under the rules of its collection
-//	reading.go    Read       the query of a reading: the client's own, with other pages and our field beside it
-//	wire.go       Join       queries as one multi-search, its reply as results (reply.go)
-//	listing.go    Listing    the hits of the results
-//	render.go     Render     the page's hits in place of the reply's own
+//	classify.go  Classify       what a request is, by method and path
+//	search.go    Search, read   what the client asks for, under the rules of the collection
+//	reading.go   Read, Queries  the queries of a reading: the client's own, with other pages and our field beside it; Join: one multi-search
+//	listing.go   Split, Listing the results of the reply, and their hits (reply.go has the bytes)
+//	render.go    Render         the page's hits in place of the reply's own
+//
+// The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go
+// a vector query, pages.go ranks that one page does not hold, deciding.go what hits fold by beside the sketch, native.go clusters.
 //
 // What decides beside the sketch (a host, a date) is read with it, and not shown where the client did not ask for it. Dates are whole
 // numbers of Unix seconds; one that as seconds would lie beyond the year 9999 is taken for milliseconds, anything but a number for no date.
 // Of arrays all values count, of objects none. A key that hides a deciding field is obeyed: hits then lack it.
 //
-// Hits that stand scattered, as representatives do, are read in small pages of one request: any rank is a page of one. Folded hits are
+// Hits far apart, such as representatives, are read in small pages of one request: any rank is a page of one. Folded hits are
 // shown in a member of the hit, beside its document:
 //
 //	"neardup": {"found": 1, "exact": true, "hits": [{"id": "7", "agreement": 0.9312, "document": {…}, "explain": {…}}], "explain": {…}}

@@ -1,78 +1,143 @@
 package typesense
 
 import (
-	"cmp"
 	"errors"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
+// result is the engine's answer to one search.
+type result struct {
+	raw  []byte
+	hits []hit
+	// found is the engine's total; collection the real name of what was searched, also behind an alias.
+	found      int
+	collection string
+	// page and the rank of its first hit are what the engine says to have answered, -1 if it does not; grouped that it has groups in place of hits.
+	page    page
+	first   int
+	grouped bool
+	// Where members of it are, atPerPage and atCopy, of page, within the parameters; {} says that there is none.
+	atHits, atFound, atPage, atPerPage, atCopy extent
+	members                                    []jsonedit.Member // room for those of the hits
+	err                                        error             // why it is no answer, or the engine's own *refusal
+}
+
+// extent is where something begins and ends in a result or in a hit.
+type extent struct{ from, to int }
+
+// hit is one hit as it stands.
+type hit struct {
+	raw      []byte
+	id       string
+	document []byte
+	at       int    // where in raw the document begins
+	stored   []byte // what stands in our field
+	// ours is where in raw our fields are, each with the comma in front of it; scattered says that they stand in another way.
+	ours      extent
+	scattered bool
+	curated   bool              // the operator put it in its place
+	near      bool              // it is a neighbour of a vector, or ranked as one
+	dotted    bool              // the document has a name with a dot in it
+	members   []jsonedit.Member // of the document, those that may lead to a sketched text
+}
+
+// Split implements adapters.Wire. Of raw queries, and of results beyond the queries, it takes the bytes alone.
+func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+	if err := refused(reply.Status); err != nil {
+		return nil, err
+	}
+	r := jsonedit.NewReader(reply.Body)
+	if !r.Enter('{') {
+		return nil, jsonedit.ErrMalformed
+	}
+	var list []adapters.QueryResult
+	for r.Next() {
+		if string(r.Key()) != "results" {
+			continue
+		}
+		if list = make([]adapters.QueryResult, 0, len(queries)); !r.Enter('[') {
+			return nil, errShape
+		}
+		for r.Next() {
+			switch at := len(list); {
+			case at >= len(queries) || queries[at].Raw:
+				list = append(list, &result{raw: r.Value()})
+			case queries[at].Bare:
+				list = append(list, readResult(&r, reply.Body, queries[at].Hits, nil))
+			default:
+				list = append(list, readResult(&r, reply.Body, queries[at].Hits, w.texts))
+			}
+		}
+	}
+	if !r.Done() {
+		return nil, jsonedit.ErrMalformed
+	}
+	return list, nil
+}
+
+// Raw implements adapters.QueryResult.
+func (r *result) Raw() []byte { return r.raw }
+
+// check returns why a result is not the answer to a search for a page, or to one as the client wrote it if that is nil.
+func (r *result) check(of *page) error {
+	switch {
+	case r.err != nil:
+		return r.err
+	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
+	case of != nil && (r.page != *of || r.grouped):
+		return errors.New("the reply is of another page than was asked for")
+	case r.found < 0 || r.collection == "":
+		return errors.New("a result without found or collection_name")
+	case r.hits == nil:
+		return errors.New("a result without hits")
+	case len(r.hits) > r.page.size:
+		return errors.New("more hits than were asked for")
+	}
+	return nil
+}
+
+// near reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
+func (r *result) near() bool {
+	return slices.ContainsFunc(r.hits, func(h hit) bool { return h.near })
+}
+
 // hits are those of a reading.
 type hits struct {
-	q  *query
+	*reader
 	in *result // that of the first page, around its hits
-	// list are the hits as the reading shows them, judged the same hits as they are read to be judged: others only where that is more than the
-	// client sees.
+	// list are the hits in the first content, judged the same hits in the last.
 	list, judged []hit
-	// bare says that list shows no more than what is judged, inTexts that judged shows the sketched texts, withheld that these can't be read.
-	bare, inTexts, withheld bool
-	at                      int // the hit that is looked at
+	withheld     bool // the sketched texts can't be read
+	at           int  // the hit that is looked at
 }
 
 // Listing implements adapters.Reader. It joins the pages of each content to a list of hits.
 func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error) {
-	q, asks := r.q, r.asks
-	if len(given) != len(asks) {
-		return nil, errors.New("not as many results as searches")
+	if r.AsSent {
+		return r.asSent(given[0].(*result))
 	}
-	guessed := r.AsSent && q.asked.Unseen != "" // which page it is
-	results := make([]*result, len(given))
-	for i := range given {
-		results[i] = given[i].(*result)
-		if err := results[i].check(asks[i]); err != nil && !(guessed && results[i].grouped) {
-			return nil, results[i].declined(err)
-		}
-		if results[i].collection != results[0].collection {
-			return nil, adapters.ErrMoved
-		}
-		if q.vector == nil && !r.AsSent && results[i].near() {
-			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
-		}
-	}
-	first := results[0]
-	if guessed {
-		if reason := q.inTheWay(first); reason != "" {
-			return nil, adapters.Alone{Reason: reason}
-		}
-	}
-	h := &hits{q: q, in: first, bare: true}
-	l := &adapters.Listing{Hits: h, Total: first.found, From: first.first, Size: first.perPage, Framed: asks[0].facets}
-	l.Full = r.Neighbours > 0 && first.found == max(r.Neighbours, asks[0].to())
-	switch {
-	case asks[0].content == frame:
-		return l, nil
-	case r.Own:
-		h.list, h.judged = first.hits, first.hits
-		return l, nil
-	}
-	rule := q.rules.For(first.collection)
-	h.withheld, h.bare = rule == nil || !q.mayRead(rule.Fields) || q.hidesID(), !r.Sources && !q.hidesID()
-	n, last := len(asks), asks[len(asks)-1].content
-	if h.inTexts = last == texts; last != asks[0].content {
-		n /= 2
-	}
-	var err error
-	if h.list, err = r.joined(asks[:n], results[:n]); err != nil {
+	results, err := r.checked(given)
+	if err != nil {
 		return nil, err
 	}
-	if h.judged = h.list; n < len(asks) {
-		if h.judged, err = r.joined(asks[n:], results[n:]); err != nil {
+	q, first, n := r.q, results[0], len(r.pages)
+	rule := q.rules.For(first.collection)
+	h := &hits{reader: r, in: first, withheld: rule == nil || !q.mayRead(rule.Fields) || q.hidesID()}
+	l := &adapters.Listing{
+		Hits: h, Total: first.found, Framed: r.Frame, Full: r.Neighbours > 0 && first.found == max(r.Neighbours, r.pages[0].to()),
+	}
+	if r.contents[0] == frame {
+		return l, nil
+	}
+	if h.list, err = r.joined(results[:n]); err != nil {
+		return nil, err
+	}
+	if h.judged = h.list; len(r.contents) > 1 {
+		if h.judged, err = r.joined(results[n:]); err != nil {
 			return nil, err
 		}
 	}
@@ -90,32 +155,59 @@ func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error
 	return l, nil
 }
 
-// inTheWay returns why the client's own page can't be cut from a list, or nothing, by the engine's reply to its own search.
-func (q *query) inTheWay(r *result) adapters.Reason {
-	switch {
-	case r.grouped:
-		return "grouped"
-	case r.perPage == 0:
-		return adapters.ReasonSizeZero
-	case r.perPage < 0 || r.first < 0 || r.perPage > maxPerPage:
-		return q.asked.Unseen
-	case r.near():
-		return adapters.ReasonVector
+// checked returns the results, once each is the answer to the search for its page and all are of one collection.
+func (r *reader) checked(given []adapters.QueryResult) ([]*result, error) {
+	results := make([]*result, len(given))
+	for i := range given {
+		results[i] = given[i].(*result)
+		if err := results[i].check(&r.pages[i%len(r.pages)]); err != nil {
+			return nil, results[i].declined(err)
+		}
+		if results[i].collection != results[0].collection {
+			return nil, adapters.ErrMoved
+		}
+		if r.q.vector == nil && results[i].near() {
+			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
+		}
 	}
-	return ""
+	return results, nil
+}
+
+// asSent reads the result of the client's own search. Where nothing else tells the page, it finds out whether that can be cut from a list.
+func (r *reader) asSent(own *result) (*adapters.Listing, error) {
+	unseen := r.q.asked.Unseen
+	if err := own.check(nil); err != nil && (unseen == "" || !own.grouped) {
+		return nil, own.declined(err)
+	}
+	var reason adapters.Reason
+	switch {
+	case unseen == "":
+	case own.grouped:
+		reason = "grouped"
+	case own.page.size == 0:
+		reason = adapters.ReasonSizeZero
+	case own.page.size < 0 || own.first < 0 || own.page.size > maxPerPage:
+		reason = unseen
+	case own.near():
+		reason = adapters.ReasonVector
+	}
+	if reason != "" {
+		return nil, adapters.Alone{Reason: reason}
+	}
+	return &adapters.Listing{Hits: &hits{reader: r, in: own}, Total: own.found, From: own.first, Size: own.page.size}, nil
 }
 
 // joined returns the hits of the ranks of a reading, as far as the list goes, from pages of one content. Pages in a row must show the same hits
 // where they overlap, and none twice.
-func (r *reader) joined(asks []ask, results []*result) ([]hit, error) {
+func (r *reader) joined(results []*result) ([]hit, error) {
 	var list []hit
 	if r.Ranks != nil {
 		for _, rank := range r.Ranks {
-			i := slices.IndexFunc(asks, func(a ask) bool { return rank >= a.from() && rank < a.to() })
+			i := slices.IndexFunc(r.pages, func(p page) bool { return rank >= p.from() && rank < p.to() })
 			if i < 0 {
 				return nil, adapters.ErrMoved
 			}
-			at := rank - asks[i].from()
+			at := rank - r.pages[i].from()
 			if at >= len(results[i].hits) {
 				break
 			}
@@ -123,13 +215,13 @@ func (r *reader) joined(asks []ask, results []*result) ([]hit, error) {
 		}
 		return list, nil
 	}
-	start, ended, ranks := asks[0].from(), false, map[string]int{}
+	start, ended, ranks := r.pages[0].from(), false, map[string]int{}
 	for i, result := range results {
-		from := asks[i].from() - start
+		from := r.pages[i].from() - start
 		if ended && len(result.hits) > 0 && from+len(result.hits) > len(list) {
 			return nil, adapters.ErrMoved
 		}
-		ended = ended || len(result.hits) < asks[i].perPage
+		ended = ended || len(result.hits) < r.pages[i].size
 		list = slices.Grow(list, len(result.hits))
 		for at, h := range result.hits {
 			rank, seen := ranks[h.id]
@@ -144,6 +236,9 @@ func (r *reader) joined(asks []ask, results []*result) ([]hit, error) {
 	skip := r.From - start
 	return list[min(skip, len(list)):min(skip+r.To-r.From, len(list))], nil
 }
+
+// inTexts reports whether the hits are judged with their sketched texts shown.
+func (h *hits) inTexts() bool { return h.contents[len(h.contents)-1] == texts }
 
 // Len implements adapters.Hits.
 func (h *hits) Len() int { return len(h.list) }
@@ -161,7 +256,7 @@ func (h *hits) Seen(i int) rule.Seen {
 	seen := rule.Seen{
 		Index: h.in.collection, ID: id, Stored: h.judged[i].stored, Shown: h, Withheld: h.withheld, Pinned: shown.curated,
 	}
-	if !h.inTexts && !shown.dotted {
+	if !h.inTexts() && !shown.dotted {
 		seen.Members = shown.members
 	}
 	return seen
@@ -172,7 +267,7 @@ func (h *hits) Values(d rule.Deciding) []string {
 	if len(h.q.asked.Scope.Deciding) == 0 {
 		return nil
 	}
-	return deciding(h.judged[h.at].plain(), d)
+	return deciding(h.judged[h.at].unflattened(), d)
 }
 
 // Document implements adapters.Shown.
@@ -180,97 +275,18 @@ func (h *hits) Document(rule *rule.Rule) []byte {
 	switch {
 	case !h.q.mayRead(rule.Fields):
 		return nil
-	case h.inTexts && rule.Compute:
-		return h.judged[h.at].plain()
-	case h.bare || !h.q.seesText(rule.Fields):
+	case h.inTexts() && rule.Compute:
+		return h.judged[h.at].unflattened()
+	case h.contents[0] != full || !h.q.seesText(rule.Fields):
 		return nil
 	}
-	return h.list[h.at].plain()
+	return h.list[h.at].unflattened()
 }
 
-// Dates are whole numbers of Unix seconds, as the engine recommends. A number that as seconds lies beyond the year 9999 is taken for
-// milliseconds, which many write; anything but a number is no date.
-const endOfSeconds = 253402300800
-
-// decidingFields returns the fields by which hits are folded or chosen, each with the object that it stands in.
-func decidingFields(deciding []rule.Deciding) []string {
-	var fields []string
-	for _, d := range deciding {
-		fields = append(fields, d.Field)
+// unflattened returns the hit's document [unflattened].
+func (h *hit) unflattened() []byte {
+	if !h.dotted {
+		return h.document
 	}
-	return rooted(fields)
-}
-
-// rooted returns fields, each with the object that it stands in: a collection without nested fields takes a dotted name for a name.
-func rooted(fields []string) []string {
-	var list []string
-	for _, field := range fields {
-		root, _, _ := strings.Cut(field, ".")
-		for _, name := range []string{field, root} {
-			if !slices.Contains(list, name) {
-				list = append(list, name)
-			}
-		}
-	}
-	return list
-}
-
-// deciding returns the values of a deciding field in a document that is [unflattened]. What is not shown of it, by a key's will above all, is
-// not there.
-func deciding(document []byte, d rule.Deciding) (values []string) {
-	visit(document, d.Field, func(value []byte) {
-		text, ok := jsonedit.ValueText(value)
-		if d.Date {
-			text, ok = milliseconds(value)
-		}
-		if ok {
-			values = append(values, text)
-		}
-	})
-	return values
-}
-
-// visit calls found with each value, be it in an array, that a path leads to in a JSON value: neither an object nor null. Where several members
-// of an object lead along it, that with the shortest name counts, if it leads to anything: others are copies that the engine has written beside it.
-func visit(value []byte, path string, found func(value []byte)) {
-	jsonedit.Leaves(value, func(leaf []byte) {
-		if path == "" {
-			if leaf[0] != '{' && leaf[0] != 'n' {
-				found(leaf)
-			}
-			return
-		}
-		members, _ := jsonedit.Members(leaf) // there are none in what is no object
-		slices.SortStableFunc(members, func(a, b jsonedit.Member) int { return cmp.Compare(len(a.Key), len(b.Key)) })
-		any := false
-		for _, m := range members {
-			rest, leads := strings.CutPrefix(path, m.Key)
-			if path == "" || any || !leads || rest != "" && rest[0] != '.' {
-				continue
-			}
-			visit(m.Value, strings.TrimPrefix(rest, "."), func(value []byte) {
-				any = true
-				found(value)
-			})
-		}
-	})
-}
-
-// milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
-func milliseconds(value []byte) (digits string, ok bool) {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil {
-		number, err := strconv.ParseFloat(string(value), 64)
-		if err != nil || !(math.Abs(number) < 1e18) {
-			return "", false
-		}
-		if math.Abs(number) < endOfSeconds {
-			return strconv.FormatInt(int64(number*1000), 10), true
-		}
-		n = int64(number)
-	}
-	if n > -endOfSeconds && n < endOfSeconds {
-		n *= 1000
-	}
-	return strconv.FormatInt(n, 10), true
+	return unflattened(h.document)
 }

@@ -40,11 +40,11 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 	if err := refusalOf(reply.Status, reply.Body); err != nil {
 		return adapters.Looked{}, err
 	}
-	result, err := parseResult(reply.Body, ask{content: asSent})
+	result, err := parseResult(reply.Body, nil)
 	if err != nil {
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
-	q := &query{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}
+	q := &query{key: key{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}}
 	q.asked.Scope.Deciding = l.Deciding
 	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
 	for i, h := range result.hits {
@@ -53,7 +53,7 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 		}
 		one := result.hits[i : i+1]
 		looked.Hits = append(looked.Hits, adapters.LookedHit{
-			Seen: (&hits{q: q, in: result, list: one, judged: one}).Seen(0), Document: h.plain(), Name: result.collection,
+			Seen: (&hits{reader: &reader{q: q, contents: []content{full}}, in: result, list: one, judged: one}).Seen(0), Document: h.unflattened(), Name: result.collection,
 			Score: member(h.raw, "text_match"),
 		})
 	}

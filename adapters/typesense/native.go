@@ -27,7 +27,7 @@ var notNative = []string{
 
 // groupable reports whether the engine may collapse the search.
 func (q *query) groupable() bool {
-	if q.asked.Scope.Native == nil || q.unseen() || q.vector != nil || q.shown {
+	if q.asked.Scope.Native == nil || q.asked.Unseen != "" || q.vector != nil || q.shown {
 		return false
 	}
 	filter, given := q.values["filter_by"]
@@ -39,7 +39,7 @@ func (q *query) groupable() bool {
 			return false
 		}
 	}
-	for name := range q.fixed { // what a key imposes counts before what we ask
+	for name := range q.key.fixed { // what a key imposes counts before what we ask
 		if slices.Contains(steered, name) || strings.HasPrefix(name, "group_") || name == "max_facet_values" {
 			return false
 		}
@@ -76,7 +76,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 		return nil, errors.New("not as many results as searches")
 	}
 	grouped := results[0].Raw()
-	counted, err := parseResult(results[1].Raw(), ask{page: 1})
+	counted, err := parseResult(results[1].Raw(), &page{number: 1})
 	if err != nil {
 		return nil, counted.declined(err)
 	}
@@ -98,7 +98,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if collapsed := q.asked.Controls.Collapsed; collapsed == nil || *collapsed {
 		found = groups
 	}
-	frame = q.present(readResult(&reader, frame, 0, nil), found, jsonedit.Array(hits)).Bytes()
+	frame = q.withHits(readResult(&reader, frame, 0, nil), jsonedit.Array(hits), found).Bytes()
 	for _, name := range []string{"search_cutoff", "search_time_ms"} { // which the search for the hits says
 		if value := member(grouped, name); value != nil && err == nil {
 			frame, err = jsonedit.Set(frame, name, value)
@@ -137,7 +137,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		return nil, 0, r.declined(r.err)
 	}
 	list, err := jsonedit.Elements(member(raw, "grouped_hits"))
-	if err != nil || r.found < 0 || r.page != q.page || r.perPage != q.perPage || len(list) > q.perPage {
+	if err != nil || r.found < 0 || r.page != q.page || len(list) > q.page.size {
 		return nil, 0, errors.New("the reply is of another page than was asked for")
 	}
 	for _, group := range list {
@@ -158,7 +158,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		case h.near:
 			return nil, 0, errors.New("the list is one of neighbours")
 		}
-		hit, err := q.appendBare(nil, &h)
+		hit, err := q.appendHit(nil, &h)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/url"
 	"slices"
@@ -68,47 +67,6 @@ func decode(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// keyHeader and keyParam carry the API key in a request; keyParam also stands inside single searches of a multi-search.
-const (
-	keyHeader = "X-Typesense-Api-Key"
-	keyParam  = "x-typesense-api-key"
-)
-
-// keyOf returns the API key that a request is made with: the header counts before the query string.
-func keyOf(r *adapters.Request, params []adapters.Param) string {
-	if keys := r.Header[keyHeader]; len(keys) > 0 {
-		return keys[0]
-	}
-	key, _ := adapters.Last(params, keyParam)
-	return key
-}
-
-// scopedHead is what stands in a scoped key in front of the parameters that the engine puts over those of every search made with it, a JSON
-// object: an HMAC in base64, and the first characters of the key that it was made from. All of it is in base64.
-const scopedHead = 44 + 4
-
-const inBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-// embedded returns the parameters that a key imposes on a search; none for an ordinary key. Those that the engine ignores for their type
-// are left out.
-func embedded(key string) map[string]string {
-	key = key[:len(key)-len(strings.TrimLeft(key, inBase64))] // the engine reads no further
-	if len(key)%4 == 1 {                                      // too few bits for a byte
-		key = key[:len(key)-1]
-	}
-	raw, err := base64.RawStdEncoding.DecodeString(key)
-	if err != nil || len(raw) <= scopedHead {
-		return nil
-	}
-	members, err := jsonedit.Members(raw[scopedHead:])
-	if err != nil {
-		return nil
-	}
-	values, _ := valuesIn(members)
-	delete(values, "expires_at")
-	return values
 }
 
 // valuesIn returns the values of an object's members, the last of a name, and whether one is of no type for a parameter: that counts for none.
@@ -178,6 +136,22 @@ func put(body []byte, empty bool, params ...param) ([]byte, error) {
 	return body, err
 }
 
+// steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
+// query string, which would override the body.
+var steered = []string{
+	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
+	"vector_query", "preset", "limit", "offset", "enable_analytics",
+}
+
+// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
+// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
+func unsteered(params []adapters.Param, list []*query) string {
+	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.key.fixed) > 0 })
+	return adapters.RawQuery(params, func(name string) bool {
+		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
+	})
+}
+
 // rebase puts the steered parameters of the query string into the body.
 func rebase(body []byte, params []adapters.Param) ([]byte, error) {
 	var moved []param
@@ -212,15 +186,16 @@ func unhighlighted(body []byte) []byte {
 	return body
 }
 
-// unhighlightedParams does the same to a query string's parameters, in place.
-func unhighlightedParams(params []adapters.Param) (changed bool) {
+// unhighlight does the same to a request's query string, and returns its parameters.
+func unhighlight(r *adapters.Request) []adapters.Param {
+	params := queryOf(r.RawQuery)
 	for i, p := range params {
-		if kept, ours := highlightable(p.Value); ours && p.Name == highlights {
+		if kept, changed := highlightable(p.Value); changed && p.Name == highlights {
 			params[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}
-			changed = true
+			r.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 		}
 	}
-	return changed
+	return params
 }
 
 // highlightable returns a list of fields without ours, and whether there was one.

@@ -22,7 +22,7 @@ func (b *bench) read(c trial, params url.Values, page, perPage int) (list []list
 	}
 	if q := c.query(); !q.hidesID() { // what is read beside the client's hits is what its key lets be seen
 		for _, name := range []string{"include_fields", "exclude_fields"} {
-			keyed.Set(name, q.fixed[name])
+			keyed.Set(name, q.key.fixed[name])
 		}
 	}
 	for i, v := range []url.Values{whole, visible, keyed} {
@@ -65,11 +65,11 @@ func (c trial) query() *query {
 	for name, value := range c.imposed {
 		fixed[name] = fmt.Sprint(value)
 	}
-	return &query{
-		fixed: fixed, wanted: wanted{
-			preset: c.preset != nil, include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields")),
-		},
+	q := &query{key: key{fixed: fixed}, shows: fields{fieldList(c.value("include_fields")), fieldList(c.value("exclude_fields"))}}
+	if c.preset != nil {
+		q.asked.Unseen = "preset"
 	}
+	return q
 }
 
 // readsText reports whether the text can be had for a sketch.
@@ -88,9 +88,8 @@ func (b *bench) listedFor(c trial, raw []byte) listed {
 	if err := json.Unmarshal(h.document, &document); err != nil {
 		b.t.Fatal(err)
 	}
-	hit, fixed := listed{id: h.id, pinned: h.curated}, c.query().fixed
-	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{rule.SketchField})
-	if c.readsText() || shown && b.rule.Decode(string(h.stored)) != nil {
+	hit := listed{id: h.id, pinned: h.curated}
+	if c.readsText() || c.query().mayRead([]string{rule.SketchField}) && b.rule.Decode(string(h.stored)) != nil {
 		hit.sketch = &b.memo.sketch(b.rule, document.Body).Sketch
 	}
 	return hit

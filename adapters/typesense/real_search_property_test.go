@@ -337,7 +337,7 @@ func (b *bench) try(c trial, r *rand.Rand, key string, sum *sums) {
 	sum.left[outcome.Reason]++
 	// More pages of the size that a key sets than a search may cost: of one in a multi-search no more is said than that it was left alone.
 	bound := c.imposed["per_page"] != nil &&
-		(strings.Contains(string(outcome.Reason), "too many pages") || c.window > mostAsks && outcome.Reason == adapters.ReasonNotUnderstood)
+		(strings.Contains(string(outcome.Reason), "too many pages") || c.window > mostQueries && outcome.Reason == adapters.ReasonNotUnderstood)
 	if answered && !bound && outcome.Reason != "preset" && !(outcome.Reason == "scoped_key" && c.preset != nil) {
 		t.Errorf("%+v is left alone: %s", c, outcome.Reason)
 	}

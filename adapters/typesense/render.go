@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"maps"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -9,38 +10,68 @@ import (
 )
 
 // Render implements adapters.Search.
-func (q *query) Render(frame adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
-	in, err := frame.(*hits).in, error(nil)
+func (q *query) Render(around adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
+	in, err := around.(*hits).in, error(nil)
 	list := append(make([]byte, 0, in.atHits.to-in.atHits.from), '[')
-	for i := range page {
+	for i, h := range page {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		if list, err = q.appendHit(list, &page[i]); err != nil {
+		if h.Group == nil {
+			list, err = q.appendHit(list, hitAt(h.Place))
+		} else {
+			list, err = q.appendWithGroup(list, hitAt(h.Place), h.Group)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	return q.present(in, total, append(list, ']')), nil
+	return q.withHits(in, append(list, ']'), total), nil
 }
 
-// hitAt returns the hit of a place, nil for none.
-func hitAt(p adapters.Place) *hit {
-	if p.Hits == nil {
-		return nil
+// withHits returns a result with other hits, as the client's own page. A total below 0 leaves found as it is.
+func (q *query) withHits(r *result, hits []byte, total int) adapters.Pieces {
+	var edits jsonedit.Edits
+	put := func(at extent, value []byte) {
+		if at != (extent{}) {
+			edits = append(edits, jsonedit.Edit{From: at.from, To: at.to, With: value})
+		}
 	}
-	return &p.Hits.(*hits).list[p.At]
+	number := func(at extent, n int) { put(at, strconv.AppendInt(nil, int64(n), 10)) }
+	put(r.atHits, hits)
+	if q.asked.Unseen == "" { // else it is the client's own already
+		number(r.atPage, q.page.number)
+		number(r.atPerPage, q.page.size)
+		number(r.atCopy, q.page.number)
+	}
+	if total >= 0 {
+		number(r.atFound, total)
+	}
+	return edits.Pieces(r.raw)
 }
 
-// appendHit appends a hit of the page as the client gets it, with what is folded into it.
-func (q *query) appendHit(dst []byte, h *adapters.PageHit) ([]byte, error) {
-	if h.Group == nil {
-		return q.appendBare(dst, hitAt(h.Place))
+// appendHit appends a hit as the client asked for it.
+func (q *query) appendHit(dst []byte, h *hit) ([]byte, error) {
+	if !h.scattered && !q.shown && (q.preset() || q.shows.sees("id")) {
+		return append(append(dst, h.raw[:h.ours.from]...), h.raw[h.ours.to:]...), nil
 	}
-	raw, err := q.appendBare(nil, hitAt(h.Place))
+	document, err := q.documentOf(h)
+	return append(append(append(dst, h.raw[:h.at]...), document...), h.raw[h.at+len(h.document):]...), err
+}
+
+// documentOf returns a hit's document as the client asked for it.
+func (q *query) documentOf(h *hit) ([]byte, error) {
+	return jsonedit.Cut(h.document, func(key string) bool {
+		return key == "id" && !q.preset() && !q.shows.sees("id") || rule.Our(key) && !(q.shown && q.shows.sees(key))
+	})
+}
+
+// appendWithGroup appends a hit with what is folded into it.
+func (q *query) appendWithGroup(dst []byte, h *hit, g *adapters.Group) ([]byte, error) {
+	raw, err := q.appendHit(nil, h)
 	if err != nil {
 		return nil, err
 	}
-	g := h.Group
 	out := strconv.AppendInt([]byte(`{"found":`), int64(len(g.Folded)), 10)
 	out = append(strconv.AppendBool(append(out, `,"exact":`...), g.Exact), `,"hits":[`...)
 	for i := range g.Folded {
@@ -59,14 +90,6 @@ func (q *query) appendHit(dst []byte, h *adapters.PageHit) ([]byte, error) {
 	return append(dst, raw...), err
 }
 
-// appendID appends the id of a hit's document as a member, nothing if the client's key hides it.
-func appendID(dst []byte, h *hit) []byte {
-	if h == nil || h.id == "" {
-		return dst
-	}
-	return jsonedit.AppendString(append(dst, `"id":`...), h.id)
-}
-
 // appendFolded appends what is shown of a folded hit.
 func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 	open := len(dst)
@@ -75,7 +98,7 @@ func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 	}
 	dst = append(append(dst, `"agreement":`...), f.Agreement...)
 	if h := hitAt(f.Source); h != nil {
-		document, err := q.bareDocument(h)
+		document, err := q.documentOf(h)
 		if err != nil {
 			return nil, err
 		}
@@ -87,20 +110,20 @@ func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendBare appends the hit as the client asked for it.
-func (q *query) appendBare(dst []byte, h *hit) ([]byte, error) {
-	if !h.scattered && !q.shown && (q.preset || q.sees("id")) {
-		return append(append(dst, h.raw[:h.ours.from]...), h.raw[h.ours.to:]...), nil
+// appendID appends the id of a hit's document as a member, nothing if the client's key hides it.
+func appendID(dst []byte, h *hit) []byte {
+	if h == nil || h.id == "" {
+		return dst
 	}
-	document, err := q.bareDocument(h)
-	return append(append(append(dst, h.raw[:h.at]...), document...), h.raw[h.at+len(h.document):]...), err
+	return jsonedit.AppendString(append(dst, `"id":`...), h.id)
 }
 
-// bareDocument returns the hit's document as the client asked for it.
-func (q *query) bareDocument(h *hit) ([]byte, error) {
-	return jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset && !q.sees("id") || rule.Our(key) && !(q.shown && q.sees(key))
-	})
+// hitAt returns the hit of a place, nil for none.
+func hitAt(p adapters.Place) *hit {
+	if p.Hits == nil {
+		return nil
+	}
+	return &p.Hits.(*hits).list[p.At]
 }
 
 // Clean implements adapters.Search.
@@ -111,23 +134,25 @@ func (q *query) Clean(raw []byte) []byte {
 	return jsonedit.Cleaned(raw, inHit)
 }
 
-// present puts other hits into a result and makes it one of the client's own page. A found below 0 stays as it is.
-func (q *query) present(r *result, found int, hits []byte) adapters.Pieces {
-	var edits jsonedit.Edits
-	put := func(at extent, value []byte) {
-		if at != (extent{}) {
-			edits = append(edits, jsonedit.Edit{From: at.from, To: at.to, With: value})
-		}
+// Body implements adapters.Wire.
+func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
+	if w.single {
+		return results[0], nil
 	}
-	number := func(at extent, n int) { put(at, strconv.AppendInt(nil, int64(n), 10)) }
-	put(r.atHits, hits)
-	if !q.unseen() { // else it is the client's own already
-		number(r.atPage, q.page)
-		number(r.atPerPage, q.perPage)
-		number(r.atCopy, q.page)
+	list := make([][]byte, len(results))
+	for i, r := range results {
+		list[i] = r.Bytes()
 	}
-	if found >= 0 {
-		number(r.atFound, found)
+	body, err := jsonedit.Set(reply.Body, "results", jsonedit.Array(list))
+	return adapters.Pieces{body}, err
+}
+
+// Declined implements adapters.Decliner.
+func (w *wire) Declined(reply *adapters.Reply, d *adapters.Declined) *adapters.Reply {
+	out := &adapters.Reply{Status: d.Status, Header: maps.Clone(reply.Header)}
+	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error comes as it is
+		delete(out.Header, name)
 	}
-	return edits.Pieces(r.raw)
+	out.Body = []byte(`{"message": "` + d.Reason + `"}`) // nothing is escaped, as the engine has it
+	return out
 }

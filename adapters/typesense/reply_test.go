@@ -78,7 +78,7 @@ func (r memberwise) doubled() bool {
 
 func (h memberHit) bare(q *query) []byte {
 	document, err := jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset && !q.sees("id") || rule.Our(key) && !(q.shown && q.sees(key))
+		return key == "id" && !q.preset() && !q.shows.sees("id") || rule.Our(key) && !(q.shown && q.shows.sees(key))
 	})
 	if err != nil {
 		return nil
@@ -104,11 +104,11 @@ func (r memberwise) present(q *query, found int) []byte {
 	if found >= 0 {
 		raw = set(raw, "found", found)
 	}
-	if q.unseen() {
+	if q.asked.Unseen != "" {
 		return raw
 	}
-	raw = set(raw, "page", q.page)
-	params := set(set(jsonedit.Get(r.members, "request_params"), "per_page", q.perPage), "page", q.page)
+	raw = set(raw, "page", q.page.number)
+	params := set(set(jsonedit.Get(r.members, "request_params"), "per_page", q.page.size), "page", q.page.number)
 	raw, _ = jsonedit.Set(raw, "request_params", params)
 	return raw
 }
@@ -131,10 +131,10 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		f.Add(s)
 	}
 	queries := []*query{
-		{}, {wanted: wanted{exclude: []string{"id"}}}, {wanted: wanted{shown: true, include: []string{"neardup_sketch", "title"}}}, {wanted: wanted{preset: true}},
+		{}, {shows: fields{exclude: []string{"id"}}}, {shown: true, shows: fields{include: []string{"neardup_sketch", "title"}}}, {asked: adapters.Asked{Unseen: "preset"}},
 	}
 	for _, q := range queries {
-		q.page, q.perPage = 3, 2
+		q.page = page{3, 2}
 	}
 	texts := []string{"title", "meta.text"}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -145,22 +145,22 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		}
 		r := results[0].(*result)
 		want, ok := readMemberwise([]byte(raw))
-		wrong := r.check(ask{page: 1, perPage: 10})
+		wrong := r.check(&page{1, 10})
 		if !ok || want.doubled() {
 			if wrong == nil {
 				t.Fatalf("taken: %s", raw)
 			}
 			return
 		}
-		found, page, perPage := count(want.members, "found"), count(want.members, "page"), count(want.params, "per_page")
+		found, number, size := count(want.members, "found"), count(want.members, "page"), count(want.params, "per_page")
 		if wrong != nil {
-			if collection, _ := jsonedit.Text(jsonedit.Get(want.params, "collection_name")); page == 1 && perPage == 10 && found >= 0 && collection != "" &&
+			if collection, _ := jsonedit.Text(jsonedit.Get(want.params, "collection_name")); number == 1 && size == 10 && found >= 0 && collection != "" &&
 				len(want.hits) <= 10 && jsonedit.Get(want.members, "grouped_hits") == nil {
 				t.Fatalf("%v: %s", wrong, raw)
 			}
 			return
 		}
-		if strings.TrimSpace(raw) == raw && raw[0] == '{' && string(r.raw) != raw || r.found != found || r.page != page || r.perPage != perPage || len(r.hits) != len(want.hits) {
+		if strings.TrimSpace(raw) == raw && raw[0] == '{' && string(r.raw) != raw || r.found != found || r.page != (page{number, size}) || len(r.hits) != len(want.hits) {
 			t.Fatalf("%+v of %s", r, raw)
 		}
 		for i := range r.hits {
@@ -170,13 +170,13 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			for _, found := range []int{-1, 5} {
 				var hits [][]byte
 				for i := len(r.hits) - 1; i >= 0; i-- {
-					hit, err := q.appendBare(nil, &r.hits[i])
+					hit, err := q.appendHit(nil, &r.hits[i])
 					if err != nil {
 						t.Fatal(err)
 					}
 					hits = append(hits, hit)
 				}
-				got := q.present(r, found, jsonedit.Array(hits)).Bytes()
+				got := q.withHits(r, jsonedit.Array(hits), found).Bytes()
 				if want := want.present(q, found); !bytes.Equal(got, want) {
 					t.Fatalf("%+v\ngot  %s\nwant %s", q, got, want)
 				}
@@ -194,8 +194,8 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 		h.curated != (string(jsonedit.Get(want.members, "curated")) == "true") {
 		t.Fatalf("%+v of %s", h, want.raw)
 	}
-	if !bytes.Equal(h.plain(), unflattened(want.document)) {
-		t.Fatalf("%s of %s", h.plain(), want.document)
+	if !bytes.Equal(h.unflattened(), unflattened(want.document)) {
+		t.Fatalf("%s of %s", h.unflattened(), want.document)
 	}
 	var members []string
 	for _, m := range want.inside {

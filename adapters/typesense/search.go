@@ -1,114 +1,97 @@
 package typesense
 
 import (
-	"bytes"
-	"iter"
+	"cmp"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Targets implements adapters.Dialect.
-func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if c.Form != formMulti {
-			yield(c.Target)
-			return
-		}
-		searches, _ := jsonedit.Elements(member(r.Body, "searches"))
-		params := queryOf(r.RawQuery)
-		for _, search := range searches {
-			q, _ := newQuery(search, keyOf(r, params), adapters.Controls{})
-			if q.read(params); q.asked.Target != "" && !yield(q.asked.Target) {
-				return
-			}
-		}
-	}
-}
-
 const (
+	maxPerPage     = 250 // the engine's limit on per_page
+	defaultPerPage = 10
+	// maxRanks bounds what is read of a list. Engines up to 0.24 hang on a larger number of a page, and no list is as long.
+	maxRanks = math.MaxInt32
 	// maxQuery is the length from which on the engine refuses the query string of a GET.
 	maxQuery = 4000
-	// limitSearches is the parameter that changes how many searches a multi-search may hold.
-	limitSearches = "limit_multi_searches"
 )
 
+// query is one search as the client means it. It implements adapters.Search.
+type query struct {
+	asked adapters.Asked
+	// body is the search as it stands in a multi-search, less our controls.
+	body []byte
+	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. It is nil
+	// where the engine will refuse the whole request.
+	base []byte
+	// values are the parameters that count.
+	values map[string]string
+	key    key
+	page   page   // the client's
+	shows  fields // what the client asks for of each document
+	shown  bool   // a field of ours is included
+	vector *vectorQuery
+	rules  rule.Rules
+	// texts and deciding are the fields that are read beside the client's own: the sketched ones, and those by which hits are folded or chosen.
+	texts, deciding []string
+	most            int // the size of the largest page that the engine grants
+	atOnce          int // how many searches can be asked in one request
+}
+
+// Asked implements adapters.Search.
+func (q *query) Asked() *adapters.Asked { return &q.asked }
+
+// preset reports whether the engine puts in parameters that are not seen here, where the client has none of that name.
+func (q *query) preset() bool { return q.asked.Unseen == "preset" }
+
 // Search implements adapters.Dialect. The search of one collection is asked as a multi-search of one.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) (s *adapters.Searches) {
+func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	controls, plain, err := adapters.TakeControls(r)
-	if s = (&adapters.Searches{Plain: plain, Plan: p}); err != nil {
-		s.Refusal = d.ErrorReply(r, 400, err.Error())
-		return s
+	if err != nil {
+		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	params, sent := queryOf(plain.RawQuery), plain.RawQuery
-	if unhighlightedParams(params) {
-		plain.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
+	if c.Form == formMulti {
+		return d.multi(plain, controls, p)
 	}
-	w, bodies, sound := &wire{single: c.Form != formMulti}, [][]byte(nil), true
+	sent := plain.RawQuery
+	params := unhighlight(plain)
+	if len(sent) >= maxQuery { // the engine refuses it
+		return &adapters.Searches{Plain: plain, Reason: "query_length"}
+	}
+	// The path says which collection, and what limits a multi-search means nothing here.
+	params = slices.DeleteFunc(params, func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
+	q, _ := newQuery(append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}'), keyOf(plain, params), controls)
+	q.read(params, p)
+	s, most := &adapters.Searches{Plain: plain, Plan: p, Reason: q.asked.Reason, Shown: q.shown}, mostSearches(params, q)
 	switch {
-	case w.single && len(sent) >= maxQuery:
-		s.Reason = "query_length" // the engine refuses it
-	case w.single: // the target says which collection, and what limits a multi-search means nothing here
-		params = slices.DeleteFunc(params, func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
-		bodies = [][]byte{append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')}
-	default:
-		if bodies, sound = searchesIn(plain.Body); len(bodies) == 0 {
-			s.Reason = adapters.ReasonNotUnderstood
-		}
-	}
-	var list []*query
-	stripped := false
-	for i, body := range bodies {
-		switch {
-		case len(bodies) > adapters.MaxSearches:
-			s.Reason = adapters.ReasonTooLarge
-		case i > 0 && p.Struck():
-			s.Reason = adapters.ReasonDeadline
-		}
-		q, err := newQuery(body, keyOf(plain, params), controls)
-		if err != nil {
-			s.Refusal = d.ErrorReply(plain, 400, err.Error())
-			return s
-		}
-		if s.Reason == "" {
-			q.read(params)
-			q.under(p)
-			list = append(list, q)
-		} else { // it is not read, which takes its length times that of the query string
-			q.shown = rule.NamesOurs(body)
-		}
-		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
-			bodies[i] = unhighlighted(q.body)
-		}
-		s.Shown = s.Shown || q.shown
-		stripped = stripped || !w.single && !bytes.Equal(bodies[i], body)
-	}
-	if stripped {
-		plain.Body, _ = jsonedit.Set(plain.Body, "searches", jsonedit.Array(bodies)) // it is well-formed
-	}
-	if s.Reason == "" {
-		w.most = mostSearches(params, list[0])
-		s.Reason = w.left(list, params, sound)
-	}
-	if s.Reason == adapters.ReasonUnconfigured {
+	case s.Reason == adapters.ReasonUnconfigured:
 		plain.RawQuery = sent
+	case s.Reason == "" && most == 0: // the key allows no multi-search
+		s.Reason = "scoped_key"
 	}
 	if s.Reason != "" {
 		return s
 	}
-	asked := *plain
-	if asked.RawQuery, w.body = unsteered(params, list), plain.Body; w.single {
-		w.body = []byte(`{"searches":[]}`)
-		asked.Method, asked.Path, asked.Header = "POST", "/multi_search", adapters.Header{}
-		maps.Copy(asked.Header, plain.Header)
-		asked.Header["Content-Type"] = []string{"application/json"}
-		delete(asked.Header, "Content-Length")
+	asked := &adapters.Request{
+		Method: "POST", Host: plain.Host, Path: "/multi_search", Header: adapters.Header{}, Body: []byte(`{"searches":[]}`),
 	}
-	w.request = &asked
-	for _, rule := range p.Rules {
+	maps.Copy(asked.Header, plain.Header)
+	asked.Header["Content-Type"] = []string{"application/json"}
+	delete(asked.Header, "Content-Length")
+	fill(s, &wire{request: asked, single: true, most: most}, []*query{q}, params)
+	return s
+}
+
+// fill puts in the queries that are to be collapsed, and what carries them.
+func fill(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
+	w.request.RawQuery = unsteered(params, list)
+	for _, rule := range s.Plan.Rules {
 		w.texts = append(w.texts, rule.Fields...)
 	}
 	s.Single, s.Wire = w.single, w
@@ -116,76 +99,176 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		q.atOnce = max(w.most/len(list), 1)
 		s.List = append(s.List, q)
 	}
-	return s
 }
 
-// searchesIn returns the searches of a multi-search, none of one that is not well-formed: what stands between them does not get into a reading. It
-// is sound if it holds nothing else but what means nothing.
-func searchesIn(body []byte) (searches [][]byte, sound bool) {
-	root, err := jsonedit.FewMembers(body)
-	if err != nil || !jsonedit.Strict(body) {
-		return nil, false
+// newQuery returns a search of which no more than our controls are read, to be put over the outer ones. The error is a bad control.
+func newQuery(body []byte, of string, outer adapters.Controls) (*query, error) {
+	q := &query{body: body, key: key{text: of}, most: maxPerPage, atOnce: maxSearches}
+	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
+	members, _ := jsonedit.Members(body)             // of which there are none where it is malformed
+	narrow, found, err := adapters.MemberControls(members)
+	if found {
+		q.asked.Controls = outer.Merge(narrow)
+		q.body, _ = jsonedit.Cut(body, adapters.IsControl)
 	}
-	searches, _ = jsonedit.Elements(jsonedit.Get(root, "searches"))
-	return searches, !jsonedit.Repeated(root) && !slices.ContainsFunc(root, func(m jsonedit.Member) bool {
-		return m.Key != "searches" && (m.Key != "union" || string(m.Value) != "false")
-	})
+	if err != nil {
+		return q, fmt.Errorf("search: %w", err)
+	}
+	return q, nil
 }
 
-// left returns why the searches of a request are left alone, or nothing.
-func (w *wire) left(list []*query, params []adapters.Param, sound bool) adapters.Reason {
-	_, replaced := adapters.Last(params, "preset")
-	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != adapters.ReasonUnconfigured })
+// read reads what the client asks for, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
+func (q *query) read(params []adapters.Param, p adapters.Plan) {
+	a, known := &q.asked, q.readParams(params)
+	if a.Target != "" {
+		a.Scope = p.ScopeUnder(a.Target, a.Controls)
+	}
 	switch {
-	case replaced && !w.single: // then the engine does not read the body
-		return "preset"
-	case configured < 0:
-		return adapters.ReasonUnconfigured
-	case mixed(list):
-		return "scoped_key"
-	case !sound || slices.ContainsFunc(list, func(q *query) bool { return q.base == nil }):
-		return adapters.ReasonNotUnderstood
-	case !slices.ContainsFunc(list, func(q *query) bool { return q.asked.Reason == "" }):
-		return list[configured].asked.Reason
-	case w.most == 0: // no multi-search can be made with this key
-		return "scoped_key"
-	case len(list) > w.most:
+	case a.Target != "" && !a.Scope.Configured:
+		a.Reason = adapters.ReasonUnconfigured
+	case !known:
+		a.Reason = adapters.ReasonNotUnderstood // the engine says what is wrong
+	default:
+		a.Reason = cmp.Or(q.check(), q.readPage(), q.readNeighbours(), q.key.check(q))
+	}
+	if a.Reason != "" {
+		return
+	}
+	q.rules, q.texts, q.deciding = p.Rules, rooted(a.Scope.Texts), decidingFields(a.Scope.Deciding)
+	if q.groupable() {
+		a.Native = q
+	}
+}
+
+// readParams reads the parameters that count: the key's before those of the query string, and these before those of the body. It is false
+// where the engine will refuse the search.
+func (q *query) readParams(params []adapters.Param) bool {
+	members, err := jsonedit.Members(q.body)
+	if err != nil {
+		return false
+	}
+	values, odd := valuesIn(members)
+	maps.Copy(values, valuesOf(params))
+	q.asked.Target = values["collection"]
+	if odd {
+		return false
+	}
+	if q.base, err = rebase(unhighlighted(q.body), params); err != nil {
+		return false
+	}
+	if values["preset"] != "" {
+		q.asked.Unseen = "preset"
+	}
+	q.key.read(members)
+	maps.Copy(values, q.key.fixed)
+	q.values, q.asked.Target = values, values["collection"]
+	q.shows = fields{fieldList(values["include_fields"]), fieldList(values["exclude_fields"])}
+	q.shown = slices.ContainsFunc(q.shows.include, rule.Our)
+	return true
+}
+
+// leaves are the parameters whose presence leaves a search alone, with the reason, the most telling first.
+var leaves = []struct {
+	name   string
+	reason adapters.Reason
+}{
+	{"group_by", "grouped"}, {"union", "union"},
+	{"conversation", "conversation"}, {"conversation_stream", "conversation"}, {"conversation_model_id", "conversation"},
+	{"conversation_id", "conversation"}, {"nl_query", "nl_query"}, {"voice_query", "voice_query"},
+}
+
+// check returns why a search that the client wrote so is left alone, or nothing.
+func (q *query) check() adapters.Reason {
+	if q.asked.Controls.Off {
+		return adapters.ReasonOff
+	}
+	for _, l := range leaves {
+		if value := q.values[l.name]; value != "" && value != "false" {
+			return l.reason
+		}
+	}
+	// Newer engines take patterns and other collections' fields here; what they then show can't be told from here.
+	if q.asked.Target == "" || strings.ContainsAny(q.values["include_fields"]+q.values["exclude_fields"], "*$") {
 		return adapters.ReasonNotUnderstood
 	}
 	return ""
 }
 
-// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
-func mostSearches(params []adapters.Param, first *query) int {
-	most := maxSearches
-	for _, values := range []map[string]string{valuesOf(params), first.fixed} {
-		if n := number(values, limitSearches, most); n >= 0 {
-			most = n
-		}
+// readPage reads the page and how many ranks of the list can be read. It returns why the search is left alone, or nothing. Where limit or offset is
+// given, which engines ignore up to release 0.24 and obey from 0.25 on, it takes these as they are obeyed: page and per_page count before them,
+// and the reply tells whether the guess was right.
+func (q *query) readPage() adapters.Reason {
+	values, a, otherwise := q.values, &q.asked, defaultPerPage
+	if values["facet_query"] != "" {
+		otherwise = 0 // as the engine has it
 	}
-	return most
+	q.page = page{number(values, "page", 1), number(values, "per_page", otherwise)}
+	a.Limit = number(values, "limit_hits", maxRanks)
+	limit, offset := number(values, "limit", q.page.size), number(values, "offset", 0)
+	shifted := values["limit"]+values["offset"] != ""
+	if shifted {
+		a.Unseen = cmp.Or(a.Unseen, "offset")
+	}
+	if shifted && values["per_page"] == "" {
+		q.page.size = limit
+	}
+	a.Size = q.page.size
+	if a.From = min(q.page.number-1, maxRanks/max(a.Size, 1)) * a.Size; shifted && values["page"] == "" {
+		a.From = offset
+	}
+	switch {
+	case q.page.number < 1 || a.Size < 0 || a.Limit < 0 || shifted && (limit < 0 || offset < 0):
+		return adapters.ReasonNotUnderstood // the engine says what is wrong
+	case a.Size > maxPerPage:
+		return "per_page" // servers can be told to take more; ours then can't be told from here
+	case int64(a.From)+int64(a.Size) > int64(a.Limit):
+		return "limit_hits"
+	case a.Size == 0:
+		return adapters.ReasonSizeZero
+	}
+	if size := q.fixedSize(); size > 0 {
+		a.Limit = a.Limit / size * size
+	}
+	return ""
 }
 
-// mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
-// can't be told from others, opens all that follow. A round that asks for some of the searches would then be another request.
-func mixed(list []*query) bool {
-	before := ""
-	for _, q := range list {
-		if before != "" && q.key != before {
-			return true
-		}
-		if q.ownKey && len(q.fixed) == 0 {
-			before = q.key
-		}
+// fixedSize is the size of every page that can be read, 0 if any can.
+func (q *query) fixedSize() int {
+	if _, fixed := q.key.fixed["per_page"]; fixed {
+		return q.page.size
 	}
-	return false
+	return 0
 }
 
-// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
-// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
-func unsteered(params []adapters.Param, list []*query) string {
-	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.fixed) > 0 })
-	return adapters.RawQuery(params, func(name string) bool {
-		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
-	})
+// seesText reports whether the hits that the client asked for are known to hold all of the fields' texts.
+func (q *query) seesText(names []string) bool { return !q.preset() && q.shows.all(names) }
+
+// mayRead reports whether the client's key lets all of the fields' texts be seen.
+func (q *query) mayRead(names []string) bool { return q.key.shows().all(names) }
+
+// hidesID reports whether the client's key keeps the id out of every hit.
+func (q *query) hidesID() bool { return !q.mayRead([]string{"id"}) }
+
+// fields are those of a document that are asked for: all, if none is included, less those that are excluded.
+type fields struct{ include, exclude []string }
+
+// sees reports whether a top-level field that is named whole or not at all, such as id, is asked for.
+func (f fields) sees(name string) bool {
+	return (len(f.include) == 0 || slices.Contains(f.include, name)) && !slices.Contains(f.exclude, name)
+}
+
+// all reports whether fields of these names are all asked for, each whole.
+func (f fields) all(names []string) bool {
+	for _, name := range names {
+		inside := func(of string) bool { return name == of || strings.HasPrefix(name, of+".") }
+		// A dotted field is a name to a collection without nested fields and a path to one with them: both have to be included.
+		root, _, _ := strings.Cut(name, ".")
+		if len(f.include) > 0 && !(slices.Contains(f.include, name) && slices.Contains(f.include, root)) {
+			return false
+		}
+		if slices.ContainsFunc(f.exclude, func(other string) bool { return inside(other) || strings.HasPrefix(other, name+".") }) {
+			return false
+		}
+	}
+	return true
 }

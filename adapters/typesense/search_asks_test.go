@@ -29,12 +29,12 @@ func TestPagesCoverSpans(t *testing.T) {
 					granted := &query{most: maxPerPage}
 					if fixed > 0 {
 						limit = limit / fixed * fixed
-						granted = &query{wanted: wanted{perPage: fixed}, fixed: map[string]string{"per_page": ""}}
+						granted = &query{page: page{size: fixed}, key: key{fixed: map[string]string{"per_page": ""}}}
 					}
 					at, to := from, min(from+length, limit)
 					list := granted.cover(from, to, limit)
 					for _, s := range list {
-						if s.perPage > maxPerPage || s.page < 1 || s.from() > at || s.to() <= at || s.to() > limit || fixed > 0 && s.perPage != fixed {
+						if s.size > maxPerPage || s.number < 1 || s.from() > at || s.to() <= at || s.to() > limit || fixed > 0 && s.size != fixed {
 							t.Fatalf("%d to %d in pages of %d up to %d: %v", from, to, fixed, limit, list)
 						}
 						at = s.to()

@@ -83,7 +83,7 @@ func (s *Store) refused(ctx context.Context, index adapters.Index, rule *rule.Ru
 		errs = append(errs, fmt.Errorf("write its documents: %w", err))
 	}
 	filter := "id:[" + probe + "]"
-	if _, err := s.list(ctx, index.Name, listing{filter, readFields(rule, adapters.Selection{}), 1, 1}); err != nil {
+	if _, err := s.list(ctx, index.Name, listing{filter, readFields(rule, adapters.Selection{}), page{1, 1}}); err != nil {
 		errs = append(errs, fmt.Errorf("search its documents: %w", err))
 	}
 	if _, err := s.get(func(c *api.Client) (*http.Response, error) {

@@ -30,7 +30,7 @@ const (
 // listing is one page of the documents that a filter lets through, of all where it is empty.
 type listing struct {
 	filter, include string
-	page, perPage   int
+	page
 }
 
 // pageOf is the answer: the documents, and how many there are on all pages.
@@ -44,7 +44,7 @@ type pageOf struct {
 // list reads a page in a search of its own, whose filter can be as long as it takes.
 func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, error) {
 	search, err := json.Marshal(map[string]any{
-		"collection": index, "q": "*", "filter_by": l.filter, "page": l.page, "per_page": l.perPage, "include_fields": l.include,
+		"collection": index, "q": "*", "filter_by": l.filter, "page": l.number, "per_page": l.size, "include_fields": l.include,
 	})
 	if err != nil {
 		return pageOf{}, err
@@ -64,16 +64,16 @@ func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, erro
 	if err != nil || len(results) != 1 {
 		return pageOf{}, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
 	}
-	r, err := parseResult(results[0], ask{content: texts, page: l.page, perPage: l.perPage})
+	r, err := parseResult(results[0], &l.page)
 	if err != nil {
 		return pageOf{}, err
 	}
-	out := pageOf{found: r.found, full: l.perPage > 0 && len(r.hits) == l.perPage}
+	out := pageOf{found: r.found, full: l.size > 0 && len(r.hits) == l.size}
 	for _, h := range r.hits {
 		if h.id == "" {
 			return pageOf{}, errors.New("the key hides the documents' ids: use one that does not")
 		}
-		out.documents = append(out.documents, adapters.Stored{ID: h.id, Source: h.plain()})
+		out.documents = append(out.documents, adapters.Stored{ID: h.id, Source: h.unflattened()})
 	}
 	return out, nil
 }
@@ -131,8 +131,8 @@ func (r *reading) byBands(ctx context.Context) error {
 
 // lookUp reads the documents that a filter lets through and that are wanted.
 func (r *reading) lookUp(ctx context.Context, filter string, wanted func(id string) bool) error {
-	for page := 1; ; page++ {
-		got, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), page, batch})
+	for number := 1; ; number++ {
+		got, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), page{number, batch}})
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (r *reading) sample(ctx context.Context) error {
 	for i := range wanted {
 		first, next := i*all/wanted, (i+1)*all/wanted // a stretch of pages, of which one is read
 		got, err := r.store.list(ctx, r.index, listing{
-			filter: r.sel.Query, include: readFields(r.rule, r.sel), page: 1 + first + rand.IntN(next-first), perPage: run,
+			filter: r.sel.Query, include: readFields(r.rule, r.sel), page: page{1 + first + rand.IntN(next-first), run},
 		})
 		if err != nil {
 			return err

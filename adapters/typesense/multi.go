@@ -1,0 +1,148 @@
+package typesense
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+)
+
+const (
+	maxSearches = 50 // the engine's default limit on the searches of a multi-search
+	// limitSearches is the parameter that changes it.
+	limitSearches = "limit_multi_searches"
+)
+
+// multi takes a multi-search apart.
+func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
+	s := &adapters.Searches{Plain: plain, Plan: p}
+	sent := plain.RawQuery
+	params := unhighlight(plain)
+	bodies, sound := searchesIn(plain.Body)
+	if len(bodies) == 0 {
+		s.Reason = adapters.ReasonNotUnderstood
+	}
+	var list []*query
+	stripped := false
+	for i, body := range bodies {
+		switch {
+		case len(bodies) > adapters.MaxSearches:
+			s.Reason = adapters.ReasonTooLarge
+		case i > 0 && p.Struck():
+			s.Reason = adapters.ReasonDeadline
+		}
+		q, err := newQuery(body, keyOf(plain, params), controls)
+		if err != nil {
+			return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(plain, 400, err.Error())}
+		}
+		if s.Reason == "" {
+			q.read(params, p)
+			list = append(list, q)
+		} else { // it is not read, which takes its length times that of the query string
+			q.shown = rule.NamesOurs(body)
+		}
+		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
+			bodies[i] = unhighlighted(q.body)
+		}
+		s.Shown = s.Shown || q.shown
+		stripped = stripped || !bytes.Equal(bodies[i], body)
+	}
+	if stripped {
+		plain.Body, _ = jsonedit.Set(plain.Body, "searches", jsonedit.Array(bodies)) // it is well-formed
+	}
+	if s.Reason != "" {
+		return s
+	}
+	most := mostSearches(params, list[0])
+	switch s.Reason = leftAlone(list, params, most, sound); s.Reason {
+	case "":
+		asked := *plain
+		fill(s, &wire{request: &asked, most: most}, list, params)
+	case adapters.ReasonUnconfigured:
+		plain.RawQuery = sent
+	}
+	return s
+}
+
+// searchesIn returns the searches of a multi-search, none of one that is not well-formed: what stands between them does not get into a reading. It
+// is sound if it holds nothing else but what means nothing.
+func searchesIn(body []byte) (searches [][]byte, sound bool) {
+	root, err := jsonedit.FewMembers(body)
+	if err != nil || !jsonedit.Strict(body) {
+		return nil, false
+	}
+	searches, _ = jsonedit.Elements(jsonedit.Get(root, "searches"))
+	return searches, !jsonedit.Repeated(root) && !slices.ContainsFunc(root, func(m jsonedit.Member) bool {
+		return m.Key != "searches" && (m.Key != "union" || string(m.Value) != "false")
+	})
+}
+
+// leftAlone returns why all searches of a multi-search are left alone, or nothing.
+func leftAlone(list []*query, params []adapters.Param, most int, sound bool) adapters.Reason {
+	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != adapters.ReasonUnconfigured })
+	_, preset := adapters.Last(params, "preset")
+	switch {
+	case preset: // then the engine does not read the body
+		return "preset"
+	case configured < 0:
+		return adapters.ReasonUnconfigured
+	case mixed(list):
+		return "scoped_key"
+	case !sound || slices.ContainsFunc(list, func(q *query) bool { return q.base == nil }):
+		return adapters.ReasonNotUnderstood
+	case !slices.ContainsFunc(list, func(q *query) bool { return q.asked.Reason == "" }):
+		return list[configured].asked.Reason
+	case most == 0: // the key allows no multi-search
+		return "scoped_key"
+	case len(list) > most:
+		return adapters.ReasonNotUnderstood
+	}
+	return ""
+}
+
+// mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
+// can't be told from others, opens all that follow. A round that asks for some of the searches would then be another request.
+func mixed(list []*query) bool {
+	before := ""
+	for _, q := range list {
+		if before != "" && q.key.text != before {
+			return true
+		}
+		if q.key.own && len(q.key.fixed) == 0 {
+			before = q.key.text
+		}
+	}
+	return false
+}
+
+// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
+func mostSearches(params []adapters.Param, first *query) int {
+	most := maxSearches
+	for _, values := range []map[string]string{valuesOf(params), first.key.fixed} {
+		if n := number(values, limitSearches, most); n >= 0 {
+			most = n
+		}
+	}
+	return most
+}
+
+// Targets implements adapters.Dialect.
+func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if c.Form != formMulti {
+			yield(c.Target)
+			return
+		}
+		searches, _ := jsonedit.Elements(member(r.Body, "searches"))
+		params := queryOf(r.RawQuery)
+		for _, search := range searches {
+			q, _ := newQuery(search, keyOf(r, params), adapters.Controls{})
+			if q.readParams(params); q.asked.Target != "" && !yield(q.asked.Target) {
+				return
+			}
+		}
+	}
+}
