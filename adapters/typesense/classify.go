@@ -26,58 +26,66 @@ type Dialect struct{}
 
 var _ adapters.Dialect = Dialect{}
 
-// Classify implements adapters.Dialect.
+// Classify implements adapters.Dialect. The engine knows no empty parts of a path: doubled slashes and one at the end count for nothing. It
+// compares its own words without decoding them, and reads escapes in names and ids alone.
 func (Dialect) Classify(r *adapters.Request) adapters.Class {
-	params := queryOf(r.RawQuery)
-	// The engine knows no empty parts of a path: doubled slashes and one at the end count for nothing. It compares its own words without
-	// decoding them, and reads escapes in names and ids alone.
-	path := strings.FieldsFunc(r.Path, func(c rune) bool { return c == '/' })
-	pattern := slices.Clone(path)
-	if len(path) > 1 {
-		pattern[1] = "*"
-	}
-	c, known := endpoints[r.Method+" /"+strings.Join(pattern, "/")]
-	if !known && len(path) == 4 {
-		pattern[3] = "*"
-		c = endpoints[r.Method+" /"+strings.Join(pattern, "/")]
-	}
-	action, given := adapters.Last(params, "action")
-	if !given {
-		action = "create"
-	}
-	if c.Kind == adapters.KindWrite && r.Method == "POST" && len(path) > 2 && !slices.Contains(actions, action) { // the engine will refuse it
-		c = adapters.Class{}
-	}
+	params, path := queryOf(r.RawQuery), strings.FieldsFunc(r.Path, func(c rune) bool { return c == '/' })
+	c := endpoint(r.Method, path)
 	c.Verbatim, c.Hasty = true, true
 	c.Alters = !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method) && len(path) > 0 &&
 		(path[0] == "aliases" || path[0] == "collections" && len(path) <= 2)
-	if c.Kind == adapters.KindPass {
-		return c
-	}
 	gone := c.Form == formSchema && r.Method != "GET" // what it named may be gone when the reply comes
-	if len(path) > 1 && path[0] == "collections" && !gone {
+	if c.Kind != adapters.KindPass && len(path) > 1 && path[0] == "collections" && !gone {
+		var given bool
 		if c.Target, given = adapters.Last(params, "collection"); !given { // which comes before the path
 			c.Target = decode(path[1])
 		}
 	}
-	if c.Kind == adapters.KindWrite {
-		if len(path) == 4 && c.Form == formDocument {
-			c.ID = decode(path[3])
-		}
-		dirty, _ := adapters.Last(params, "dirty_values")
-		dirty = strings.ToLower(dirty)
-		returned, _ := adapters.Last(params, "return_id")
-		c.Params = writing{
-			partial: r.Method == "PATCH" || action == "update" || action == "emplace",
-			creates: r.Method != "PATCH" && action == "emplace",
-			drops:   strings.Contains(dirty, "drop"),
-			keeps:   dirty == "reject",
-			named:   returned == "true",
-			splices: splices(c.Form, r.Method, params),
-		}
-	}
 	include, _ := adapters.Last(params, "include_fields")
-	c.Shown = slices.ContainsFunc(fieldList(include), rule.Our)
+	c.Shown = c.Kind != adapters.KindPass && slices.ContainsFunc(fieldList(include), rule.Our)
+	if c.Kind == adapters.KindWrite {
+		return classifyWrite(c, r.Method, path, params)
+	}
+	return c
+}
+
+// endpoint looks a request up in the endpoints.
+func endpoint(method string, path []string) adapters.Class {
+	pattern := slices.Clone(path)
+	if len(path) > 1 {
+		pattern[1] = "*"
+	}
+	c, known := endpoints[method+" /"+strings.Join(pattern, "/")]
+	if !known && len(path) == 4 {
+		pattern[3] = "*"
+		c = endpoints[method+" /"+strings.Join(pattern, "/")]
+	}
+	return c
+}
+
+// classifyWrite adds what is particular to a write.
+func classifyWrite(c adapters.Class, method string, path []string, params []adapters.Param) adapters.Class {
+	action, given := adapters.Last(params, "action")
+	if !given {
+		action = "create"
+	}
+	if method == "POST" && len(path) > 2 && !slices.Contains(actions, action) { // the engine will refuse it
+		return adapters.Class{Verbatim: true, Hasty: true}
+	}
+	if len(path) == 4 && c.Form == formDocument {
+		c.ID = decode(path[3])
+	}
+	dirty, _ := adapters.Last(params, "dirty_values")
+	dirty = strings.ToLower(dirty)
+	returned, _ := adapters.Last(params, "return_id")
+	c.Params = writing{
+		partial: method == "PATCH" || action == "update" || action == "emplace",
+		creates: method != "PATCH" && action == "emplace",
+		drops:   strings.Contains(dirty, "drop"),
+		keeps:   dirty == "reject",
+		named:   returned == "true",
+		splices: splices(c.Form, method, params),
+	}
 	return c
 }
 

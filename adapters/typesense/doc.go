@@ -6,8 +6,8 @@
 // parameters that a reading steers; those go into the body. What an ordinary search takes is in five files:
 //
 //	classify.go  Classify       what a request is, by method and path
-//	search.go    Search, read   what the client asks for, under the rules of the collection
-//	reading.go   Read, Queries  the queries of a reading: the client's own, with other pages and our field beside it; Join: one multi-search
+//	search.go    Search, parse  what the client asks for, under the rules of the collection
+//	reading.go   Read           the queries of a reading: the client's own, with other pages and our field beside it; Join: one multi-search
 //	listing.go   Split, Listing the results of the reply, and their hits (reply.go has the bytes)
 //	render.go    Render         the page's hits in place of the reply's own
 //

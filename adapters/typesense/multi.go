@@ -26,7 +26,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		s.Reason = adapters.ReasonNotUnderstood
 	}
 	var list []*query
-	stripped := false
+	key, stripped := keyOf(plain, params), false
 	for i, body := range bodies {
 		switch {
 		case len(bodies) > adapters.MaxSearches:
@@ -34,15 +34,17 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		case i > 0 && p.Struck():
 			s.Reason = adapters.ReasonDeadline
 		}
-		q, err := newQuery(body, keyOf(plain, params), controls)
-		if err != nil {
-			return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(plain, 400, err.Error())}
-		}
+		var q *query
+		var err error
 		if s.Reason == "" {
-			q.read(params, p)
+			q, err = parse(body, key, params, controls, p)
 			list = append(list, q)
 		} else { // it is not read, which takes its length times that of the query string
+			q, err = newQuery(body, key, controls)
 			q.shown = rule.NamesOurs(body)
+		}
+		if err != nil {
+			return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(plain, 400, err.Error())}
 		}
 		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
 			bodies[i] = unhighlighted(q.body)

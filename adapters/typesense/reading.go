@@ -33,6 +33,7 @@ type reader struct {
 	adapters.Reading
 	contents []content
 	pages    []page
+	queries  []adapters.Query
 }
 
 // mostQueries bounds the queries of one reading: as many as fill the requests that a search may cost.
@@ -40,52 +41,49 @@ const mostQueries = 64 * maxSearches
 
 // Read implements adapters.Search.
 func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
-	r := &reader{q, reading, []content{full}, []page{q.page}}
+	r := &reader{q: q, Reading: reading, contents: []content{full}, pages: []page{q.page}}
 	judged := sketches // what hits are judged by
 	if r.Texts {
 		judged = texts
 	}
 	switch {
-	case r.AsSent, r.Own:
+	case r.AsSent:
+		r.queries = []adapters.Query{{Body: q.base, Hits: q.page.size, Own: true}}
 		return r, nil
+	case r.Own:
+		r.From, r.To = q.page.from(), q.page.to()
 	case r.From == r.To:
 		r.contents[0] = frame
-		return r, nil
-	case q.hidesID(): // nothing shows that two contents are of the same hits
-	case !r.Sources:
-		r.contents[0] = judged
-	// Whether the client's own hits show our field can't be told under a preset, so it is read beside them. So is whatever else hits are judged
-	// by and is not shown in them.
-	case q.preset() || r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
-		r.contents = append(r.contents, judged)
+	default:
+		r.pages, r.Frame = q.pages(&reading), r.Frame && r.Sources
+		switch {
+		case q.hidesID(): // nothing shows that two contents are of the same hits
+		case !r.Sources:
+			r.contents[0] = judged
+		// Whether the client's own hits show our field can't be told under a preset, so it is read beside them. So is whatever else hits are
+		// judged by and is not shown in them.
+		case q.preset() || r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
+			r.contents = append(r.contents, judged)
+		}
 	}
-	r.Frame = r.Frame && r.Sources
-	r.pages = q.pages(&reading)
 	if n := len(r.contents) * len(r.pages); n > mostQueries {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
-	return r, nil
-}
-
-// Queries implements adapters.Reader.
-func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
-	switch {
-	case len(results) > 0:
-		return nil, nil
-	case r.AsSent:
-		return []adapters.Query{{Body: r.q.base, Hits: r.q.page.size, Own: true}}, nil
-	}
-	var queries []adapters.Query
 	for i, content := range r.contents {
 		for j, page := range r.pages {
 			body, err := r.body(content, page, r.Frame && i+j == 0)
 			if err != nil {
 				return nil, err
 			}
-			queries = append(queries, adapters.Query{Body: body, Hits: page.size, Bare: !r.Sources && (content == sketches || content == texts)})
+			r.queries = append(r.queries, adapters.Query{Body: body, Hits: page.size, Bare: !r.Sources && (content == sketches || content == texts)})
 		}
 	}
-	return queries, nil
+	return r, nil
+}
+
+// Queries implements adapters.Reader.
+func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
+	return r.queries[len(results):], nil
 }
 
 // body returns the search for a page in a content, with the client's facets or without. Under a preset, which can set it, a parameter that is to

@@ -66,14 +66,17 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	}
 	// The path says which collection, and what limits a multi-search means nothing here.
 	params = slices.DeleteFunc(params, func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
-	q, _ := newQuery(append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}'), keyOf(plain, params), controls)
-	q.read(params, p)
+	body := append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')
+	q, err := parse(body, keyOf(plain, params), params, controls, p)
+	if err != nil {
+		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
+	}
 	s, most := &adapters.Searches{Plain: plain, Plan: p, Reason: q.asked.Reason, Shown: q.shown}, mostSearches(params, q)
-	switch {
-	case s.Reason == adapters.ReasonUnconfigured:
-		plain.RawQuery = sent
-	case s.Reason == "" && most == 0: // the key allows no multi-search
+	if s.Reason == "" && most == 0 { // the key allows no multi-search
 		s.Reason = "scoped_key"
+	}
+	if s.Reason == adapters.ReasonUnconfigured {
+		plain.RawQuery = sent
 	}
 	if s.Reason != "" {
 		return s
@@ -101,24 +104,13 @@ func fill(s *adapters.Searches, w *wire, list []*query, params []adapters.Param)
 	}
 }
 
-// newQuery returns a search of which no more than our controls are read, to be put over the outer ones. The error is a bad control.
-func newQuery(body []byte, of string, outer adapters.Controls) (*query, error) {
-	q := &query{body: body, key: key{text: of}, most: maxPerPage, atOnce: maxSearches}
-	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
-	members, _ := jsonedit.Members(body)             // of which there are none where it is malformed
-	narrow, found, err := adapters.MemberControls(members)
-	if found {
-		q.asked.Controls = outer.Merge(narrow)
-		q.body, _ = jsonedit.Cut(body, adapters.IsControl)
-	}
+// parse reads a search as it stands in a multi-search, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
+// The error is a bad control.
+func parse(body []byte, key string, params []adapters.Param, outer adapters.Controls, p adapters.Plan) (*query, error) {
+	q, err := newQuery(body, key, outer)
 	if err != nil {
-		return q, fmt.Errorf("search: %w", err)
+		return q, err
 	}
-	return q, nil
-}
-
-// read reads what the client asks for, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
-func (q *query) read(params []adapters.Param, p adapters.Plan) {
 	a, known := &q.asked, q.readParams(params)
 	if a.Target != "" {
 		a.Scope = p.ScopeUnder(a.Target, a.Controls)
@@ -131,13 +123,29 @@ func (q *query) read(params []adapters.Param, p adapters.Plan) {
 	default:
 		a.Reason = cmp.Or(q.check(), q.readPage(), q.readNeighbours(), q.key.check(q))
 	}
-	if a.Reason != "" {
-		return
+	if a.Reason == "" {
+		q.rules, q.texts, q.deciding = p.Rules, rooted(a.Scope.Texts), decidingFields(a.Scope.Deciding)
+		if q.groupable() {
+			a.Native = q
+		}
 	}
-	q.rules, q.texts, q.deciding = p.Rules, rooted(a.Scope.Texts), decidingFields(a.Scope.Deciding)
-	if q.groupable() {
-		a.Native = q
+	return q, nil
+}
+
+// newQuery returns a search of which no more than our controls are read, to be put over the outer ones. The error is a bad control.
+func newQuery(body []byte, with string, outer adapters.Controls) (*query, error) {
+	q := &query{body: body, key: key{text: with}, most: maxPerPage, atOnce: maxSearches}
+	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
+	members, _ := jsonedit.Members(body)             // of which there are none where it is malformed
+	narrow, found, err := adapters.MemberControls(members)
+	if found {
+		q.asked.Controls = outer.Merge(narrow)
+		q.body, _ = jsonedit.Cut(body, adapters.IsControl)
 	}
+	if err != nil {
+		return q, fmt.Errorf("search: %w", err)
+	}
+	return q, nil
 }
 
 // readParams reads the parameters that count: the key's before those of the query string, and these before those of the body. It is false

@@ -112,6 +112,24 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 	}
 }
 
+// A page of nearest neighbours is the engine's own, byte for byte, where nothing among them folds.
+func TestNeighboursThatDoNotFoldAreTheEnginesOwnPage(t *testing.T) {
+	r := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(7, 7)), r, 60, 0)}
+	for page := 1; page <= 4; page++ {
+		query := url.Values{"q": {"*"}, "vector_query": {"v:([0.1], k:3)"}, "page": {fmt.Sprint(page)}, "per_page": {"3"}}
+		request := get("/collections/news/documents/search?" + query.Encode())
+		own := string(cleaned(t, string(f.reply(request).Body), ""))
+		answer, err := f.run(search(request, planFor(adapters.Scope{VectorWindow: 20}, r)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(own, string(answer.Body)); diff != "" {
+			t.Errorf("page %d: %s", page, diff)
+		}
+	}
+}
+
 // lacking counts the documents without a comparable sketch.
 func lacking(r *rule.Rule, documents []map[string]any) int {
 	n := 0
