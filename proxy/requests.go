@@ -21,10 +21,6 @@ func signed(r *http.Request) bool { return adapters.Signed(adapters.Header(r.Hea
 
 // exchangeAll sends requests side by side and returns their replies, or the first that is no success alone.
 func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
-	if len(requests) == 1 {
-		reply, err := h.exchange(ctx, holdOf(ctx), requests[0])
-		return []*adapters.Reply{reply}, err
-	}
 	if len(requests) > adapters.MaxAtOnce {
 		return nil, adapters.NotUnderstood(errors.New("too many requests at once"))
 	}

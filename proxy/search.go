@@ -169,7 +169,12 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 		within, cancel = context.WithDeadline(ctx, s.deadline)
 		defer cancel()
 	}
-	replies, err := s.h.exchangeAll(within, requests)
+	replies, err := make([]*adapters.Reply, 1), error(nil)
+	if len(requests) == 1 {
+		replies[0], err = s.h.exchange(within, holdOf(ctx), requests[0])
+	} else {
+		replies, err = s.h.exchangeAll(within, requests)
+	}
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		s.over = true
 		return nil, adapters.ErrLate

@@ -23,9 +23,6 @@ type cursor struct {
 
 // recallCursor looks up what was shown in front of the client's cursor.
 func (s *search) recallCursor() {
-	if s.asked.Cursor == nil || s.cursor != nil {
-		return
-	}
 	s.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
 	if key := s.asked.Cursor.Key(); key != "" {
 		if s.cursor.behind = true; s.plan.Cursors != nil {
@@ -36,7 +33,7 @@ func (s *search) recallCursor() {
 }
 
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
-func (c *cursor) unknown() bool { return c != nil && c.behind && c.before == nil }
+func (c *cursor) unknown() bool { return c.behind && c.before == nil }
 
 // goOn has a page go on behind what was shown in front of it.
 func (c *cursor) goOn(page *rerank.Page) {
@@ -51,7 +48,7 @@ func (c *cursor) goOn(page *rerank.Page) {
 
 // atHand returns the listing that was read to find the cursor, once, if it holds a reading.
 func (c *cursor) atHand(r *adapters.Reading) *adapters.Listing {
-	if c == nil || c.own == nil {
+	if c.own == nil {
 		return nil
 	}
 	own := c.own
@@ -129,7 +126,7 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 // is found out no better by the next.
 func (s *search) remember() {
 	w := s.cursor
-	if w == nil || w.lost || s.plan.Cursors == nil {
+	if w.lost || s.plan.Cursors == nil {
 		return
 	}
 	rank, last := s.last()

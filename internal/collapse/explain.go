@@ -155,11 +155,8 @@ func (s *search) document(rank int, rule *rule.Rule) []byte {
 	return nil
 }
 
-// withFolded returns the page's ranks, and those that are folded into them where their sources are to be shown and can be read at once.
+// withFolded returns the page's ranks, and those that are folded into them.
 func (s *search) withFolded(page []int) []int {
-	if !s.asked.Ways.Scattered || s.asked.Scope.Expand != rule.ExpandSource {
-		return page
-	}
 	ranks := slices.Clone(page)
 	for _, g := range s.found.Groups {
 		if slices.Contains(page, g.Representative) {

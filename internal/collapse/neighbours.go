@@ -52,7 +52,7 @@ var errOwnPage = errors.New("nothing of the page folds")
 // shown in another's place. The page is read anew where more of that list has to be read.
 func (s *search) decideOnOwnPage() error {
 	near := s.neighbours
-	if near == nil || near.own == nil || s.asked.Scope.DryRun {
+	if near.own == nil || s.asked.Scope.DryRun {
 		return nil
 	}
 	ranks := s.ranks()
@@ -75,6 +75,17 @@ func (s *search) decideOnOwnPage() error {
 	}
 	near.deep = true
 	return s.anew()
+}
+
+// orOwnPage decides on the own page once the page is known. Where that is the answer its ranks need not be known.
+func (s *search) orOwnPage(err error) error {
+	if err == nil {
+		err = s.decideOnOwnPage()
+	}
+	if errors.Is(err, errOwnPage) {
+		return nil
+	}
+	return err
 }
 
 // behind returns how many hits of the client's own list lie behind a rank, as far as its page shows.

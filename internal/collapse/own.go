@@ -7,9 +7,9 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// leads reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
+// asksOwn reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
 // where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
-func (s *search) leads() bool {
+func (s *search) asksOwn() bool {
 	return s.asked.Unseen != "" || s.neighbours != nil || s.asked.Scope.DryRun
 }
 
@@ -140,18 +140,6 @@ func (s *search) readingFailed(err error) error {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
 	}
 	return portError(err)
-}
-
-// decide returns an error for a page that is known and not the answer: the client's own page of neighbours is, it is to be read anew, or it
-// is cut short and left alone for that.
-func (s *search) decide() error {
-	if err := s.decideOnOwnPage(); err != nil {
-		return err
-	}
-	if s.asked.Short != "" && s.found.Stats().Limited {
-		return adapters.Alone{Reason: s.asked.Short, Searched: true}
-	}
-	return nil
 }
 
 // declined answers a single search that the engine declines in a reply that is a success, if it would decline the client's own too.

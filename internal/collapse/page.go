@@ -174,7 +174,9 @@ func (s *search) setPage(from, size int) {
 
 // collapse reads the list until the page is known, and renders it.
 func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
-	s.recallCursor()
+	if s.asked.Cursor != nil && s.cursor == nil {
+		s.recallCursor()
+	}
 	for {
 		found, err := rerank.FindPage(s.page, func(known *rerank.Found, span rerank.Span) ([]rerank.Hit, error) {
 			s.found = known
@@ -182,10 +184,12 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 		})
 		if err == nil {
 			s.found = found
-			err = s.decide()
 		}
-		if errors.Is(err, errOwnPage) { // its ranks need not be known
-			err = nil
+		if s.neighbours != nil {
+			err = s.orOwnPage(err)
+		}
+		if err == nil && s.asked.Short != "" && s.found.Stats().Limited && (s.neighbours == nil || !s.neighbours.unfolded) {
+			err = adapters.Alone{Reason: s.asked.Short, Searched: true}
 		}
 		if err == nil && s.frame == nil {
 			err = s.readFrame(ctx)
@@ -211,12 +215,17 @@ func (s *search) anew() error {
 // readSpan reads a span and returns its hits as package rerank compares them. Once the page is known (span.Ranks) its hits are read as the client
 // wants them, and only which documents they are matters.
 func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, error) {
-	r := adapters.Reading{To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.leads()}
+	r := adapters.Reading{To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.asksOwn()}
 	if span.Ranks != nil {
-		if err := s.decideOnOwnPage(); err != nil {
-			return nil, err
+		if s.neighbours != nil {
+			if err := s.decideOnOwnPage(); err != nil {
+				return nil, err
+			}
 		}
-		r.Ranks, r.Known = s.withFolded(span.Ranks), s.compared
+		r.Ranks, r.Known = span.Ranks, s.compared
+		if s.asked.Ways.Scattered && s.asked.Scope.Expand == rule.ExpandSource {
+			r.Ranks = s.withFolded(span.Ranks)
+		}
 		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	}
 	listing, err := s.read(ctx, &r)
@@ -225,7 +234,7 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 	}
 	s.keepForPage(&r, listing)
 	switch {
-	case s.cursor.unknown():
+	case s.cursor != nil && s.cursor.unknown():
 		return nil, s.findBefore(ctx, &r, listing)
 	case span.Ranks != nil:
 		return s.unmoved(&r, span.Ranks, listing)
@@ -244,8 +253,10 @@ const maxRounds = 64
 // read makes a reading: the dialect writes its queries, the engine is asked, and the dialect lists the hits of the results. For most engines one
 // query is a whole reading.
 func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
-	if listing := s.cursor.atHand(r); listing != nil {
-		return listing, nil
+	if s.cursor != nil {
+		if listing := s.cursor.atHand(r); listing != nil {
+			return listing, nil
+		}
 	}
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
@@ -255,7 +266,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		return nil, s.readingFailed(err)
 	}
 	ask := s.engine.results
-	if s.leads() && s.frame == nil {
+	if s.asksOwn() && s.frame == nil {
 		ask = s.resultsBesideOwn
 	}
 	for results := []adapters.QueryResult(nil); ; {
@@ -337,7 +348,7 @@ func own(queries []adapters.Query) bool {
 
 // keepForPage keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total.
 func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
-	if !s.leads() && l.Total >= 0 {
+	if !s.asksOwn() && l.Total >= 0 {
 		s.total, s.atLeast = l.Total, l.AtLeast
 	}
 	if s.neighbours != nil && r.Ranks == nil {
@@ -346,7 +357,7 @@ func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
 	if l.HitBytes > 0 {
 		s.hitBytes = l.HitBytes
 	}
-	if s.own == nil && s.frame == nil && !s.leads() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+	if s.own == nil && s.frame == nil && !s.asksOwn() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
 		s.own, s.ownFrom = l, s.page.From
 	}
 	if r.Frame && l.Framed {
@@ -390,7 +401,9 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 // place of those of the frame.
 func (s *search) rendered() (adapters.Pieces, error) {
 	if s.asked.Scope.DryRun {
-		s.remember()
+		if s.cursor != nil {
+			s.remember()
+		}
 		return adapters.Pieces{s.Clean(s.asSent)}, nil
 	}
 	total := -1
@@ -410,7 +423,9 @@ func (s *search) rendered() (adapters.Pieces, error) {
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
-	s.remember()
+	if s.cursor != nil {
+		s.remember()
+	}
 	return result, nil
 }
 
@@ -521,7 +536,7 @@ func portError(err error) error {
 
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
 func (s *search) readFrame(ctx context.Context) error {
-	if s.leads() {
+	if s.asksOwn() {
 		_, err := s.resultsBesideOwn(ctx, nil)
 		if !adapters.IsLate(err) {
 			s.rounds++
