@@ -10,25 +10,24 @@ import (
 )
 
 const (
-	// untimed is how much of a body may take as long as its client likes: about what the connection takes by itself. Most searches are
-	// shorter, and cost no timer.
+	// untimed is how much of a body is read without a timeout: about what the connection buffers. Most searches are shorter, and cost no timer.
 	untimed = 16 << 10
-	// paceTime is in which time leastPaced bytes must come of the rest of a body for which room is held, or all that is left of it.
+	// leastPaced bytes of the rest of a body that is held, or all that is left of it, must come within each paceTime.
 	paceTime, leastPaced = 2 * time.Second, 32 << 10
-	// bodyTime is how long all of the body may take.
+	// bodyTime bounds the time for the whole body.
 	bodyTime = 30 * time.Second
 )
 
 var (
-	// errBrokenOff: the client's body ended before it was whole.
+	// errBrokenOff: the client's body ended early.
 	errBrokenOff = errors.New("the client broke off")
-	// errSlow: less of a client's body comes than is worth holding room for.
+	// errSlow: a client's body comes too slowly to be held in memory.
 	errSlow = fmt.Errorf("the body comes too slowly: %w", errBusy)
 )
 
-// readBody reads the body of a client up to n bytes, and says whether that is all there is. length is how long the client says it is, -1 for
-// nothing said. With errBusy there is no room for more than what is returned. With errSlow, which is an errBusy, too little comes. In both
-// cases what follows is still to be read: see onwardsFrom.
+// readBody reads the body of a client up to n bytes, and says whether that is all of it. length is its Content-Length, -1 for none. With errBusy
+// there is no memory for more than what is returned. With errSlow, which is an errBusy, the body comes too slowly. In both cases the rest is still to
+// be read: see onwardsFrom.
 func (t *hold) readBody(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
 	if body, ok := r.(*source); ok {
 		r = &timed{source: body}
@@ -36,17 +35,17 @@ func (t *hold) readBody(r io.Reader, n, length int64) (head []byte, whole bool, 
 	return t.read(r, n, length, untimed)
 }
 
-// source is a client's body. Its errors say whose fault they are, and they last: net/http's own body, read once more after it broke
-// off, ends as if it were whole.
+// source is a client's body. Its errors are marked as the client's, and they last: net/http's own body, read once more after it broke off, ends as
+// if it were whole.
 type source struct {
 	io.ReadCloser
 	err    error
 	ended  atomic.Bool
 	waited *atomic.Int64 // nanoseconds
-	late   *late         // nil for none
+	late   *late         // nil if no read runs
 }
 
-// late is a piece of a body that is still being read.
+// late is a read of a body that took longer than it may, and still runs.
 type late struct {
 	piece []byte
 	n     int
@@ -57,7 +56,7 @@ type late struct {
 // Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) { return s.within(p, nil) }
 
-// within reads, but for no longer than until the time is up: then it is errSlow, and the next reading has what comes.
+// within reads until the time is up. Then it returns errSlow, and the next call returns what comes.
 func (s *source) within(p []byte, up <-chan time.Time) (n int, err error) {
 	if s.err != nil {
 		return 0, s.err
@@ -90,7 +89,7 @@ func (s *source) within(p []byte, up <-chan time.Time) (n int, err error) {
 	return n, s.came(l.err)
 }
 
-// came takes the error of a reading.
+// came remembers and returns the error of a read.
 func (s *source) came(err error) error {
 	if err != nil && err != io.EOF {
 		err = errors.Join(errBrokenOff, err)
@@ -101,13 +100,13 @@ func (s *source) came(err error) error {
 	return err
 }
 
-// timed reads a client's body for which room is held, until it takes too long.
+// timed reads a client's body into memory until that takes too long.
 type timed struct {
 	*source
 	n     int       // how much was read
-	start time.Time // of what takes time
-	mark  time.Time // when all was well last,
-	had   int       // and how much had come by then
+	start time.Time // when the timeouts began
+	mark  time.Time // when the pace was kept last,
+	had   int       // and how much had been read then
 }
 
 // Read implements io.Reader. After errSlow the body itself goes on where this reader ended.
@@ -130,14 +129,14 @@ func (t *timed) Read(p []byte) (n int, err error) {
 	return t.within(p, time.After(left))
 }
 
-// spent is the head of a body, of which nothing is held any more once it was read.
+// spent is the head of a body, whose memory is released once it was read.
 type spent struct {
 	hold *hold
 	room int64
 	head bytes.Reader
 }
 
-// onwardsFrom returns a body of which the head was read, as a whole: for one that is sent on while it comes.
+// onwardsFrom returns the whole of a body whose head was read, to be sent on while the rest comes.
 func (t *hold) onwardsFrom(head []byte, rest io.ReadCloser) io.ReadCloser {
 	s := &spent{hold: t, room: int64(cap(head))}
 	s.head.Reset(head)

@@ -19,12 +19,10 @@ import (
 )
 
 const (
-	// known is how long the indices behind a name are taken to be what they were. It weighs one small request to the engine every two
-	// seconds, for each name in use, against the time in which we can miss an index made anew behind our back: documents enriched for
-	// a mapping that is no longer there may be refused.
+	// known is how long the indices of a name are remembered. It weighs one small request to the engine every two seconds, for each name in use,
+	// against the time in which an index that was re-created past us goes unnoticed: documents enriched for the old mapping may be refused.
 	known = 2 * time.Second
-	// doubted is how long a failure to find them out is remembered, that there is nothing behind a name, or that a search could not go
-	// the engine's own way.
+	// doubted is how long a failed look-up is remembered, or a missing index, or that the engine could not collapse a search itself.
 	doubted = time.Second
 	// triedFor is how long an index that could not be prepared is left alone.
 	triedFor = 10 * time.Second
@@ -33,37 +31,37 @@ const (
 	unfitFor = 30 * time.Second
 	// maxNames bounds how many names are remembered over all credentials, and maxKnown about how many bytes that takes.
 	maxNames, maxKnown = 4096, 4 << 20
-	// lookingUp bounds how long a request waits for what is behind a name.
+	// lookingUp is the timeout of a look-up.
 	lookingUp = 5 * time.Second
 )
 
 // entry is what is known of one name under one set of credentials.
 type entry struct {
 	indices  []adapters.Index
-	err      error     // they could not be found out
+	err      error     // they could not be looked up
 	asked    int       // the turn at which the engine was asked
 	until    time.Time // when this is to be found out anew
 	prepared int       // the turn at which preparing ended
 	tried    time.Time // when our fields were last to be declared; zero if never since the indices changed
-	awaited  time.Time // when a write was last watched that may make it
+	awaited  time.Time // when a write was last taken to create it
 	widening rerank.Widening
 	lacking  bool // hits without a sketch were seen last
 	seen     bool // widening and lacking were learned
 	purse    purse
 
-	fell   adapters.Reason // why the engine could not collapse by the clusters behind it
+	fell   adapters.Reason // why the engine could not collapse by its clusters
 	native time.Time       // when it is to be asked to again; zero if it never failed
 }
 
-// catalog remembers what is behind the names that clients use, apart for each set of credentials.
+// catalog is a cache of the indices that names lead to, apart for each set of credentials.
 type catalog struct {
 	Engine
 	flight singleflight.Group
-	// changers are clients of which the engine has accepted a change of indices.
+	// changers are clients whose changes of indices the engine has accepted.
 	changers set
 	mu       sync.Mutex
 	names    *ttlcache.Cache[string, *entry] // by the client and the name
-	failed   *ttlcache.Cache[string, *entry] // names of which the engine has told nothing: a client that it does not know leaves these alone
+	failed   *ttlcache.Cache[string, *entry] // names whose look-up failed: apart, so that an unknown client can't push out the others
 	changes  *ttlcache.Cache[string, int]    // by the client's key: the turn of a change of indices that concerns this client alone
 	turn     int                             // counts what happens, to tell what was asked before a change from what was asked after
 	change   int                             // the turn of the last change of indices that concerns all
@@ -117,8 +115,7 @@ func (c *catalog) altered(who client, status int) {
 	c.change = c.turn
 }
 
-// lastChange returns a number that is another one after a change of indices that concerns the client: what was asked before answers nothing
-// that comes after. The lock is held.
+// lastChange returns the turn of the last change of indices that concerns the client: an answer from before it is not used any more. The lock is held.
 func (c *catalog) lastChange(who client) int {
 	if own := c.changes.Get(who.key); own != nil {
 		return max(c.change, own.Value())
@@ -152,8 +149,8 @@ func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule,
 	return c.single(name, e.indices), takesOf(e.indices), !there(e.indices) && c.awaited(who, name)
 }
 
-// awaited reports whether it is to be watched for that a write makes the index: once in a while, for the watching ends what is known of all
-// names, and a client may go on writing to an index that never comes to be.
+// awaited reports whether a write to a missing index is taken to create it, which ends what is known of all names. It does once in a while only: a
+// client may go on writing to an index that is never created.
 func (c *catalog) awaited(who client, name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,8 +170,8 @@ func there(indices []adapters.Index) bool {
 // written reports whether documents written to the name can go to the index.
 func written(i adapters.Index) bool { return !i.NoWrite }
 
-// single returns the one rule that all indices share which a document written to the name can go to, or nil if they do not. Where
-// there is none it is the rule of the name.
+// single returns the rule that all indices share to which a document written to the name can go, nil if they share none. Without such an index it is
+// the rule of the name.
 func (c *catalog) single(name string, indices []adapters.Index) *rule.Rule {
 	if !slices.ContainsFunc(indices, written) {
 		return c.Rules.For(name)
@@ -239,7 +236,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	return s
 }
 
-// native returns the rule that all indices behind a name share, if it is known and lets the engine collapse by clusters; or nil.
+// native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.
 func (c *catalog) native(e entry) *rule.Rule {
 	shared := c.shared(e.indices, func(i adapters.Index) bool { return !i.Absent })
 	if e.err != nil || shared == nil || !shared.GoesNative() {
@@ -248,13 +245,13 @@ func (c *catalog) native(e entry) *rule.Rule {
 	return shared
 }
 
-// mayName reports whether a rule matches an index that a target may stand for by its name, whatever is behind it: a closed index, or one
-// of another cluster, is not found there.
+// mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of
+// other clusters.
 func (c *catalog) mayName(target string) bool {
 	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
 }
 
-// touches reports whether the rule matches an index behind the target; where these can't be found out, whether it may.
+// touches reports whether the rule matches an index of the target; where these can't be looked up, whether it may.
 func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
 	if e.err == nil {
 		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && i.Rule(c.Rules) == r })
@@ -295,16 +292,16 @@ const (
 	resolving how = "resolve"
 	again     how = "again"   // also where that failed a moment ago
 	preparing how = "prepare" // our fields are declared where they lack, unless that was tried a moment ago
-	creating  how = "create"  // and the index is made where there is none
+	creating  how = "create"  // and a missing index is created
 )
 
-// lookup returns what is behind the name, asking the engine if it is not known.
+// lookup returns what is known of a name, and asks the engine if it is not known.
 func (c *catalog) lookup(ctx context.Context, who client, name string) entry {
 	return c.find(ctx, who, name, resolving)
 }
 
-// find returns what is known of the name, asking the engine unless it was asked in the same way a moment ago. Clients with the same
-// credentials that want the same at once wait for one answer.
+// find returns what is known of the name, and asks the engine unless it was asked in the same way a moment ago. Requests with the same credentials
+// that want the same at once share one answer.
 func (c *catalog) find(ctx context.Context, who client, name string, how how) entry {
 	if e, _, ok := c.fresh(who, name, how); ok {
 		return e
@@ -331,7 +328,7 @@ func (c *catalog) find(ctx context.Context, who client, name string, how how) en
 	return found.(entry)
 }
 
-// prepare has our fields declared in those of the indices behind the name that lack them and that a write to it can reach.
+// prepare has our fields declared in those indices of the name that lack them and that a write to it can reach.
 func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, create bool, indices []adapters.Index, err error) ([]adapters.Index, error) {
 	if err != nil || !there(indices) && create {
 		return s.Prepare(ctx, name, create)
@@ -347,11 +344,11 @@ func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, cr
 	return indices, nil
 }
 
-// askedAgain is after which times a write asks again what is behind a name of which nothing is known, where the engine failed to tell.
+// askedAgain are the pauses before a write retries a failed look-up of a name of which nothing is known.
 var askedAgain = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}
 
-// insist asks again what is behind a name of which nothing is known and of which the engine failed to tell: a partial document that passes
-// unread would keep the sketch of the text that it changes. It takes its time once for a request.
+// insist retries a failed look-up of a name of which nothing is known: a partial document that passes unread would keep the sketch of the text that it
+// changes. It does so once for a request.
 func (c *catalog) insist(u *underway, who client, name string, e entry) entry {
 	if u.insisted.Load() {
 		return e
@@ -370,19 +367,18 @@ func (c *catalog) insist(u *underway, who client, name string, e entry) entry {
 	return e
 }
 
-// passing reports whether what kept the engine from telling may be over in a moment. An engine that does not answer has been waited for
-// long enough.
+// passing reports whether an error of a look-up may be over in a moment. An engine that does not answer has had its time.
 func passing(err error) bool {
 	status := adapters.StatusOf(err)
 	return err != nil && !errors.Is(err, context.DeadlineExceeded) && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
 }
 
-// unknown reports whether what is behind a target could not be found out.
+// unknown reports whether the indices of a target could not be looked up.
 func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
 	return target != "" && c.lookup(ctx, who, target).err != nil
 }
 
-// fresh returns what is remembered and whether it may be used, or else the turn at which the engine is asked.
+// fresh returns what is remembered and whether it may be used; if not, turn is that of the request to the engine.
 func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -398,13 +394,13 @@ func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok
 	return e, c.turn, ok
 }
 
-// keep remembers an answer: a good one for long, a failure or that there is nothing for a moment.
+// keep remembers an answer: a good one for long, a failure or a missing index for a moment.
 func (c *catalog) keep(who client, name string, how how, turn int, indices []adapters.Index, err error) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entry(who, name)
 	if turn < e.prepared {
-		return *e // asked before the indices were prepared, which has been told since
+		return *e // asked before the indices were prepared
 	}
 	if err == nil && !alike(e.indices, indices) {
 		e.tried = time.Time{}
@@ -418,7 +414,7 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		e.until = time.Now().Add(doubted)
 	}
 	if how == preparing || how == creating {
-		if made && turn > c.lastChange(who) { // other names may lead to the new index as well; what was found of this one stands
+		if made && turn > c.lastChange(who) { // other names may lead to the new index as well; what was found of this one stays
 			c.turn++
 			c.change = c.turn
 			e.asked = c.turn + 1

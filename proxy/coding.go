@@ -51,12 +51,11 @@ func coded(coding string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// encoded reports whether the body of a request is compressed. Engines take it as it stands under a name that they do not know, however like
-// one that they know, and of several names.
+// encoded reports whether the body of a request is compressed. Engines read it as it is where they do not know the encoding, or it has several.
 func encoded(r *http.Request) bool { return decodes(r.Header.Get("Content-Encoding")) }
 
-// codings are the content codings in which bodies are read, and whether replies are, which are then written in them too. (snappy and zstd only
-// some engines know; the others refuse such a body. zstd is taken out of what a client accepts: see acceptable.)
+// codings are the content codings of bodies that we decode, and whether we decode and encode replies in them. (Engines that do not know snappy or
+// zstd refuse such a body. zstd is taken out of what a client accepts: see acceptable.)
 var codings = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "x-deflate": false, "snappy": true, "zstd": false}
 
 // decodes reports whether engines decompress a body of the encoding.
@@ -73,8 +72,7 @@ func codingOf(resp *http.Response) (coding string, readable bool) {
 	return coding, coding == "" || codings[coding]
 }
 
-// endsEarly reports whether the error of decoding a whole body says that it ends early, behind what could be read of it. Engines take what can be
-// read of such a body in gzip or deflate.
+// endsEarly reports whether a whole body could be decoded up to where it ends early. In gzip or deflate engines take that much of it.
 func endsEarly(encoding string, plain []byte, err error) bool {
 	switch strings.ToLower(encoding) {
 	case "snappy", "zstd":
@@ -83,19 +81,19 @@ func endsEarly(encoding string, plain []byte, err error) bool {
 	return len(plain) > 0 && errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// uncompressed reports whether a body that begins so is not zstd although it says so. An engine that does not know zstd takes it as it stands.
-// One that does reads frames of old versions too, of which only the first byte differs.
+// uncompressed reports whether the head of a body is not zstd although its header says so. An engine that does not know zstd reads it as it is.
+// One that does also reads frames of old versions, whose first byte alone differs.
 func uncompressed(r *http.Request, head []byte) bool {
 	frame := len(head) > 3 && string(head[1:4]) == "\xB5\x2F\xFD"
 	skippable := len(head) > 3 && head[0]>>4 == 5 && string(head[1:4]) == "\x2A\x4D\x18"
 	return strings.EqualFold(r.Header.Get("Content-Encoding"), "zstd") && !frame && !skippable
 }
 
-// maxZstdWindow bounds the memory for decoding zstd, which is taken at once, however little has come. leastZstdWindow is what frames behind the
-// first one can take in any case.
+// maxZstdWindow bounds the memory for decoding zstd, which is allocated at once. leastZstdWindow is what frames after the first one can take in any
+// case.
 const maxZstdWindow, leastZstdWindow = 8 << 20, 1 << 20
 
-// windowOf returns how much memory decoding takes of a body that begins so, beside what every encoding takes.
+// windowOf returns how much memory decoding a body with this head takes, beside what every encoding takes.
 func windowOf(encoding string, head []byte) int64 {
 	if !strings.EqualFold(encoding, "zstd") {
 		return 0

@@ -31,17 +31,17 @@ type newcomer struct {
 	rule    *rule.Rule
 	keys    []int64
 	partial bool
-	// standing is the document that stands for it, where its operation is left out of the write.
+	// standing is the document that takes its place, where its operation is left out of the write.
 	standing *candidate
 	// reply is what the engine answers of that document, where the answer to this operation is made of it.
 	reply []byte
 }
 
-// perLook is about how many bytes are held for each byte of a write that is looked through: its texts, its sketches and its bands.
+// perLook is about how many bytes are held for each byte of a write whose duplicates are looked up: its texts, sketches and bands.
 const perLook = 2
 
-// findings is what is found out about the documents of a write before it is sent. As a rule.Clustering it is the write with what was found
-// out: each document gets its cluster, and operations are left out. Without anything found out, each is alone in its cluster.
+// findings is what was found out about the documents of a write before it is sent: their clusters, and the operations that are left out. It is the
+// rule.Clustering of the write. With nothing found, each document is alone in its cluster.
 type findings struct {
 	*writing
 	tooLong bool   // the write streams: nothing is looked for
@@ -56,20 +56,20 @@ type findings struct {
 	left map[int]*newcomer
 }
 
-// place is where a document stands in a write: an update can have two.
+// place is the place of a document in a write: an update can have two.
 type place struct {
 	op      int
 	partial bool
 }
 
-// looks reports whether a rule asks for a look at what is stored before a document is.
+// looks reports whether a rule has near-duplicates looked up before a document is stored.
 func (h *Handler) looks() bool {
 	return slices.ContainsFunc(h.Rules, func(r *rule.Rule) bool {
 		return r.Clusters || r.OnDuplicate != rule.IndexDuplicates
 	})
 }
 
-// look reads a write once before it is sent, and finds out what its documents are near-duplicates of.
+// look reads a write once before it is sent, and looks up what its documents are near-duplicates of.
 func (w *writing) look(plain []byte) *findings {
 	if !w.u.hold.take(perLook * int64(len(plain))) {
 		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
@@ -104,7 +104,7 @@ func (f *findings) leavesNothing() bool {
 	return len(f.left) == len(f.ops)
 }
 
-// firstReading is the write as a rule.Clustering that takes its documents down and changes nothing.
+// firstReading is the rule.Clustering that collects the documents of a write and changes nothing.
 type firstReading struct{ *findings }
 
 // Start implements rule.Clustering.
@@ -162,7 +162,7 @@ func (f *findings) Number(o rule.Operation) uint64 {
 	return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
 }
 
-// fetch asks for the documents that the answers are made of. Where one can't be had, the write goes on.
+// fetch gets the documents that replies quote. An operation whose document can't be had stays in the write.
 func (f *findings) fetch() {
 	fetcher, ok := f.replies.(adapters.Fetcher)
 	if !ok {
@@ -186,7 +186,7 @@ func (f *findings) fetch() {
 	}
 }
 
-// answer answers a write of which nothing is left to be sent.
+// answer answers a write whose operations are all left out.
 func (f *findings) answer() {
 	var clean bytes.Buffer
 	err := guarded(func() error {
@@ -229,11 +229,11 @@ func (f *findings) joined(reply []byte) (joined []byte, err error) {
 	return f.replies.Join(reply, all)
 }
 
-// unanswered is the error where the reply to a write of which operations were left out can't be completed.
+// unanswered is the error where operations were left out of a write, and its reply can't be completed.
 const unanswered = "on_duplicate: skip left documents out of this write, and its reply could not be understood: send it again"
 
-// entries returns an entry for each operation of the write, given those of what was sent. Those with the returned numbers are
-// not there: what was to stand for them was refused.
+// entries returns the reply's entry for each operation of the write, given those of what was sent. missing are the operations without an entry: the
+// document that was to take their place was refused.
 func (f *findings) entries(sent [][]byte, refused []bool) (all [][]byte, missing []int, err error) {
 	if len(sent) != len(f.ops)-len(f.left) {
 		return nil, nil, adapters.ErrNotUnderstood
@@ -271,7 +271,7 @@ func (f *findings) complete(resp *http.Response) {
 		return
 	}
 	err := guarded(func() error {
-		var sure *hold // the client has to be told, whatever else is held
+		var sure *hold // the client must get it, whatever else is held
 		reply, err := sure.readReply(resp, f.h.Limits.MaxReply)
 		if err != nil {
 			return err
@@ -302,8 +302,8 @@ func putBody(resp *http.Response, body []byte) {
 	resp.TransferEncoding = nil
 }
 
-// resend sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they
-// share its fate: the client learns that they are not stored.
+// resend sends the missing operations after all: the documents that were to take their place were refused. Where that fails they get the entries of
+// those, and the client sees that they are not stored.
 func (f *findings) resend(all [][]byte, missing []int) {
 	only := *f
 	only.left = map[int]*newcomer{}

@@ -196,8 +196,8 @@ func (f *findings) settle(g *group) {
 		n.index = g.index
 		list := append(near.find(place, n), f.h.recent.find(place, n)...)
 		f.tag(g, n, list)
-		if f.mayGo(g, n) {
-			n.standing = best(n, list, func(c *candidate) bool { return f.stands(n, c) })
+		if f.mayBeLeftOut(g, n) {
+			n.standing = best(n, list, func(c *candidate) bool { return f.replaces(n, c) })
 		}
 		if n.standing == nil {
 			near.add(place, g.rule, &n.candidate, n.keys)
@@ -255,16 +255,15 @@ func (c *candidate) late() int {
 	return 0
 }
 
-// mayGo reports whether the operation of a newcomer may be left out, if something stands for it.
-func (f *findings) mayGo(g *group, n *newcomer) bool {
+// mayBeLeftOut reports whether the operation of a newcomer may be left out, if another document takes its place.
+func (f *findings) mayBeLeftOut(g *group, n *newcomer) bool {
 	t := g.rule.Together
 	return g.rule.OnDuplicate == rule.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Creates && !n.partial &&
 		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.id == "" || f.mentions[n.id] == 1)
 }
 
-// stands reports whether a document can stand for a newcomer: it is another one, and the write leaves it as it is or stores
-// it whole.
-func (f *findings) stands(n *newcomer, c *candidate) bool {
+// replaces reports whether a document can take a newcomer's place: it is another one, and the write leaves it as it is or stores it whole.
+func (f *findings) replaces(n *newcomer, c *candidate) bool {
 	switch {
 	case c.id != "" && c.id == n.id:
 		return false
@@ -276,8 +275,8 @@ func (f *findings) stands(n *newcomer, c *candidate) bool {
 	return f.mentions[c.id] == 0
 }
 
-// verify looks up as of now what the operations go by that are to be left out: that there is no such document yet, and that
-// the other one is there as it was found. The others stay.
+// verify looks again at the operations that are to be left out: there must be no such document yet, and the one in its place must be as it was
+// found. The others stay in the write.
 func (f *findings) verify(ctx context.Context, g *group) error {
 	ids := map[string]bool{}
 	var going []*newcomer

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// recentMost is how many documents each of the two halves of what was written of late holds: some 10 MB with 32 bands.
+	// recentMost is how many recent documents each of the two halves holds: some 10 MB with 32 bands.
 	recentMost = 8192
 	// recentFor is how long a half is added to at most, and then kept. Engines show to searches what was written after a second
 	// by default, and after half a minute where an operator has them load much.

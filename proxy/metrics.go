@@ -15,8 +15,8 @@ var (
 	addedBuckets  = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5}
 )
 
-// Metrics are what the handlers of one engine show to Prometheus. They outlive a Handler: one made anew for the same engine
-// goes on with them. docs/metrics.md says what each means. They are safe for concurrent use.
+// Metrics are what the handlers of one engine show to Prometheus. They outlive a Handler: the next one of the same engine goes on with them.
+// docs/metrics.md says what each means. They are safe for concurrent use.
 type Metrics struct {
 	*prometheus.Registry
 	requests, searches, documents, writesBypassed, duplicates, hits, nativeFell, engineErrors *prometheus.CounterVec

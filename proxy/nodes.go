@@ -64,8 +64,8 @@ func (n *nodes) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	return nil, err
 }
 
-// rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the
-// angle brackets and braces of date math in an index name.
+// rawPath returns the path with the bytes of the request line. URL.EscapedPath writes some of them in another way, among them the angle brackets
+// and braces of date math in an index name.
 func rawPath(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") { // a URL with its host
@@ -82,7 +82,7 @@ func at(node *url.URL, r *http.Request) *url.URL {
 		u.Path = plain
 	}
 	if u.EscapedPath() != raw && !strings.HasPrefix(raw, "//") {
-		u.Opaque = raw // goes into the request line as it stands
+		u.Opaque = raw // goes into the request line as it is
 	}
 	return u
 }

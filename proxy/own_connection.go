@@ -10,25 +10,24 @@ import (
 	"syscall"
 )
 
-// A connection is used again behind a head, and with a hasty engine a body, of no more than so many bytes.
+// A connection is used again after a request whose head, and with a hasty engine whose body, has no more than these bytes.
 const (
 	longHead  = 3 << 10
 	hastyBody = 128 << 10
 )
 
-// needsOwnConnection reports whether a request gets a connection of its own, which is closed behind it, and under what key remember takes what
-// becomes of it. It does for each of three reasons:
+// needsOwnConnection reports whether a request gets a connection of its own, which is closed after it. key is what [nodes.remember] takes, with the
+// status of the reply. There are three reasons:
 //
 // Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
-// then reads nothing more from that connection: whoever got it next would wait for ever.
+// then reads nothing more from that connection: the next request on it would wait for ever.
 //
 // net/http would send it twice though it may change something, as it does for the header Idempotency-Key, if the connection had been used before.
 //
-// The engine is hasty. It may answer before it has read the body and then never answers on that connection again: what is left of the body, were
-// it a few bytes, is in its way. So is what it has not yet taken in of a long body when it refuses that (beyond 196,605 bytes in Typesense). Nor
-// does such an engine leave out the body of an answer to HEAD. Whoever got the connection next would wait for ever, or for another's answer. A
-// client's first request of a kind gets its own until one was granted: an engine that refuses a client's credentials does so early, one that grants
-// them reads what was sent.
+// The engine is hasty. It may answer before it has read the body and then never answers on that connection again: the rest of the body, even a few
+// bytes, is in its way. So is the unread part of a long body that it refuses (beyond 196,605 bytes in Typesense). It also sends a body in reply to
+// HEAD. The next request on the connection would wait for ever, or get another's reply. A client's first requests of a kind get their own connections
+// until one is granted: an engine that refuses credentials does so early, one that grants them reads the whole body.
 func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
 	u := underwayOf(r.Context())
 	switch {
@@ -45,7 +44,7 @@ func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
 	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
 }
 
-// resent reports whether net/http sends a request twice that may change something.
+// resent reports whether net/http may send a request twice although it may change something.
 func resent(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -64,9 +63,9 @@ func lengthOfHead(r *http.Request) (n int) {
 	return n
 }
 
-// ownConnections returns a copy of a transport that closes each connection behind its first reply, and reads that reply even where the engine
-// takes no more of the request. It does not tell the engine to close the connection, which would do so as early as it has answered: what
-// is still on its way to it would reset the connection.
+// ownConnections returns a copy of a transport that closes each connection after its first reply, and reads that reply even where the engine reads no
+// more of the request. It does not ask the engine to close the connection: that would close it at once when it answers, and the rest of the request
+// would reset it.
 func ownConnections(transport http.RoundTripper) http.RoundTripper {
 	var t *http.Transport
 	switch of := transport.(type) {
@@ -101,8 +100,8 @@ func answering(connect dial) dial {
 	}
 }
 
-// answered is a connection to an engine that may answer and close before it has read all. A transport that can't write the rest gives up,
-// and with it the answer that is there; here what the engine does not take counts as written, and reading tells how it went.
+// answered is a connection to an engine that may answer and close before it has read all. A transport that can't write the rest would give up, and
+// lose the reply that has come. Here what the engine does not read counts as written, and reading shows the outcome.
 type answered struct{ net.Conn }
 
 // Write implements net.Conn.
@@ -114,8 +113,7 @@ func (c answered) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// grantKey returns a key for requests of the same client that the engine decides on alike: method, endpoint and index, as far as the path
-// and the dialect tell them.
+// grantKey returns a key that is the same for requests of one client with the same method, endpoint and index: the engine grants all of them or none.
 func grantKey(r *http.Request, target string) string {
 	segments := strings.Split(rawPath(r), "/")
 	sum := sha256.New()

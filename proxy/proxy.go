@@ -88,7 +88,7 @@ type Engine struct {
 // Handler is the proxy of one engine. It is safe for concurrent use.
 type Handler struct {
 	Engine
-	engine  http.RoundTripper
+	engine  http.RoundTripper // to the nodes, measured
 	catalog *catalog
 	cursors *cursors
 	paused  set // the names of which the last look-up of near-duplicates failed a moment ago

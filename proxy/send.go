@@ -75,8 +75,8 @@ var chunked = []string{"chunked"}
 // discard is for what ReverseProxy logs: a reply that breaks off, which is counted already.
 var discard = log.New(io.Discard, "", 0)
 
-// asSent undoes what ReverseProxy does to a request beyond what onwards does: it drops X-Forwarded-For and the like, parameters that it can't
-// parse, the values of trailers, and headers that Connection names.
+// asSent restores what ReverseProxy drops of a request: X-Forwarded-For and the like, parameters that it can't parse, the values of trailers, and
+// headers that Connection names.
 func asSent(p *httputil.ProxyRequest) {
 	p.Out.URL, p.Out.Header, p.Out.Trailer = p.In.URL, p.In.Header, p.In.Trailer
 }
@@ -120,17 +120,17 @@ func (p *pool) Put(piece []byte) { p.Pool.Put((*[pieceSize]byte)(piece)) }
 // hopHeaders are the headers, in their canonical form, that concern one connection alone: those that RFC 9110, section 7.6.1, has every
 // intermediary leave out. No request and no reply goes on with them, whichever way it goes.
 //
-// Proxy-Authorization and Proxy-Authenticate are not among them. They are between a client and a proxy that it was told to use (section
-// 11.7.2). To its clients a sidecar is the engine (a gateway, section 3.7), asks for no such credentials and uses none: what comes in goes on
-// to where the client meant it to go, as it does through nginx's proxy_pass.
+// Proxy-Authorization and Proxy-Authenticate are not among them. They are between a client and a proxy that it was configured to use (section
+// 11.7.2). To its clients a sidecar is the engine (a gateway, section 3.7). It asks for no such credentials and uses none, so they pass, as they do
+// through nginx's proxy_pass.
 var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // hop reports whether a header, in its canonical form, concerns one connection alone.
 func hop(key string) bool { return slices.Contains(hopHeaders, key) }
 
-// onwards returns the headers of a request that go on: all but those of its connection. What a client names in Connection and is no such
-// header goes on: no engine obeys that, and without its key, its type or the user that it acts for, a request is another one. No other
-// protocol is spoken past us: Typesense would take up HTTP/2 on the connection. The lists of values are the request's own.
+// onwards returns the headers of a request that go on: all but hopHeaders. Other headers that the client names in Connection go on: no engine obeys
+// that, and without its key, its type or the user that it acts for, a request is another one. Upgrade does not go on: Typesense would switch the
+// connection to HTTP/2. The lists of values are the request's own.
 func onwards(header http.Header) http.Header {
 	out := make(http.Header, len(header)+1)
 	for key, values := range header {
@@ -177,7 +177,7 @@ func dropHops(header http.Header) {
 func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
 		underwayOf(r.Context()).gone = true
-		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
+		panic(http.ErrAbortHandler) // has net/http cut the connection
 	}
 	status, reason := http.StatusBadRequest, ""
 	refusal, refused := errors.AsType[adapters.Refusal](err)

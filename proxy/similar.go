@@ -35,7 +35,7 @@ type likenessAsk struct {
 	stored, compares bool // the document is one that the engine has; two are compared
 }
 
-// similarOf reads a method and an escaped path; it reports false for what is none of ours.
+// similarOf reads a method and an escaped path. ours is false for other requests.
 func similarOf(method, path string) (a likenessAsk, ours bool) {
 	rest, ours := strings.CutPrefix(path, ownPrefix)
 	if !ours {
@@ -97,7 +97,7 @@ func (h *Handler) answersSimilar(u *underway, r *http.Request) bool {
 	defer cancel()
 	s := similarity{h: h, u: u, r: r, ask: ask, who: u.sender.client()}
 	kind, answer := "similar", s.answer
-	if ask.compares { // which index it is for stands anywhere in the body
+	if ask.compares { // the body names the index, anywhere
 		kind, answer = "compare", s.compare
 		err := s.readObject()
 		if _, isBad := errors.AsType[badRequest](err); err != nil && !isBad {
@@ -129,12 +129,11 @@ type similarity struct {
 	indices []adapters.Index
 	body    []byte // an object, where it was read, and its members
 	members []jsonedit.Member
-	// unknown says that what is behind the name could not be found out.
+	// unknown says that the indices of the name could not be looked up.
 	unknown bool
 }
 
-// configured returns the indices behind a name that a rule matches. Where a client may not know what is behind it, as one that
-// may search alone, the name stands for itself.
+// configured returns the indices of a name that a rule matches. For a client that may not look the name up, but may search, it is the name itself.
 func (s *similarity) configured(ctx context.Context, name string) (list []adapters.Index) {
 	e := s.h.catalog.lookup(ctx, s.who, name)
 	if e.err != nil {

@@ -47,7 +47,7 @@ func methodOf(r *http.Request) string {
 	return "_OTHER"
 }
 
-// traced begins the span of a client's request. Where its trace is not recorded there is none.
+// traced begins the span of a client's request, if its trace is recorded.
 func (u *underway) traced(tracer trace.Tracer, r *http.Request) {
 	if u.span = noSpan; tracer == nil {
 		return

@@ -55,8 +55,8 @@ func OnlyHTTP1() *http.Protocols {
 // shortBody is how long the body of a short request may be, in bytes: a connection takes that much at once, whether or not the engine reads.
 const shortBody = 16 << 10
 
-// short reports whether a request has no body or one that is at hand and short, and nothing special to ask of the connection. A request by
-// TLS is never short: a reply that nobody asked for could wait unseen inside the TLS connection, and become the next request's.
+// short reports whether a request has no body, or a short one in memory, and asks nothing special of the connection. A request by TLS is never
+// short: an unexpected reply could wait unseen inside the TLS connection, and become the next request's.
 func (t *Transport) short(r *http.Request) bool {
 	if !canProbe || r.URL.Scheme != "http" || r.URL.Hostname() == "" || t.ResponseHeaderTimeout > 0 {
 		return false

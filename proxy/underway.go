@@ -21,9 +21,11 @@ func clock() time.Duration { return time.Since(began) }
 // spend adds the time since start.
 func spend(on *atomic.Int64, start time.Duration) { on.Add(int64(clock() - start)) }
 
-// underway is a request of a client that is being answered: its context, the way back, and what it waited for. A request's time is
-// parted in three: it waits for the client (reads its body, writes to it), it waits for the engine (a request to it has no header
-// of a reply yet, or a reply's body is read), or it is ours. While a body streams, two of these can go on at once.
+// underway is a client's request that is being answered. It is also the context of what is done for it, so that what is sent to the engine
+// finds it (underwayOf), and the writer of the reply, so that it knows what was written.
+//
+// Its time has three parts: it waits for the client (reads its body, writes to it), it waits for the engine (for the header of a reply, or the
+// reply's body), or the time is ours. While a body streams, two of these can go on at once.
 type underway struct {
 	context.Context // the request's
 	http.ResponseWriter
@@ -37,7 +39,7 @@ type underway struct {
 	clocks
 	insisted    atomic.Bool // the engine was asked again for names, in vain
 	newIndex    atomic.Bool // a document creates its index; in a stream it may come after the reply
-	ended, gone bool        // it was not cut off; the client broke it off
+	ended, gone bool        // it was not cut off; the client cut it off
 	span        trace.Span  // one that records nothing where the request is not traced
 }
 
@@ -62,13 +64,13 @@ func (u *underway) Value(key any) any {
 	return u.Context.Value(key)
 }
 
-// underwayOf returns the request on whose behalf something is done; nil for none.
+// underwayOf returns the client's request that a context belongs to; nil for none.
 func underwayOf(ctx context.Context) *underway {
 	u, _ := ctx.Value(underwayKey{}).(*underway)
 	return u
 }
 
-// begin takes a request up. What it returns is followed by end.
+// begin returns a client's request as one under way: counted, traced, and with its times measured. end must follow.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request) (*underway, *http.Request) {
 	u := &underway{Context: r.Context(), ResponseWriter: w, kind: "pass"}
 	u.start = clock()
@@ -101,10 +103,10 @@ func (h *Handler) countAs(u *underway, kind string) {
 	u.kind = kind
 }
 
-// end closes a request, whatever became of it. The times of one that was cut off say nothing.
+// end counts a request and its times, and logs it. The times of one that was cut off are not counted.
 func (h *Handler) end(u *underway, r *http.Request) {
 	if !u.ended && u.status >= 200 {
-		_ = u.FlushError() // the client gets what came of a reply that broke off
+		_ = u.FlushError() // the client gets the part of a reply that came before it broke off
 	}
 	h.Metrics.inFlight.Dec()
 	t := Times{Engine: time.Duration(u.engine.Load()), Total: clock() - u.start}

@@ -56,9 +56,9 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	if speaksSeven(r) {
 		path = untyped(path)
 	}
-	c := classify(r.Method, path)
+	c := endpointClass(r.Method, path)
 	if d.OpenSearch && r.Method == "HEAD" && len(path) == 1 { // of an index it tells the length of what GET answers
-		c = classify("GET", path)
+		c = endpointClass("GET", path)
 	}
 	if c.Kind == adapters.KindPass {
 		c.Alters, c.NewIndex = alters(r.Method, path), makesIndex(r.Method, path)
@@ -190,7 +190,8 @@ var endpoints = map[string][]endpoint{
 // elsewhere are the endpoints whose bodies name indices of their own.
 var elsewhere = []string{"_bulk", "_mget", "_msearch", "_mtermvectors"}
 
-func classify(method string, path []string) adapters.Class {
+// endpointClass returns the class of an endpoint, KindPass where it is not listed.
+func endpointClass(method string, path []string) adapters.Class {
 	target, all := "", path[0] == "_all"
 	switch {
 	case all: // as if nothing were named

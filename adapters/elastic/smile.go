@@ -10,7 +10,7 @@ import (
 )
 
 // smileForm reads SMILE, and writes it without references. (Smile Data Format 1.0, https://github.com/FasterXML/smile-format-specification.)
-// A name or a text that came before can stand as its number in a table, so that what a byte means depends on all bytes before it.
+// A name or a text that came before can be written as its number in a table, so that what a byte means depends on all bytes before it.
 type smileForm struct {
 	names, texts smileShared
 	left         int // how many bytes more the document may have without references
@@ -66,7 +66,7 @@ func plainSMILE(body []byte) int { return min(16*len(body)+piece, jsonedit.MaxDo
 // smileBulk enriches the parts of a bulk in SMILE, one after the other. Each is a document of its own, with its head.
 type smileBulk struct{ bulk }
 
-// unreadableSMILE is what no parser of SMILE takes. It stands in the place of a part that can't be read, so that the engine refuses that.
+// unreadableSMILE is what no parser of SMILE takes. It replaces a part that can't be read, so that the engine refuses that.
 var unreadableSMILE = append(slices.Clone(smileHead), 0, smileObject, 0x02, smileEnd)
 
 // refuseSMILE copies a part that is too long.

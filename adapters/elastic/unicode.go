@@ -74,5 +74,5 @@ func inUTF8(data []byte) []byte {
 	return out
 }
 
-// invalid is a byte that no JSON parser takes, wherever it stands.
+// invalid is a byte that no JSON parser takes anywhere.
 const invalid = 0x01

@@ -51,7 +51,7 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 	return documentReply{}, err
 }
 
-// long copies a document that is too long to be held, or the body of an update, up to where it is not well-formed. There end stands then.
+// long copies a document that is too long to be held, or the body of an update. Where it is not well-formed it ends with end.
 func long(e *rule.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
 	parts := map[string]bool{"": false}
 	if updates {
@@ -61,8 +61,8 @@ func long(e *rule.Enricher, dst io.Writer, src io.Reader, index string, updates 
 	return err
 }
 
-// mayNotCreate reports whether the engine may end up making no index for a document that it is sent: where one has to be there,
-// or a pipeline may drop the document. We then make none beforehand.
+// mayNotCreate reports whether the engine may create no index for a document: one has to exist, or a pipeline may drop the document. Then we create
+// none beforehand.
 func mayNotCreate(params []adapters.Param) bool {
 	for _, p := range params {
 		switch p.Name {
@@ -79,8 +79,8 @@ func mayNotCreate(params []adapters.Param) bool {
 	return false
 }
 
-// update appends the body of an update: its doc is merged into what is stored, its upsert is a whole document, a script's doing
-// can't be foreseen. The engine never looks at what follows the object.
+// update appends the body of an update, enriched: its doc is merged into what is stored, its upsert is a whole document, and what a script does is
+// not known. The engine ignores what follows the object.
 func update(e *rule.Enricher, dst []byte, index string, body []byte) []byte {
 	body = inUTF8(body)
 	head := jsonedit.Head(body)
@@ -238,7 +238,7 @@ func simple(meta []jsonedit.Member) bool {
 	})
 }
 
-// named returns the name in an action, which any value will do for that is no object or list, or the target where there is none.
+// named returns the name in an action, or the target where it has none. Any value but an object or list is a name.
 func named(value []byte, target string) string {
 	if text, ok := jsonedit.Text(value); ok {
 		return text

@@ -50,8 +50,8 @@ func (bulkReply) Empty() (status int, contentType string) { return 200, "" }
 // Empty implements adapters.Replies.
 func (documentReply) Empty() (status int, contentType string) { return 200, "" }
 
-// Split returns the items of a bulk's reply. What a pipeline drops is as good as refused: it comes as a no-op without a version, for
-// which a negative number stands.
+// Split returns the items of a bulk's reply. What a pipeline drops counts as refused: it comes as a no-op with a negative
+// number for its version.
 func (bulkReply) Split(reply []byte) (items [][]byte, refused []bool, err error) {
 	members, err := jsonedit.Members(reply)
 	if err != nil {
@@ -113,7 +113,7 @@ func (documentReply) NoOp(_ rule.Operation, of adapters.Standing) ([]byte, error
 	return unchanged(of, 0), nil
 }
 
-// unchanged returns what the engine says of a stored document that an update left as it was in so many copies.
+// unchanged returns what the engine says of a stored document that an update left as it was, in this number of copies.
 func unchanged(of adapters.Standing, copies int) []byte {
 	v, _ := of.Stored.Version.(version)
 	return fmt.Appendf(nil, `{"_index":%s,"_id":%s,"_version":%d,"result":"noop","_shards":{"total":%d,"successful":%[4]d,"failed":0},"_seq_no":%[5]d,"_primary_term":%d}`,

@@ -143,7 +143,7 @@ func appendYAMLAsJSON(dst []byte, n *yaml.Node) []byte {
 	return append(dst, '0')
 }
 
-// unquoted are the texts without quotes that may be numbers, truth values or null. They are written as they stand, and every other text in quotes.
+// unquoted are the texts without quotes that may be numbers, truth values or null. They are written as they are, and every other text in quotes.
 var (
 	unquoted = regexp.MustCompile(`^[0-9A-Za-z_+.~-]{0,100}$`)
 	letters  = regexp.MustCompile(`^[A-Za-z]`)

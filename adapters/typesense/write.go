@@ -89,7 +89,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 	return documentReply{}, err
 }
 
-// long copies a document that is too long to be held, up to where it is not well-formed. There end stands then.
+// long copies a document that is too long to be held. Where it is not well-formed it ends with end.
 func long(c adapters.Class, e *rule.Enricher, partial bool, dst io.Writer, src io.Reader, end string) error {
 	var r *rule.Rule
 	if c.Target != "" {

@@ -35,7 +35,7 @@ func newLongest(src io.Reader) *longest {
 	return &longest{holder: holder}
 }
 
-// grow makes room for n more bytes, and for what they are edited into. It reports false if there is none.
+// grow holds memory for n more bytes, and for what they are edited into. It reports false where there is too little.
 func (l *longest) grow(n int) bool {
 	if n += len(l.held); n <= cap(l.held) {
 		return true

@@ -37,7 +37,7 @@ const (
 	Scripted
 )
 
-// String returns the change as it stands in logs and metrics.
+// String returns the change's name in logs and metrics.
 func (c Change) String() string {
 	return [...]string{"untouched", "enriched", "textless", "cleared", "unprepared", "unreadable", "oversized", "scripted"}[c]
 }
@@ -108,9 +108,9 @@ type Traits struct {
 	// Doubts, if set, reports whether the engine may store a text as something else: a document with such a text gets no sketch.
 	Doubts func(text string) bool
 	// LastCounts says that of members with the same name the engine takes the last: a client's own value of our field is then not
-	// cut out but outdone by one behind it, so that whatever the engine quotes of the document is the client's up to there.
+	// cut out but followed by ours, so that whatever the engine quotes of the document is the client's up to there.
 	LastCounts bool
-	// Strict says that the engine refuses comments: a document with one stays as it stands.
+	// Strict says that the engine refuses comments: a document with one stays as it is.
 	Strict bool
 }
 
@@ -258,8 +258,8 @@ func (e *Enricher) fewerFields(r *Rule, takes Takes, partial bool) ([]byte, Chan
 }
 
 // CopyLong copies a body that is too long to be held: less our fields, and without a sketch. parts are the names of its members that are
-// documents, "" for all of it, and whether each is partial; such a one with a sketched field clears the stored ones. From where the body is
-// not well-formed on the rest is left out, so that the engine refuses it, and end stands there: whole is false then.
+// documents, "" for all of it, and whether each is partial; a partial one with a sketched field clears the stored fields. Where the body is not
+// well-formed it ends with end, so that the engine refuses it, and whole is false.
 func (e *Enricher) CopyLong(dst io.Writer, src io.Reader, index string, parts map[string]bool, end string) (whole bool, err error) {
 	partial := slices.Contains(slices.Collect(maps.Values(parts)), true)
 	rule, _ := e.Rule(index, !partial && !e.NoCreate)
@@ -276,7 +276,7 @@ func (e *Enricher) CopyLong(dst io.Writer, src io.Reader, index string, parts ma
 		partial, ok = parts[name]
 		return partial, ok && (name != "" || len(path) == 0)
 	}
-	var touched []byte // what there is of sketched fields
+	var touched []byte // a document with a sketched field of the body, if it has one
 	err = jsonedit.CleanStrictly(dst, src, jsonedit.Cuts{Depth: 2, Drop: func(path []string) bool {
 		above, name := path[:len(path)-1], path[len(path)-1]
 		merged, ok := part(above)
@@ -314,7 +314,7 @@ func (e *Enricher) bare(r *Rule, partial bool, change Change) ([]byte, Change) {
 	return Ours{Cluster: r.ClusterID(number)}.Fields(), change
 }
 
-// outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.
+// outdone returns the fields with null for each of ours that is not among them and that the client's document has.
 func outdone(members []jsonedit.Member, fields []byte) []byte {
 	for _, field := range []string{SketchField, BandsField, ClusterField} {
 		named := []byte(`"` + field + `":`)
@@ -363,8 +363,7 @@ func memoryFor(members []jsonedit.Member) (n int) {
 	return 8 * max(n-short, 0)
 }
 
-// SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is
-// none.
+// SketchOf returns the sketch of a whole document's JSON, and the one that it stores. Each is nil where there is none.
 func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	members, _, err := r.leading(document)
 	if err != nil {
@@ -385,7 +384,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	return computed, stored
 }
 
-// HasSketch reports whether anything stands in our field of a document's JSON, comparable or not.
+// HasSketch reports whether a document's JSON has a value in our field, comparable or not.
 func HasSketch(document []byte) bool {
 	members, err := jsonedit.Members(document)
 	value := jsonedit.Get(members, SketchField)
@@ -398,8 +397,7 @@ type texts struct {
 	list []string
 	// touched is how many of the fields the document sets.
 	touched int
-	// grazed says that it sets an object above a field without the field: merged into an object that keeps it, but put in the place
-	// of a list.
+	// grazed says that it sets an object above a field without the field. Merged into an object that keeps the field; but it replaces a list.
 	grazed bool
 	// nested says that a field is within an object. Merged, {"a.b": …} and {"a": {"b": …}} can both be stored, one with an old text.
 	nested bool
@@ -442,7 +440,7 @@ func (r *Rule) appendLeading(list []jsonedit.Member, document []byte, strict boo
 	return list, last, nil
 }
 
-// addMember appends a member. Of a name that stands more than twice the first and the last stay, unless many others stand between them: it is
+// addMember appends a member. Of a name that comes more than twice the first and the last stay, unless many others come between them: it is
 // odd, and a list of all would take many times the document's memory.
 func addMember(list []jsonedit.Member, m jsonedit.Member) []jsonedit.Member {
 	const near = 16
@@ -577,8 +575,7 @@ func (r *Rule) FieldTexts(document []byte) [][]string {
 // TextField is what a bare text is called where a document is asked for.
 const TextField = "text"
 
-// TextsOf returns the texts of the rule's fields in a document's JSON. One that has none of these fields but a text of the name
-// text stands for that text. What is no text or no document has none.
+// TextsOf is [Rule.Texts], or for a document with none of the fields its member "text".
 func (r *Rule) TextsOf(document []byte) []string {
 	members, _, err := r.leading(document)
 	if err != nil {

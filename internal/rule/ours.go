@@ -110,7 +110,7 @@ func OursOf(document []byte) (o Ours) {
 	return o
 }
 
-// HasOurs reports whether anything stands in a field of ours in a document's JSON, whatever it is.
+// HasOurs reports whether a document's JSON has a value in a field of ours, whatever it is.
 func HasOurs(document []byte) bool {
 	members, err := jsonedit.Members(document)
 	return err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) && string(m.Value) != "null" })

@@ -26,7 +26,7 @@ type Rule struct {
 	Window int
 	// VectorWindow is how many neighbours a search by vectors asks for at least, where hits fold.
 	VectorWindow int
-	// Compute says that a hit without a sketch gets one computed from its own text; otherwise it stands alone.
+	// Compute says that a hit without a sketch gets one computed from its own text; otherwise it folds with nothing.
 	Compute bool
 	// Choice says which member of a group is shown in its leader's place, DateField by which field the newest and the oldest are found.
 	Choice    Choice
@@ -115,10 +115,10 @@ func overlaps(fields []string) (errs []error) {
 	return errs
 }
 
-// Rules is a list of rules of which the first match wins.
+// Rules is a list of rules. The first match wins.
 type Rules []*Rule
 
-// For returns the rule of a concrete index, or nil if none matches: the index is none of our business.
+// For returns the rule of a concrete index, or nil if none matches.
 func (rs Rules) For(index string) *Rule {
 	for _, r := range rs {
 		if Matches(r.Match, index) {

@@ -29,7 +29,7 @@ func enricher(rule *Rule, takes Takes, changes *[]Change) *Enricher {
 // oneWrite is the write of an Enricher under test.
 type oneWrite struct {
 	rule    *Rule
-	takes     Takes
+	takes   Takes
 	changes *[]Change
 	number  uint64
 	cluster string
