@@ -36,7 +36,7 @@ func calibrateCommand() *cobra.Command {
   - what each threshold makes of the documents: how many fold, and how many lie so near to it that chance decides
   - a suggested threshold and the reason, or that the documents do not tell
 
-Up to --documents of an index are read; of a larger one so many chosen at random, or, where its rule has bands and they are
+Up to --documents of an index are read; of a larger one that many chosen at random, or, where its rule has bands and they are
 stored, --sample documents are looked up in the whole of it.
 
 --html writes a report with tables and bars as one file that asks for nothing from elsewhere. It quotes your documents: give it to those
@@ -50,10 +50,10 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
-	flags.IntVar(&r.Sample, "sample", r.Sample, "compare so many documents at random")
-	flags.IntVar(&r.Documents, "documents", r.Documents, "read so many documents of an index at most")
-	flags.IntVar(&r.Pairs, "pairs", r.Pairs, "compare so many pairs of each level by their texts")
-	flags.IntVar(&r.Examples, "examples", r.Examples, "show so many pairs of each level")
+	flags.IntVar(&r.Sample, "sample", r.Sample, "compare this many documents at random")
+	flags.IntVar(&r.Documents, "documents", r.Documents, "read at most this many documents of an index")
+	flags.IntVar(&r.Pairs, "pairs", r.Pairs, "compare this many pairs of each level by their texts")
+	flags.IntVar(&r.Examples, "examples", r.Examples, "show this many pairs of each level")
 	flags.Uint64Var(&r.Seed, "seed", r.Seed, "what is chosen: the same seed chooses the same of the same documents")
 	for name, least := range map[string]float64{"sample": 2, "documents": 2, "pairs": 1, "examples": 0} {
 		bound(flags, name, least, math.MaxInt32, fmt.Sprintf("at least %v", least))

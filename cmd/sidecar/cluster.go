@@ -90,7 +90,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
 	boundShare(flags, "threshold")
 	flags.TextVar(&c.memory, "memory", config.Size(cluster.DefaultMemory), "`bytes` to work in, such as 512m or 4g")
-	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
+	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
 	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")

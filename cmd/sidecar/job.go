@@ -32,7 +32,7 @@ type job struct {
 }
 
 // indexUsage is the usage of --index in commands that work on all indices of the rules without it.
-const indexUsage = "only the indices behind this `name`: an index, an alias or a pattern"
+const indexUsage = "only the indices of this `name`: an index, an alias or a pattern"
 
 // bind adds the flags of every job. Without a usage there is no --index.
 func (j *job) bind(cmd *cobra.Command, index string) {
@@ -156,7 +156,7 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// matching returns the indices behind --index that a rule matches, as targets and as the engine knows them. It fails where there are none.
+// matching returns the indices of --index that a rule matches, as targets and as the engine knows them. It fails where there are none.
 func (j *job) matching(ctx context.Context) (targets []target, found []adapters.Index, err error) {
 	var others []string
 	for _, e := range j.engines {

@@ -39,8 +39,8 @@ meanwhile is left to its writer.
 
 It works on parts of the index, --slices of them at once. Its progress is kept in the engine: the same command on other
 machines joins in, each part being one worker's at a time, and the parts of a worker that was killed are taken over. With --resume
-a job that was broken off goes on where it stopped, on any machine; without, it begins anew, reads what is right already and
-writes the rest alone. When the engine has no room it goes slower until it has.
+an interrupted job goes on where it stopped, on any machine. Without, it begins again: it reads everything and writes only what is not
+right yet. When the engine has no room it slows down until there is room again.
 
 --watch stays when all is done, and keeps filling in what live updates cleared, until it is interrupted.
 
@@ -56,10 +56,10 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&r.Query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
-	flags.IntVar(&r.Slices, "slices", 2, "work on so many parts of an index at once")
+	flags.IntVar(&r.Slices, "slices", 2, "work on this many parts of an index at once")
 	bound(flags, "slices", 1, maxSlices, fmt.Sprintf("1 to %d", maxSlices))
-	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
-	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after writing so many documents; 0 is no bound")
+	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most this many documents per second; 0 is no limit")
+	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after writing this many documents; 0 is no limit")
 	boundBelow(flags, "requests-per-second")
 	boundBelow(flags, "max-docs")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")

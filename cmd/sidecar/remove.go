@@ -35,13 +35,13 @@ func removeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove --index NAME",
 		Short: "Take our fields out of an index again",
-		Long: `Remove takes our fields out of every document of the indices behind a name, and then their declarations out of the
+		Long: `Remove takes our fields out of every document of the indices of a name, and then their declarations out of the
 index, as far as the engine can do that; it says what stays and how to be rid of it. Every other byte of a document
 stays as it was: it is again what it was before the sidecar came. A document that changes meanwhile is not overwritten
 but looked at again.
 
 No rule need match the index. A sidecar that serves under one would write the fields again, which remove can't see:
-take the rule out of its configuration and start it anew, or stop it, and then remove.
+take the rule out of its configuration and restart it, or stop it, and then remove.
 
 --jobs drops the journals of reindex on these indices as well, in which it keeps how far it is, and where no other is
 left all that they were kept in.
@@ -56,12 +56,12 @@ refused some.`,
 		PreRunE: r.check,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
 	}
-	r.bind(cmd, "the indices behind this `name`: an index, an alias or a pattern")
+	r.bind(cmd, "the indices of this `name`: an index, an alias or a pattern")
 	flags := cmd.Flags()
 	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: say how many documents hold something of ours")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
 	flags.BoolVar(&r.journals, "jobs", false, "drop the journals of jobs too")
-	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most this many documents per second; 0 is no limit")
 	boundBelow(flags, "requests-per-second")
 	r.bindUntested(cmd)
 	return cmd
@@ -123,7 +123,7 @@ func (r *removeJob) run(ctx context.Context) error {
 	return nil
 }
 
-// targets returns the indices behind the name, in whatever engine.
+// targets returns the indices of the name, in whatever engine.
 func (r *removeJob) targets(ctx context.Context) ([]target, error) {
 	var list []target
 	for _, e := range r.engines {

@@ -70,7 +70,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	s.bind(cmd, "the `name` of an index, an alias or a pattern")
 	flags := cmd.Flags()
 	flags.Float64Var(&s.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
-	flags.IntVar(&s.Size, "size", 10, "print at most so many, the most alike")
+	flags.IntVar(&s.Size, "size", 10, "print at most this many, the most alike first")
 	boundShare(flags, "threshold")
 	bound(flags, "size", 1, math.MaxInt32, "at least 1")
 	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
@@ -86,7 +86,7 @@ func (s *similarJob) check(*cobra.Command, []string) error {
 }
 
 func (s *similarJob) run(ctx context.Context) error {
-	e, indices, err := s.behind(ctx)
+	e, indices, err := s.engineOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func (s *similarJob) run(ctx context.Context) error {
 	return show(s.out, s.output, found, s.text(found))
 }
 
-// behind returns the one engine that has indices behind the name, and these.
-func (s *similarJob) behind(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
+// engineOf returns the one engine that has indices of the name, and these.
+func (s *similarJob) engineOf(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
 	targets, indices, err := s.matching(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -46,10 +46,9 @@ the right sketch beside them: look-ups miss the document, or searches in native 
 are foreign (made under another threshold or scheme), and what is left over of a rule that stored them. On Elasticsearch
 and OpenSearch it names what the mapping of an index fills our fields with (copy_to, an alias, a runtime field).
 
---repair mends what stands in the documents that it looks at. A document that changes meanwhile is not overwritten but looked at
-again. Without it, what is absent, incomparable or stale is mended by: sidecar reindex
+--repair mends the documents that it looks at. A document that changes meanwhile is not overwritten but looked at again. Without it, what is absent, incomparable or stale is mended by: sidecar reindex
 
---sample looks at so many documents of each index, chosen at random, in place of all.
+--sample looks at a number of documents of each index, chosen at random, instead of all.
 
 Exit code 0: none is stale. 1: some are, or a mapping fills our fields; with --repair, some could not be mended. 2:
 something could not be read or written, or the command line or the configuration is wrong.`,
@@ -61,9 +60,9 @@ something could not be read or written, or the command line or the configuration
 	}
 	v.bind(cmd, indexUsage)
 	flags := cmd.Flags()
-	flags.IntVar(&v.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
+	flags.IntVar(&v.sample, "sample", 0, "look at this many documents of each index; 0 is all of them")
 	flags.BoolVar(&v.Repair, "repair", false, "mend what is not as it should be")
-	flags.Float64Var(&v.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
+	flags.Float64Var(&v.RequestsPerSecond, "requests-per-second", 0, "mend at most this many documents per second; 0 is no limit")
 	bound(flags, "sample", 0, math.MaxInt32, "a number above 0, or 0 to look at all documents")
 	boundBelow(flags, "requests-per-second")
 	v.bindUntested(cmd)
