@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -190,12 +191,12 @@ func (s state) live() bool {
 	return false
 }
 
-// claim takes a part that is neither done nor held. It returns nil where all that are left are held, and wait says that other processes hold
-// some. The watch is one more part that is never done: once all others are, one worker goes on looking for what changed since.
-func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err error) {
+// claim takes a part that is neither done nor held. It returns nil where all that are left are held. Where other processes hold some, wait is
+// how long to wait before the next try; else it is 0. The watch is one more part that is never done: once all others are, one worker goes on looking for what changed since.
+func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Duration, err error) {
 	s, err := b.read(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
 	b.mu.Lock()
 	ours := maps.Clone(b.ours)
@@ -211,8 +212,10 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err
 	for _, i := range order {
 		slot := slotOf(s.run, i)
 		r := s.at[slot]
-		wait = wait || !r.Done && !ours[slot]
-		if r.Done || !r.ended() {
+		if !r.Done && !ours[slot] {
+			wait = min(cmp.Or(wait, leaseFor/beats), cmp.Or(r.left(), leaseFor/beats))
+		}
+		if r.Done || r.left() > 0 {
 			continue
 		}
 		switch {
@@ -239,8 +242,8 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait bool, err
 	return nil, wait, nil
 }
 
-// ended reports whether nobody holds the part, as far as is known.
-func (r record) ended() bool { return r.For == 0 || time.Since(r.seen) >= r.For }
+// left returns how long the lease still holds, as far as is known; 0 where nobody holds the part.
+func (r record) left() time.Duration { return max(0, r.For-time.Since(r.seen)) }
 
 // watched returns where a watch begins: after what the last part held when it was read. An engine that can't go on from anywhere
 // is read from the start again and again.

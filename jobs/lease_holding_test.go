@@ -27,17 +27,21 @@ func heldPart(t *testing.T) (a, b *board, l *lease) {
 }
 
 // TestStoppedProcess is a worker that stood still for longer than its lease: it writes no more until it has claimed the part again, which it
-// gets unless another holds it.
+// gets unless another holds it. Whoever waits for the part is to try again when the lease ends, not later.
 func TestStoppedProcess(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, l := heldPart(t)
 			expect.OK(t, l.certain(t.Context()))
 			other, wait, err := b.claim(t.Context(), false)
-			if other != nil || !wait || err != nil {
+			if other != nil || wait == 0 || err != nil {
 				t.Fatal(other, wait, err)
 			}
-			time.Sleep(leaseFor)
+			time.Sleep(leaseFor - time.Second)
+			if _, wait, err = b.claim(t.Context(), false); wait != time.Second || err != nil {
+				t.Errorf("a second before the lease ends the wait is %v, %v", wait, err)
+			}
+			time.Sleep(time.Second)
 			if taken {
 				if other, _, err = b.claim(t.Context(), false); err != nil || other == nil {
 					t.Fatal(other, err)

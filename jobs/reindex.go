@@ -161,16 +161,16 @@ func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
 // claim returns a part, or the watch, for this worker to hold, and waits while other processes hold all that are left. It returns nil
 // where this process holds them all.
 func (r *run) claim(ctx context.Context, watch bool) (l *lease, err error) {
-	for wait := false; ; {
+	for wait := time.Duration(0); ; {
 		err = r.options.Pace.Retry(ctx, func() (err error) {
 			l, wait, err = r.board.claim(ctx, watch)
 			return err
 		})
-		if l != nil || !wait || err != nil {
+		if l != nil || wait == 0 || err != nil {
 			return l, err
 		}
 		r.add(Progress{}, 0) // what the others did
-		if err := sleep(ctx, leaseFor/beats); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
