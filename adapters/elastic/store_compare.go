@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/elastic/go-elasticsearch/v8/esapi"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
@@ -96,7 +94,7 @@ type view struct {
 // view reads a document in all ways: its source, its fields, doc values and stored fields, and by which fields it is found. vectors says
 // that the engine shows vectors only where they are asked for.
 func (s *Store) view(ctx context.Context, index, id, routing string, vectors bool) (v view, err error) {
-	if err := s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(index)}}, nil); err != nil {
+	if err := s.refresh(ctx, index); err != nil {
 		return v, err
 	}
 	fields, dense, err := s.searchable(ctx, index)

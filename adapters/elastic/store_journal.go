@@ -89,7 +89,7 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 
 // Entries implements adapters.Journal.
 func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entry, err error) {
-	err = j.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{JournalIndex}}, nil)
+	err = j.s.refresh(ctx, JournalIndex)
 	for after := ""; err == nil; {
 		var reply struct {
 			Hits struct {
@@ -132,7 +132,7 @@ func (j *journal) Drop(ctx context.Context, job string, slot, below int) error {
 	if slot >= 0 {
 		query = ofJob(job, `{"term":{"part":`+strconv.Itoa(slot)+`}}`, `{"range":{"number":{"lt":`+strconv.Itoa(below)+`}}}`)
 	}
-	err := j.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{JournalIndex}}, nil)
+	err := j.s.refresh(ctx, JournalIndex)
 	if err == nil {
 		yes := true
 		err = j.s.do(ctx, esapi.DeleteByQueryRequest{

@@ -66,17 +66,17 @@ func (s *Store) Scan(
 	if sel.Brief {
 		r.source = `"_source":` + string(stringsOf(append(slices.Clone(ourFields), sel.Fields...))) + `,`
 	}
-	err := r.begin(ctx)
+	err := r.prepare(ctx)
 	if err == nil {
 		switch {
 		case sel.Random:
-			err = r.sample(ctx)
+			err = r.readSample(ctx)
 		case sel.IDs != nil:
-			err = r.byIDs(ctx, sel.IDs)
+			err = r.readByIDs(ctx, sel.IDs)
 		case r.inOneSearch():
-			err = r.readOnce(ctx)
+			err = r.readInOneSearch(ctx)
 		default:
-			err = r.walk(ctx)
+			err = r.readShards(ctx)
 		}
 	}
 	switch {
@@ -88,8 +88,8 @@ func (s *Store) Scan(
 	return fmt.Errorf("scan %s: %w", index, err)
 }
 
-// begin reads what the first page depends on.
-func (r *scan) begin(ctx context.Context) (err error) {
+// prepare reads what the first page depends on.
+func (r *scan) prepare(ctx context.Context) (err error) {
 	if err = r.filter(ctx); err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func (r *scan) filter(ctx context.Context) error {
 	return nil
 }
 
-// walk reads the documents of a part, or of all, page by page. An open part is read as of before its first page, if the engine grants as many
+// readShards reads the documents of a part, or of all, page by page. An open part is read as of before its first page, if the engine grants as many
 // points in time: what is written later comes after them.
-func (r *scan) walk(ctx context.Context) error {
+func (r *scan) readShards(ctx context.Context) error {
 	p, err := r.part()
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *scan) walk(ctx context.Context) error {
 	if p.open() {
 		r.settled = r.s.settled(ctx, r.index) // as of before the refresh, which shows all of it
 	}
-	if err := r.refresh(ctx); err != nil {
+	if err := r.s.refresh(ctx, r.index); err != nil {
 		return err
 	}
 	if r.sel.Part == "" && r.sel.After == "" {
@@ -151,22 +151,22 @@ func (r *scan) walk(ctx context.Context) error {
 	}
 	defer func() {
 		for i := range p {
-			r.close(ctx, &p[i])
+			r.closePoint(ctx, &p[i])
 		}
 	}()
 	for i := range p {
 		if p[i].to < 0 && r.sel.Part != "" && len(p) > 1 {
-			_ = r.open(ctx, &p[i]) // else it is opened when its turn comes
+			_ = r.openPoint(ctx, &p[i]) // else it is opened when its turn comes
 		}
 	}
 	for i, s := range p {
 		if s.to >= 0 && s.from >= s.to { // read before
 			continue
 		}
-		if err := r.shard(ctx, p, i); err != nil {
+		if err := r.readShard(ctx, p, i); err != nil {
 			return err
 		}
-		r.close(ctx, &p[i])
+		r.closePoint(ctx, &p[i])
 	}
 	return nil
 }
@@ -185,8 +185,8 @@ func (r *scan) part() (p part, err error) {
 }
 
 // refresh makes what was stored visible to searches.
-func (r *scan) refresh(ctx context.Context) error {
-	return r.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(r.index)}}, nil)
+func (s *Store) refresh(ctx context.Context, index string) error {
+	return s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(index)}}, nil)
 }
 
 // allOf returns the query for documents that all of some queries find; an empty one does not count.
@@ -224,12 +224,12 @@ func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
 	return all
 }
 
-// shard reads a share of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
+// readShard reads a share of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
 // meanwhile comes a second time then.
-func (r *scan) shard(ctx context.Context, p part, i int) error {
+func (r *scan) readShard(ctx context.Context, p part, i int) error {
 	for lost := 0; ; {
 		if p[i].point == "" && !r.live {
-			switch err := r.open(ctx, &p[i]); {
+			switch err := r.openPoint(ctx, &p[i]); {
 			case err == nil:
 			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy):
 				return err
@@ -251,14 +251,14 @@ func (r *scan) shard(ctx context.Context, p part, i int) error {
 		}
 		lost, p[i].point = 0, cmp.Or(found.point, p[i].point)
 		last := len(found.hits) < n
-		if err := r.take(p, i, found, last); err != nil || last {
+		if err := r.yieldHits(p, i, found, last); err != nil || last {
 			return err
 		}
 	}
 }
 
-// take hands on a page of a shard; last says that there is no more.
-func (r *scan) take(p part, i int, found scanPage, last bool) error {
+// yieldHits yields a page of a shard; last says that there is no more.
+func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
 	before, s := p.after(r.settled), &p[i]
 	for _, d := range found.hits {
 		if d.seqNo < s.from { // an index can be without them
@@ -271,13 +271,13 @@ func (r *scan) take(p part, i int, found scanPage, last bool) error {
 	}
 	after := p.after(r.settled)
 	if len(found.hits) == 0 && after != before {
-		return r.tell(adapters.Page{Total: r.total, After: after})
+		return r.yieldPage(adapters.Page{Total: r.total, After: after})
 	}
-	return r.give(found.hits, after, found.length)
+	return r.yieldDocuments(found.hits, after, found.length)
 }
 
-// open opens a point in time of a shard.
-func (r *scan) open(ctx context.Context, s *share) error {
+// openPoint opens a point in time of a shard.
+func (r *scan) openPoint(ctx context.Context, s *share) error {
 	var reply struct {
 		ID    string
 		PitID string `json:"pit_id"`
@@ -293,8 +293,8 @@ func (r *scan) open(ctx context.Context, s *share) error {
 	return err
 }
 
-// close gives a share's point in time back, if there is one.
-func (r *scan) close(ctx context.Context, s *share) {
+// closePoint closes the point in time of a share, if there is one.
+func (r *scan) closePoint(ctx context.Context, s *share) {
 	switch name := string(jsonedit.AppendString(nil, s.point)); {
 	case s.point == "":
 	case r.s.dialect().OpenSearch:
@@ -320,8 +320,8 @@ func (r *scan) page(ctx context.Context, s share, n int) (scanPage, error) {
 	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.pastPipelines(r.index), body})
 }
 
-// give hands on some documents, which are of one reply of that length, and chooses the size of the next page by it.
-func (r *scan) give(documents []scanned, after string, length int) error {
+// yieldDocuments yields documents of one reply, and chooses the size of the next page by its length.
+func (r *scan) yieldDocuments(documents []scanned, after string, length int) error {
 	if len(documents) == 0 {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (r *scan) give(documents []scanned, after string, length int) error {
 		d.uuid = r.made.uuid
 		page.Documents = append(page.Documents, adapters.Stored{ID: d.id, Source: d.source, Version: d.version})
 	}
-	if err := r.tell(page); err != nil {
+	if err := r.yieldPage(page); err != nil {
 		return err
 	}
 	if r.sel.Limit > 0 && r.left == 0 {
@@ -344,7 +344,7 @@ func (r *scan) give(documents []scanned, after string, length int) error {
 	return nil
 }
 
-func (r *scan) tell(page adapters.Page) error {
+func (r *scan) yieldPage(page adapters.Page) error {
 	r.refused = r.yield(page)
 	return r.refused
 }
@@ -580,14 +580,14 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 	made, err := s.made(ctx, index)
 	settled := s.settled(ctx, index)
 	if err == nil {
-		err = r.refresh(ctx)
+		err = r.s.refresh(ctx, r.index)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("split %s: %w", index, err)
 	}
 	all, counts := make(part, made.shards), make([]int, made.shards)
 	for i := range all {
-		if all[i], counts[i], err = r.held(ctx, i); err != nil {
+		if all[i], counts[i], err = r.numbersOf(ctx, i); err != nil {
 			return nil, 0, fmt.Errorf("split %s: %w", index, err)
 		}
 		documents += counts[i]
@@ -598,8 +598,8 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 	return parted(all, counts, n), documents, nil
 }
 
-// held asks what a shard holds: how many documents, and the numbers that they have.
-func (r *scan) held(ctx context.Context, shard int) (all share, documents int, err error) {
+// numbersOf returns how many documents a shard holds, and from which sequence number to which.
+func (r *scan) numbersOf(ctx context.Context, shard int) (all share, documents int, err error) {
 	var reply struct {
 		Hits struct {
 			Total struct{ Value int }

@@ -34,22 +34,22 @@ func (r *scan) inOneSearch() bool {
 	return r.sel.Bands != nil && r.sel.Part == "" && r.sel.After == "" && r.sel.Limit > 0 && r.sel.Limit <= maxResultWindow
 }
 
-// readOnce reads what one search finds.
-func (r *scan) readOnce(ctx context.Context) error {
+// readInOneSearch reads what one search finds.
+func (r *scan) readInOneSearch(ctx context.Context) error {
 	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + bySeqNo + `,"track_total_hits":false,` +
 		`"seq_no_primary_term":true,"query":` + r.query + `}`
 	found, err := r.search(ctx, post(r.index+"/_search", "", body))
 	if err != nil {
 		return err
 	}
-	return r.give(found.hits, "", found.length)
+	return r.yieldDocuments(found.hits, "", found.length)
 }
 
-// sample reads documents chosen at random, all where there are no more: their ids first, which take little room, and then
+// readSample reads documents chosen at random, all where there are no more: their ids first, which take little room, and then
 // themselves.
-func (r *scan) sample(ctx context.Context) error {
+func (r *scan) readSample(ctx context.Context) error {
 	if !r.sel.Brief {
-		if err := r.refresh(ctx); err != nil {
+		if err := r.s.refresh(ctx, r.index); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (r *scan) sample(ctx context.Context) error {
 		if after == "" {
 			r.total = min(most, found.total)
 		}
-		if err := r.fetch(ctx, found.hits); err != nil || len(found.hits) < n {
+		if err := r.readNow(ctx, found.hits); err != nil || len(found.hits) < n {
 			return err
 		}
 		read, after = read+n, `,"search_after":`+string(found.hits[n-1].sort)
@@ -75,9 +75,9 @@ func (r *scan) sample(ctx context.Context) error {
 	return nil
 }
 
-// byIDs reads the documents with these ids. One that was stored with a routing of its own is looked for as of the last refresh, but not
+// readByIDs reads the documents with these ids. One that was stored with a routing of its own is looked for as of the last refresh, but not
 // where it has to be quick.
-func (r *scan) byIDs(ctx context.Context, ids []string) error {
+func (r *scan) readByIDs(ctx context.Context, ids []string) error {
 	if r.sel.Brief {
 		r.size = max(r.size, min(len(ids), maxResultWindow))
 	}
@@ -85,11 +85,11 @@ func (r *scan) byIDs(ctx context.Context, ids []string) error {
 	for i, id := range ids {
 		wanted[i].id = id
 	}
-	return r.fetch(ctx, wanted)
+	return r.readNow(ctx, wanted)
 }
 
-// fetch reads documents as they are at this moment.
-func (r *scan) fetch(ctx context.Context, wanted []scanned) error {
+// readNow reads documents as they are at this moment.
+func (r *scan) readNow(ctx context.Context, wanted []scanned) error {
 	var missing []string
 	for len(wanted) > 0 {
 		n := min(r.want(), len(wanted))
@@ -117,11 +117,11 @@ func (r *scan) fetch(ctx context.Context, wanted []scanned) error {
 			}
 		}
 		wanted = wanted[n:]
-		if err := r.give(there, "", found.length); err != nil {
+		if err := r.yieldDocuments(there, "", found.length); err != nil {
 			return err
 		}
 	}
-	return r.routed(ctx, missing)
+	return r.readRouted(ctx, missing)
 }
 
 // gets returns the body of a request for some documents.
@@ -137,8 +137,8 @@ func (r *scan) gets(list []scanned) string {
 	return string(append(b, `]}`...))
 }
 
-// routed reads those of the documents that are stored with a routing of their own.
-func (r *scan) routed(ctx context.Context, ids []string) error {
+// readRouted reads those of the documents that are stored with a routing of their own.
+func (r *scan) readRouted(ctx context.Context, ids []string) error {
 	for some := range slices.Chunk(ids, scanMost) {
 		body := `{"size":` + strconv.Itoa(maxResultWindow) + `,"_source":false,"track_total_hits":false,"query":{"ids":{"values":` +
 			string(stringsOf(some)) + `}}}`
@@ -146,7 +146,7 @@ func (r *scan) routed(ctx context.Context, ids []string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.fetch(ctx, slices.DeleteFunc(found.hits, func(d scanned) bool { return d.routing == "" })); err != nil {
+		if err := r.readNow(ctx, slices.DeleteFunc(found.hits, func(d scanned) bool { return d.routing == "" })); err != nil {
 			return err
 		}
 	}
