@@ -146,7 +146,7 @@ func TestInitEndsWithWords(t *testing.T) {
 	}{
 		{name: "locked", change: locked, code: exitFailed, want: `Elasticsearch wants credentials: export ENGINE_USERNAME and ENGINE_PASSWORD, or ENGINE_API_KEY, and run it again`},
 		{name: "good credentials", change: locked, env: map[string]string{"ENGINE_USERNAME": "elastic", "ENGINE_PASSWORD": "canary-password"}, want: "title, body"},
-		{name: "another index", args: []string{"--index", "x"}, code: exitFailed, want: "--index: the engine holds no x: it holds news"},
+		{name: "another index", args: []string{"--index", "x"}, code: exitFailed, want: "--index: the engine has no x: it has news"},
 		{
 			name: "a web page", change: func(s *surveyedEngine) { s.distorted = "<html>" }, code: exitFailed,
 			want: "is not Elasticsearch, OpenSearch or Typesense: name the engine's own address",
@@ -178,7 +178,7 @@ func TestInitEndsWithWords(t *testing.T) {
 		})
 	}
 	got, text := surveyedFor(t, "http://user:pw@127.0.0.1:1")
-	if got.code != exitFailed || !strings.Contains(got.stderr, "the URL holds a user name") || text != "" {
+	if got.code != exitFailed || !strings.Contains(got.stderr, "the URL contains a user name") || text != "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -15,26 +15,26 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// checkTimeout is how long doctor waits for the answers that one check needs.
+// checkTimeout is how long the engine may take to answer one check.
 const checkTimeout = 15 * time.Second
 
-// Doctor checks a configuration, which wrong may say is no good, and the engines in it, or the one with the name. It prints a line for each check, or
-// all of them as JSON.
-func Doctor(ctx context.Context, c *config.Config, wrong error, engine string, asJSON bool, out io.Writer) error {
+// Doctor checks a configuration and the engines in it, or only the one with the name. invalid is the error of loading the configuration. It prints a
+// line for each check, or all of them as JSON.
+func Doctor(ctx context.Context, c *config.Config, invalid error, engine string, asJSON bool, out io.Writer) error {
 	d := report{out: out, text: !asJSON, Checks: []Check{}}
-	for _, e := range config.Flatten(wrong) {
-		text, hint := hintIn(e.Error())
+	for _, e := range config.Flatten(invalid) {
+		text, hint := splitHint(e.Error())
 		d.add(Check{stateFail, "", "configuration", text, cmp.Or(hint, "see: sidecar config check")})
 	}
-	if wrong == nil {
+	if invalid == nil {
 		if err := d.engines(ctx, c, engine); err != nil {
 			return err
 		}
 	}
-	return d.end()
+	return d.finish()
 }
 
-// engines makes every check that a valid configuration allows.
+// engines checks the engines of a valid configuration.
 func (d *report) engines(ctx context.Context, c *config.Config, name string) error {
 	if name != "" && !slices.ContainsFunc(c.Engines, func(e config.Engine) bool { return e.Name == name }) {
 		_, err := upstream.OpenAll(c, name)
@@ -62,23 +62,23 @@ const (
 	stateFail = "fail"
 )
 
-// colours are those of the states.
+// colours are the colours of the states.
 var colours = map[string]string{stateOK: terminal.Green, stateWarn: terminal.Yellow, stateFail: terminal.Red}
 
-// Check is what one check found.
+// Check is the result of one check.
 type Check struct {
 	State string `json:"state"`
-	// Engine is its name, empty for what is common to all.
+	// Engine is the engine's name, empty for the configuration as a whole.
 	Engine string `json:"engine,omitempty"`
-	// Check is what was looked at: configuration, node, credentials, rule, index, sketches, fields, rights, search, listener or
+	// Check is what was checked: configuration, node, credentials, rule, index, sketches, fields, rights, search, listener or
 	// sniffing.
 	Check string `json:"check"`
 	Text  string `json:"text"`
-	// Hint is what to do; empty where all is well.
+	// Hint is what to do; empty if there is nothing to do.
 	Hint string `json:"hint,omitempty"`
 }
 
-// report collects the checks of one run, and prints each as it is made. It is what is printed as JSON.
+// report collects the checks of one run. It prints each at once as a line, or at the end as JSON.
 type report struct {
 	out  io.Writer
 	text bool
@@ -89,7 +89,7 @@ type report struct {
 	Fail   int     `json:"fail"`
 }
 
-// add adds a check, and prints it as a line for people.
+// add adds a check, and prints its line.
 func (d *report) add(c Check) {
 	d.Checks = append(d.Checks, c)
 	counts := map[string]*int{stateOK: &d.OK, stateWarn: &d.Warn, stateFail: &d.Fail}
@@ -108,8 +108,8 @@ func (d *report) add(c Check) {
 	_, _ = fmt.Fprintf(d.out, "%s  %s\n", terminal.Paint(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State)), line)
 }
 
-// hintIn takes an error apart that says at its end what to do, as ours do; a hint may be a command behind a colon of its own.
-func hintIn(text string) (what, hint string) {
+// splitHint splits an error of ours into its message and the hint at its end. The hint may be a command after another colon.
+func splitHint(text string) (message, hint string) {
 	at := strings.LastIndex(text, ": ")
 	if at >= 0 && strings.HasPrefix(text[at:], ": sidecar ") {
 		at = strings.LastIndex(text[:at], ": ")
@@ -120,8 +120,8 @@ func hintIn(text string) (what, hint string) {
 	return text[:at], text[at+2:]
 }
 
-// end prints what comes last, and returns how the command ends.
-func (d *report) end() (err error) {
+// finish prints the counts, or the report as JSON. It returns an error if a check has failed.
+func (d *report) finish() (err error) {
 	if d.text {
 		_, err = fmt.Fprintf(d.out, "%d ok, %s, %d failed\n", d.OK, terminal.Count(d.Warn, "warning"), d.Fail)
 	} else {
@@ -133,7 +133,7 @@ func (d *report) end() (err error) {
 	return err
 }
 
-// within gives a question to an engine its time. What took longer says so.
+// within asks an engine with a time limit.
 func within[Answer any](ctx context.Context, ask func(context.Context) (Answer, error)) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -16,43 +16,43 @@ import (
 const (
 	// sampleSize is how many documents of an index doctor reads.
 	sampleSize = 100
-	// fullShare is from which share of the fields that an index may have doctor warns, in percent.
+	// fullShare is the percentage of an index's field limit from which doctor warns.
 	fullShare = 95
 )
 
-// sample is what doctor saw in some documents of an index.
+// sample is what doctor found in some documents of an index.
 type sample struct {
 	jobs.Findings
 	// texts counts the documents that have a text in a field.
 	texts map[string]int
 }
 
-// index looks at one index of a rule, and says in one line that all is well, or in a line each what is not.
+// index checks one index of a rule. It adds one line if the index is all right, otherwise a line for each problem.
 func (p *engineChecks) index(ctx context.Context, key string, index adapters.Index, rule *rule.Rule) {
-	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
+	s, unread := p.sample(ctx, index, rule) // first: a scan makes documents visible that were just written
 	state, err := within(ctx, func(ctx context.Context) (adapters.Condition, error) { return p.Store.Condition(ctx, index, rule) })
 	if err != nil {
-		p.fail("index", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", index.Name, err)
+		p.fail("index", fmt.Sprintf("%s.credentials must be allowed to read it", p.key), "%s: %v", index.Name, err)
 		return
 	}
 	before := len(p.Checks)
 	if !index.Ready {
-		why, hint := hintIn(index.Why)
+		why, hint := splitHint(index.Why)
 		if hint == "" && state.Refused != nil {
-			hint = "what hinders it comes next"
+			hint = "the next line says why"
 		}
 		p.fail("index", cmp.Or(hint, "run: sidecar setup"), "%s is not ready: %s", index.Name, why)
 	}
 	if state.Refused != nil {
-		p.fail("rights", fmt.Sprintf("setup and reindex need it: see the index, and what %s.credentials may do", p.key),
+		p.fail("rights", fmt.Sprintf("setup and reindex need it: check the index, and the rights of %s.credentials", p.key),
 			"%s: the engine would not let us %v", index.Name, state.Refused)
 	}
 	if state.Limit > 0 && state.Fields*100 >= state.Limit*fullShare {
-		p.warn("fields", "raise that limit: beyond it the engine refuses new fields, and ours is one",
+		p.warn("fields", "raise that limit: above it the engine refuses new fields, and setup adds one",
 			"%s has %d of the %d fields that it may have", index.Name, state.Fields, state.Limit)
 	}
 	if unread != nil {
-		p.fail("index", "reindex reads them in the same way", "%s: its documents can't be read: %v", index.Name, unread)
+		p.fail("index", "reindex would fail in the same way", "%s: its documents can't be read: %v", index.Name, unread)
 		return
 	}
 	share := p.sketches(index, rule, state, s)
@@ -86,7 +86,7 @@ func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *r
 	})
 }
 
-// sketches looks at how many documents have a sketch, the right one, and returns that in words.
+// sketches checks how many documents have a sketch of their text, and returns the share in words.
 func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state adapters.Condition, s sample) string {
 	if s.Scanned == 0 {
 		return "no documents yet"
@@ -102,7 +102,7 @@ func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state ada
 			index.Name, wrong, of, strings.Join(s.Examples, " "))
 	}
 	if s.Incomparable > 0 {
-		p.warn("sketches", "make them anew with: sidecar reindex",
+		p.warn("sketches", "replace them with: sidecar reindex",
 			"%s: %d of %d documents looked at have a sketch of another scheme or of other fields, which counts as none",
 			index.Name, s.Incomparable, of)
 	}
@@ -113,7 +113,7 @@ func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state ada
 	return share
 }
 
-// texts looks at whether the rule's fields hold texts.
+// texts checks whether the rule's fields have texts.
 func (p *engineChecks) texts(key string, index adapters.Index, rule *rule.Rule, state adapters.Condition, s sample) {
 	if s.Scanned == 0 {
 		return
@@ -131,20 +131,20 @@ func (p *engineChecks) texts(key string, index adapters.Index, rule *rule.Rule, 
 	}
 }
 
-// deciding looks at the fields by which hits fold, or are chosen, beside their sketches.
+// deciding checks the fields that decide, along with the sketches, which hits fold and which is shown.
 func (p *engineChecks) deciding(key string, index adapters.Index, state adapters.Condition) {
 	for _, field := range state.Unfit {
 		if field.Why == "" {
-			p.warn("fields", "correct its name in "+key+", or see that documents get it; without it none folds on that condition",
-				"%s: the field %s, by which hits fold or are chosen, is not declared", index.Name, field.Field)
+			p.warn("fields", "correct its name in "+key+", or write documents with it; without it nothing folds on that condition",
+				"%s: the field %s, which decides what folds or is shown, is not declared", index.Name, field.Field)
 			continue
 		}
-		p.fail("fields", "name another one in "+key+"; by this one nothing is decided",
-			"%s: the field %s, by which hits fold or are chosen, %s", index.Name, field.Field, field.Why)
+		p.fail("fields", "name another one in "+key+"; this one can't decide",
+			"%s: the field %s, which decides what folds or is shown, %s", index.Name, field.Field, field.Why)
 	}
 }
 
-// percent returns a share in whole percents, of which only the whole is 100 and only nothing is 0.
+// percent returns a share in whole percents. Only the whole is 100 %, and only nothing is 0 %.
 func percent(part, whole int) string {
 	switch {
 	case whole == 0 || part >= whole:

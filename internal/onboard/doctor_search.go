@@ -17,19 +17,19 @@ import (
 	"github.com/neardup/sidecar/internal/server"
 )
 
-// credentials says what jobs log in with, which the engine has taken.
+// credentials reports the credentials of jobs, which the engine has accepted.
 func (p *engineChecks) credentials() {
 	if p.product.Name == "" {
-		return // it does not tell these what it is; what they may do is seen below
+		return // the engine does not show these its version; the checks below show their rights
 	}
-	const takes = "it takes the %s in %s.credentials"
+	const accepts = "it accepts the %s in %s.credentials"
 	switch c := p.engine.Credentials; {
 	case c.APIKey.IsSet():
-		p.ok("credentials", takes, "api_key", p.key)
+		p.ok("credentials", accepts, "api_key", p.key)
 	case c.Bearer.IsSet():
-		p.ok("credentials", takes, "bearer", p.key)
+		p.ok("credentials", accepts, "bearer", p.key)
 	case c.Username.IsSet():
-		p.ok("credentials", takes, "username and password", p.key)
+		p.ok("credentials", accepts, "username and password", p.key)
 	default:
 		p.ok("credentials", "it answers without credentials, and none are configured")
 	}
@@ -38,21 +38,21 @@ func (p *engineChecks) credentials() {
 // searchEngine sends a search to the engine itself.
 func (p *engineChecks) searchEngine(ctx context.Context) {
 	if p.search.index == "" {
-		return // which the listener's line says
+		return // the listener's line says so
 	}
 	began := time.Now()
 	if _, err := p.searchAt(ctx, p.at, p.Transport); err != nil {
-		p.fail("search", fmt.Sprintf("see the engine's log, and whether %s.credentials may search", p.key),
-			"a search of %s, asked of the engine itself, failed: %v", p.search.index, err)
+		p.fail("search", fmt.Sprintf("check the engine's log, and whether %s.credentials may search", p.key),
+			"a search of %s, sent to the engine itself, failed: %v", p.search.index, err)
 		return
 	}
-	p.ok("search", "a search of %s, asked of the engine itself: answered in %s", p.search.index, since(began))
+	p.ok("search", "a search of %s, sent to the engine itself: answered in %s", p.search.index, since(began))
 }
 
 // since returns how long something took.
 func since(began time.Time) time.Duration { return time.Since(began).Round(time.Millisecond) }
 
-// listener sends a search through the sidecar that runs, and returns where it does, nil if nowhere.
+// listener sends a search through the running sidecar. It returns the sidecar's URL, nil if none runs.
 func (p *engineChecks) listener(ctx context.Context) *url.URL {
 	host, port, _ := net.SplitHostPort(p.engine.Listen) // validated
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -60,7 +60,7 @@ func (p *engineChecks) listener(ctx context.Context) *url.URL {
 	}
 	at := net.JoinHostPort(host, port)
 	if port == "0" {
-		p.ok("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
+		p.ok("listener", "its port is chosen when it starts, so it can't be checked")
 		return nil
 	}
 	connection, err := (&net.Dialer{Timeout: server.ProbeTimeout}).DialContext(ctx, "tcp", at)
@@ -74,19 +74,19 @@ func (p *engineChecks) listener(ctx context.Context) *url.URL {
 	if own := p.engine.ListenTLS; own.CertFile != "" {
 		running.Scheme, transport.TLSClientConfig = "https", trustOnly(own)
 		if own.ClientCAFile != "" {
-			p.ok("listener", "something listens at %s; it asks for a client's certificate, so it was not asked", at)
+			p.ok("listener", "something listens at %s; it asks for a client's certificate, so no search was sent", at)
 			return running
 		}
 	}
 	if p.search.index == "" {
-		p.ok("listener", "something listens at %s; no index has documents to search for, so it was not asked", at)
+		p.ok("listener", "something listens at %s; no index has documents to search for, so no search was sent", at)
 		return running
 	}
 	p.searchSidecar(ctx, running, transport)
 	return running
 }
 
-// trustOnly trusts the certificate that clients are shown, whatever its authority and its names are, and no other one.
+// trustOnly trusts the certificate of listen_tls, with any authority and any names, and no other one.
 func trustOnly(files config.ListenTLS) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -97,7 +97,7 @@ func trustOnly(files config.ListenTLS) *tls.Config {
 				return err
 			}
 			if len(state.PeerCertificates) == 0 || !bytes.Equal(pair.Certificate[0], state.PeerCertificates[0].Raw) {
-				return fmt.Errorf("it shows another certificate than that in %s", files.CertFile)
+				return fmt.Errorf("its certificate is not that in %s", files.CertFile)
 			}
 			return nil
 		},
@@ -112,10 +112,10 @@ func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, tran
 	reason, _, _ := strings.Cut(after, ";")
 	switch {
 	case err != nil:
-		p.fail("listener", "see its log; `sidecar ready` says whether it reaches the engine",
+		p.fail("listener", "check its log; `sidecar ready` says whether it reaches the engine",
 			"a search of %s through the sidecar at %s failed: %v", index, at, err)
 	case outcome == "":
-		p.fail("listener", "see what runs there, and restart it with this configuration",
+		p.fail("listener", "check what runs there, and restart it with this configuration",
 			"a search of %s at %s is answered without the header Neardup: no sidecar, or one with other rules", index, at)
 	case strings.HasPrefix(outcome, "bypassed"):
 		p.warn("listener", fmt.Sprintf("docs/controls.md says what the reason %s means", reason),
@@ -125,7 +125,7 @@ func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, tran
 	}
 }
 
-// searchAt sends the search to an address, and returns the header by which a sidecar says what it did.
+// searchAt sends the search to an address, and returns the header Neardup of the reply.
 func (p *engineChecks) searchAt(ctx context.Context, at string, transport http.RoundTripper) (outcome string, err error) {
 	search := p.Kind.Words(p.search.index, p.search.fields, "*")
 	to := strings.TrimSuffix(at, "/") + search.Path + "?" + search.RawQuery
@@ -135,11 +135,11 @@ func (p *engineChecks) searchAt(ctx context.Context, at string, transport http.R
 			return "", err
 		}
 		r.Header = http.Header(p.engine.Header())
-		resp, err := transport.RoundTrip(r) // which follows no redirect: the credentials are for this address alone
+		resp, err := transport.RoundTrip(r) // it follows no redirect: the credentials are for this address alone
 		if err != nil {
 			return "", err
 		}
-		defer func() { _ = resp.Body.Close() }() // what counts was read
+		defer func() { _ = resp.Body.Close() }() // it was read
 		body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 		if err == nil && resp.StatusCode != http.StatusOK {
 			err = errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))

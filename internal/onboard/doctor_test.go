@@ -142,10 +142,10 @@ const (
 	loginLine   = "ok    es: it answers without credentials, and none are configured\n"
 	nodeLine    = bareNode + loginLine
 	indexLine   = "ok    es: news-1 is ready: 30 documents, of which 100 % have a sketch\n"
-	searchLine  = "ok    es: a search of news-1, asked of the engine itself: answered in TIME\n"
+	searchLine  = "ok    es: a search of news-1, sent to the engine itself: answered in TIME\n"
 	portLine    = searchLine + barePort
-	barePort    = "ok    es: it listens at a port that is chosen when it starts, so it can't be asked\n"
-	sniffedLine = "warn  es: clients that sniff are told 10.0.0.1:9200, and go there past the sidecar: " +
+	barePort    = "ok    es: its port is chosen when it starts, so it can't be checked\n"
+	sniffedLine = "warn  es: clients that sniff get 10.0.0.1:9200, and bypass the sidecar: " +
 		"set engines[0].rewrite_sniffing: true, or switch sniffing off in the clients\n"
 )
 
@@ -163,7 +163,7 @@ var doctorCases = []struct {
 	{
 		name: "wrong credentials", clinic: func(c *clinic) { c.refuses = errors.New("the engine answered 401: who are you") },
 		want: "fail  es: http://a:9200: the engine answered 401: who are you; connection refused: " +
-			"set engines[0].credentials to what may log in there\n",
+			"set engines[0].credentials to some that may log in\n",
 	},
 	{
 		name:   "another product",
@@ -178,13 +178,13 @@ var doctorCases = []struct {
 		},
 		want: bareNode + "ok    es: http://b:9200 is Elasticsearch 8.19.0\n" +
 			"fail  es: http://b:9200 belongs to another cluster than the nodes before it: " +
-			"give each cluster an entry of its own in engines, and engines[0].urls the nodes of one\n" + loginLine +
+			"make an entry in engines for each cluster, with the nodes of one cluster in engines[0].urls\n" + loginLine +
 			indexLine + portLine + sniffedLine,
 	},
 	{
 		name:   "no index yet",
 		clinic: func(c *clinic) { c.indices = map[string][]adapters.Index{} },
-		want: nodeLine + "warn  es: news-* matches no index yet: it holds for the first one of that name; " +
+		want: nodeLine + "warn  es: news-* matches no index yet: it applies to the first one of that name; " +
 			"if there should be one, correct engines[0].indices[0].match\n" + barePort + sniffedLine,
 	},
 	{
@@ -211,7 +211,7 @@ var doctorCases = []struct {
 		want: nodeLine + "fail  es: news-1: 1 of 4 documents looked at have the sketch of another text than theirs, such as 1: " +
 			"count them with: sidecar verify; mend them with: sidecar reindex\n" +
 			"warn  es: news-1: 1 of 4 documents looked at have a sketch of another scheme or of other fields, which counts as none: " +
-			"make them anew with: sidecar reindex\n" + portLine + sniffedLine,
+			"replace them with: sidecar reindex\n" + portLine + sniffedLine,
 	},
 	{
 		name:   "no text at all",
@@ -222,18 +222,18 @@ var doctorCases = []struct {
 	{
 		name:   "sniffing is rewritten",
 		engine: func(e *config.Engine) { e.RewriteSniffing, e.Advertise = true, "search.example:443" },
-		want:   nodeLine + indexLine + portLine + "ok    es: clients that sniff will be told search.example:443\n",
+		want:   nodeLine + indexLine + portLine + "ok    es: clients that sniff will get search.example:443\n",
 	},
 	{
 		name:   "a search that is refused",
 		clinic: func(c *clinic) { c.unsearchable = true },
-		want: nodeLine + indexLine + "fail  es: a search of news-1, asked of the engine itself, failed: 403 Forbidden: no rights: " +
-			"see the engine's log, and whether engines[0].credentials may search\n" + barePort + sniffedLine,
+		want: nodeLine + indexLine + "fail  es: a search of news-1, sent to the engine itself, failed: 403 Forbidden: no rights: " +
+			"check the engine's log, and whether engines[0].credentials may search\n" + barePort + sniffedLine,
 	},
 	{
 		name:   "embedded",
 		engine: func(e *config.Engine) { e.Kind, e.URLs = kind.Embedded, nil },
-		want:   "ok    es: the embedded engine lives inside serve: there is nothing to look at from outside\n" + barePort,
+		want:   "ok    es: the embedded engine runs inside serve: there is nothing to check from outside\n" + barePort,
 	},
 }
 
@@ -266,7 +266,7 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			"warn  es: a search of news-1 through the sidecar at HOST is left alone (bypassed; reason=format, in "},
 		{"no sidecar", "", 200,
 			"fail  es: a search of news-1 at HOST is answered without the header Neardup: no sidecar, or one with other rules: "},
-		{"an error", "", 502, "fail  es: a search of news-1 through the sidecar at HOST failed: 502 Bad Gateway: no engine: see its log; `sidecar ready` says"},
+		{"an error", "", 502, "fail  es: a search of news-1 through the sidecar at HOST failed: 502 Bad Gateway: no engine: check its log; `sidecar ready` says"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var asked []string

@@ -1,4 +1,4 @@
-// Package onboard helps an operator to begin: init surveys an engine and writes a configuration, doctor checks everything that a sidecar needs.
+// Package onboard helps an operator to start: init surveys an engine and writes a configuration, doctor checks everything that a sidecar needs.
 package onboard
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// InitOptions say how to survey an engine, and where the configuration goes.
+// InitOptions say how to survey an engine, and where to write the configuration.
 type InitOptions struct {
-	// Config is the file that --config names; chosen says that it was given.
+	// Config is the value of --config; Chosen says that the flag was given.
 	Config string
 	Chosen bool
-	// Output is the file to write, in place of config; - is standard output.
+	// Output is the file to write instead of Config; - is standard output.
 	Output string
 	Listen string
-	// TLS is how the engine is trusted. Its files may be relative.
+	// TLS is the section tls of the engine. Its files may be relative.
 	TLS config.TLS
 	// Indices are names or patterns; empty for all.
 	Indices      []string
 	Force, Serve bool
 }
 
-// Init surveys the engine at an address and writes a configuration. Notes go to out, unless the configuration does; questions and errors go to
-// errOut.
+// Init surveys the engine at an address and writes a configuration. The summary goes to out, or to errOut if the configuration goes to out.
+// Questions and errors go to errOut.
 func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errOut io.Writer) error {
 	file, err := o.file()
 	if err != nil {
 		return err
 	}
-	tell := out
+	summaryOut := out
 	if file == standardOutput {
-		tell = errOut
+		summaryOut = errOut
 	}
 	n := survey{options: &o, talk: newTalk(ctx, in, errOut), file: file}
 	if err := n.connect(ctx, at); err != nil {
@@ -63,14 +63,14 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	text, err := n.write("init.tmpl")
 	if err == nil {
 		_, err = config.Parse([]byte(text), func(name string) (string, bool) {
-			if slices.Contains(n.variables, name) { // those with credentials may be gone when it is read
+			if slices.Contains(n.variables, name) { // the file must be valid without credentials too
 				return "", false
 			}
 			return os.LookupEnv(name)
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("what was to be written is no valid configuration, which is a fault of ours: %w", err)
+		return fmt.Errorf("the configuration to write is not valid: please report this bug: %w", err)
 	}
 	if file == standardOutput {
 		if _, err := io.WriteString(out, text); err != nil {
@@ -83,7 +83,7 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(tell, terminal.Harmless(summary)); err != nil {
+	if _, err := io.WriteString(summaryOut, terminal.Harmless(summary)); err != nil {
 		return err
 	}
 	if !o.Serve {
@@ -93,10 +93,10 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if err != nil {
 		return err
 	}
-	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: tell, Greeting: greeting})
+	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: summaryOut, Greeting: greeting})
 }
 
-// file returns where to write, or why not.
+// file returns the file to write, or an error if it exists.
 func (o *InitOptions) file() (string, error) {
 	file := cmp.Or(o.Output, o.Config)
 	if file == standardOutput {
@@ -139,10 +139,10 @@ func writeConfig(file, text string, force bool) error {
 	return nil
 }
 
-// commandLine returns a command line of ours with a configuration file.
+// commandLine returns a command line of sidecar with a configuration file.
 func commandLine(command, file string) string {
 	called := "sidecar"
-	if strings.Contains(os.Args[0], "go-build") && filepath.Base(filepath.Dir(os.Args[0])) == "exe" { // as go run has it
+	if strings.Contains(os.Args[0], "go-build") && filepath.Base(filepath.Dir(os.Args[0])) == "exe" { // where go run puts programs
 		called = "go run ./cmd/sidecar"
 	}
 	if file != config.DefaultFile && file != standardOutput {
@@ -151,10 +151,10 @@ func commandLine(command, file string) string {
 	return called + " " + command
 }
 
-// plainWord is what a shell takes for one word as it stands.
+// plainWord matches text that a shell reads as one word without quotes.
 var plainWord = regexp.MustCompile(`^[a-zA-Z0-9./_:@%+=,-]+$`)
 
-// shellWord returns a text as a shell takes it for one word.
+// shellWord quotes a text for a shell if necessary.
 func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text
@@ -170,29 +170,29 @@ func (n *survey) chooseAddresses() error {
 			return fmt.Errorf("--listen: %w", err)
 		}
 	} else {
-		beside := strconv.Itoa(kind.Of(n.engine.Kind).Port + 1)
-		n.engine.Listen = n.free(net.JoinHostPort("127.0.0.1", beside), "clients find the sidecar")
+		port := strconv.Itoa(kind.Of(n.engine.Kind).Port + 1)
+		n.engine.Listen = n.free(net.JoinHostPort("127.0.0.1", port), "the sidecar")
 	}
-	n.admin = n.free(config.DefaultAdmin, "the sidecar tells about itself")
+	n.admin = n.free(config.DefaultAdmin, "its admin page")
 	return nil
 }
 
-// free returns an address that can be listened on: the one wanted, or with the next free port.
+// free returns an address to listen on: the wanted one, or one with the next free port and a note.
 func (n *survey) free(wanted, what string) string {
 	at := server.FreeNear(wanted, n.engine.Listen)
 	if at != wanted {
-		n.notes = append(n.notes, fmt.Sprintf("%s is taken: %s at %s", wanted, what, at))
+		n.notes = append(n.notes, fmt.Sprintf("%s is taken: %s will be at %s", wanted, what, at))
 	}
 	return at
 }
 
 const (
-	// DefaultEngine is the engine that init asks where the command line names none.
+	// DefaultEngine is the engine that init asks if the command line names none.
 	DefaultEngine = "http://localhost:9200"
-	// localConfigFile is where init writes where the default would be the manual, as it is in a clone of the repository.
+	// localConfigFile is the default file in a clone of the repository, where config.yaml is the manual.
 	localConfigFile = "config.local.yaml"
-	// manualTitle is what the manual begins with.
+	// manualTitle is the first line of the manual.
 	manualTitle = "# The configuration of the sidecar, and its manual."
-	// standardOutput is the name of standard output in place of a file's.
+	// standardOutput is the file name that means standard output.
 	standardOutput = "-"
 )

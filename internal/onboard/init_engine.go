@@ -25,14 +25,14 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// The environment variables that hold credentials, as a configuration that init writes names them.
+// The environment variables with credentials, in the configuration that init writes.
 const (
 	userVariable     = "ENGINE_USERNAME"
 	passwordVariable = "ENGINE_PASSWORD"
 	keyVariable      = "ENGINE_API_KEY"
 )
 
-// survey is what init finds out about an engine, and what it chooses.
+// survey is what init finds in an engine, and what it chooses.
 type survey struct {
 	options *InitOptions
 	talk    *talk
@@ -40,22 +40,22 @@ type survey struct {
 
 	engine config.Engine // as far as it is known
 	admin  string
-	// variables are those that the configuration takes credentials from, nil where the engine wants none.
+	// variables are the environment variables with credentials, nil if the engine needs none.
 	variables  []string
 	recognized adapters.Recognition
 	store      adapters.EngineStore
 
-	candidates []*candidate // what to make rules of
-	skipped    []*candidate // what not, each with the reason
+	candidates []*candidate // they become rules
+	skipped    []*candidate // they do not, each with the reason
 	notes      []string
-	// typed says that the credentials were typed, and are in no environment.
+	// typed says that the user typed the credentials: no environment variable has them.
 	typed bool
 }
 
-// errUnknownEngine says that nothing we know answers.
-var errUnknownEngine = errors.New("no engine of ours")
+// errUnknownEngine means that no known engine answers.
+var errUnknownEngine = errors.New("unknown engine")
 
-// connect finds out what the engine at an address is, and logs in where it wants that.
+// connect recognizes the engine at an address, and logs in if it needs that.
 func (n *survey) connect(ctx context.Context, at string) error {
 	u, err := engineURL(at)
 	if err != nil {
@@ -64,7 +64,7 @@ func (n *survey) connect(ctx context.Context, at string) error {
 	n.engine = config.DefaultEngine()
 	n.engine.Name, n.engine.URLs = "engine", []string{u.String()}
 	n.engine.TLS = n.options.trust()
-	err = n.recognize(ctx) // before any secret goes there: it may go in clear, and to who knows whom
+	err = n.recognize(ctx) // before any secret is sent: the connection may be unencrypted, and the server another one
 	if err != nil && u.Scheme == "http" && ctx.Err() == nil && len(shownCertificates(ctx, u)) > 0 {
 		u.Scheme = "https"
 		n.engine.URLs = []string{u.String()}
@@ -89,7 +89,7 @@ func (n *survey) connect(ctx context.Context, at string) error {
 	return nil
 }
 
-// trust returns what the command line says of certificates, with files that are found from anywhere.
+// trust returns the section tls from the command line, with absolute file names.
 func (o *InitOptions) trust() config.TLS {
 	t := o.TLS
 	for _, file := range []*string{&t.CAFile, &t.CertFile, &t.KeyFile} {
@@ -108,14 +108,14 @@ func engineURL(text string) (*url.URL, error) {
 	text = strings.TrimRight(text, "/")
 	switch u, err := url.Parse(text); {
 	case err == nil && u.User != nil:
-		return nil, fmt.Errorf("the URL holds a user name, and what stands in a command line is seen by others: "+
+		return nil, fmt.Errorf("the URL contains a user name, and other users can see a command line: "+
 			"write %s://%s, and export %s and %s", u.Scheme, u.Host, userVariable, passwordVariable)
 	default:
 		return u, config.CheckURL(text)
 	}
 }
 
-// logIn shows the engine the credentials of the environment, and asks for others where it wants some.
+// logIn logs in with the credentials of the environment, or asks for some if the engine needs them.
 func (n *survey) logIn(ctx context.Context) error {
 	get := func(name string) config.Secret { return config.SecretOf(os.Getenv(name)) }
 	user, password, key := get(userVariable), get(passwordVariable), get(keyVariable)
@@ -142,7 +142,7 @@ func (n *survey) with(c config.Credentials, variables ...string) {
 	n.engine.Credentials, n.variables = c, variables
 }
 
-// recognize asks what answers at the engine's address.
+// recognize finds out which engine answers at the address.
 func (n *survey) recognize(ctx context.Context) error {
 	for _, k := range kind.Engines() {
 		n.engine.Kind = k.Name
@@ -150,26 +150,26 @@ func (n *survey) recognize(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ours, err := within(ctx, func(ctx context.Context) (ours bool, err error) {
-			n.recognized, ours, err = o.Store.Recognize(ctx)
-			return ours, err
+		recognized, err := within(ctx, func(ctx context.Context) (recognized bool, err error) {
+			n.recognized, recognized, err = o.Store.Recognize(ctx)
+			return recognized, err
 		})
-		if n.store = o.Store; ours || err != nil {
+		if n.store = o.Store; recognized || err != nil {
 			return err
 		}
 	}
 	return errUnknownEngine
 }
 
-// unlock asks for credentials until the engine takes some.
+// unlock asks for credentials until the engine accepts some.
 func (n *survey) unlock(ctx context.Context) error {
 	const tries = 3
 	if !n.talk.interactive() {
 		if len(n.variables) > 0 {
-			return fmt.Errorf("%s does not take the credentials in %s: correct them, and run it again",
-				n.called(), strings.Join(n.variables, " and "))
+			return fmt.Errorf("%s does not accept the credentials in %s: correct them, and run it again",
+				n.displayName(), strings.Join(n.variables, " and "))
 		}
-		return fmt.Errorf("%s wants credentials: %s, and run it again", n.called(), toExport(n.engine.Kind))
+		return fmt.Errorf("%s wants credentials: %s, and run it again", n.displayName(), toExport(n.engine.Kind))
 	}
 	for range tries {
 		if err := n.prompt(ctx); err != nil {
@@ -178,13 +178,13 @@ func (n *survey) unlock(ctx context.Context) error {
 		if err := n.recognize(ctx); err != nil || !n.recognized.Locked {
 			return err
 		}
-		n.talk.say("%s does not take these.", n.called())
+		n.talk.say("%s does not accept these.", n.displayName())
 	}
-	return fmt.Errorf("%s takes none of these credentials: %s, or ask who runs it", n.called(), toExport(n.engine.Kind))
+	return fmt.Errorf("%s accepts none of these credentials: %s, or ask its operator", n.displayName(), toExport(n.engine.Kind))
 }
 
-// called returns what to call the engine.
-func (n *survey) called() string { return cmp.Or(n.recognized.Name, "the engine") }
+// displayName returns the engine's name for messages.
+func (n *survey) displayName() string { return cmp.Or(n.recognized.Name, "the engine") }
 
 // toExport says which variables to set for a kind of engine.
 func toExport(name string) string {
@@ -197,25 +197,25 @@ func toExport(name string) string {
 // prompt asks for credentials.
 func (n *survey) prompt(ctx context.Context) (err error) {
 	n.typed = true
-	const asIs = "They are for this survey, and are not written."
-	user, question := "", n.called()+" wants an API key. "+asIs+"\nKey (it is not shown): "
+	const notWritten = "They are for this survey, and are not written."
+	user, question := "", n.displayName()+" wants an API key. "+notWritten+"\nKey (hidden): "
 	if !kind.Of(n.engine.Kind).KeysOnly {
-		if user, err = n.talk.ask(ctx, n.called()+" wants to know who asks. "+asIs+"\nUser name (empty: an API key): "); err != nil {
+		if user, err = n.talk.ask(ctx, n.displayName()+" wants credentials. "+notWritten+"\nUser name (empty: an API key): "); err != nil {
 			return err
 		}
-		question = "API key (it is not shown): "
+		question = "API key (hidden): "
 	}
 	if user == "" {
 		key, err := n.talk.secret(ctx, question)
 		n.with(config.Credentials{APIKey: config.SecretOf(key)}, keyVariable)
 		return err
 	}
-	password, err := n.talk.secret(ctx, "Password (it is not shown): ")
+	password, err := n.talk.secret(ctx, "Password (hidden): ")
 	n.with(config.Credentials{Username: config.SecretOf(user), Password: config.SecretOf(password)}, userVariable, passwordVariable)
 	return err
 }
 
-// shownCertificates returns the certificates that are shown at an address, nil where none are. Nothing is sent there.
+// shownCertificates returns the certificates of the server at an address, nil if there are none. It sends no request.
 func shownCertificates(ctx context.Context, u *url.URL) []*x509.Certificate {
 	ctx, cancel := context.WithTimeout(ctx, server.ProbeTimeout)
 	defer cancel()
@@ -223,16 +223,16 @@ func shownCertificates(ctx context.Context, u *url.URL) []*x509.Certificate {
 	if u.Port() == "" {
 		host = net.JoinHostPort(u.Hostname(), "443")
 	}
-	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // only to see what is shown
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // only to read the certificates
 	connection, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = connection.Close() }() // there is nothing in it
+	defer func() { _ = connection.Close() }() // nothing was sent
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates
 }
 
-// trust shows a certificate that nobody vouches for, and keeps it where a person says that it is the engine's.
+// trust shows the user a certificate of an unknown authority, and saves it if the user says that it is the engine's.
 func (n *survey) trust(ctx context.Context, u *url.URL) error {
 	chain := shownCertificates(ctx, u)
 	if len(chain) == 0 {
@@ -240,7 +240,7 @@ func (n *survey) trust(ctx context.Context, u *url.URL) error {
 	}
 	last := chain[len(chain)-1]
 	sum := sha256.Sum256(last.Raw)
-	n.talk.say("This machine knows no authority that vouches for the certificate of %s:", u)
+	n.talk.say("The certificate of %s is signed by no authority that this machine knows:", u)
 	n.talk.say("  subject  %s\n  issuer   %s\n  until    %s\n  SHA-256  %X",
 		last.Subject, last.Issuer, last.NotAfter.UTC().Format(time.DateOnly), sum)
 	answer, err := n.talk.ask(ctx, "Compare the last line with what the engine's operator says. Trust it from now on? [y/N] ")
@@ -251,13 +251,13 @@ func (n *survey) trust(ctx context.Context, u *url.URL) error {
 		return errors.New("the certificate is not trusted: give that of its authority with --ca-file FILE")
 	}
 	if n.engine.TLS.CAFile, err = saveCertificate(last, filepath.Dir(n.file)); err != nil {
-		return fmt.Errorf("keep the certificate: %w: give it with --ca-file FILE", err)
+		return fmt.Errorf("save the certificate: %w: give it with --ca-file FILE", err)
 	}
-	n.notes = append(n.notes, "the certificate is kept in "+n.engine.TLS.CAFile)
+	n.notes = append(n.notes, "the certificate is saved in "+n.engine.TLS.CAFile)
 	return nil
 }
 
-// saveCertificate puts a certificate into a folder, and returns in which file. Another engine's, which a configuration may name, stays.
+// saveCertificate writes a certificate to a file in a folder, and returns the file. It keeps the certificates of other engines there.
 func saveCertificate(c *x509.Certificate, folder string) (string, error) {
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 	for _, name := range []string{"engine-ca.pem", fmt.Sprintf("engine-ca-%x.pem", sha256.Sum256(c.Raw))} {
@@ -270,10 +270,10 @@ func saveCertificate(c *x509.Certificate, folder string) (string, error) {
 		}
 		return file, os.WriteFile(file, text, 0o644)
 	}
-	return "", fmt.Errorf("other files are in its place in %s", folder)
+	return "", fmt.Errorf("files with its names exist in %s", folder)
 }
 
-// explain returns why an engine could not be asked, and what to do about it.
+// explain adds to an error of connecting what to do about it.
 func explain(ctx context.Context, u *url.URL, err error) error {
 	const other = "name the engine's own address: sidecar init http://host:port"
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
@@ -286,14 +286,14 @@ func explain(ctx context.Context, u *url.URL, err error) error {
 		for _, k := range kind.Engines() {
 			products = append(products, k.Product)
 		}
-		return fmt.Errorf("what answers at %s is not %s: %s", u, config.Either(products), other)
+		return fmt.Errorf("the server at %s is not %s: %s", u, config.Either(products), other)
 	case unknown:
 		return fmt.Errorf("%s: this machine knows no authority that vouches for its certificate: "+
 			"give that of the authority with --ca-file FILE (Elasticsearch keeps it in config/certs/http_ca.crt, OpenSearch in config/root-ca.pem), or try it out with --insecure", u)
 	case network && op.Op == "dial" && !strings.Contains(err.Error(), "TLS"):
 		return fmt.Errorf("no engine can be reached at %s: %w: start it, or %s (without any engine: sidecar demo)", u, err, other)
 	case strings.Contains(err.Error(), "no answer within"):
-		return fmt.Errorf("%s: %w: see whether it is overloaded, or %s", u, err, other)
+		return fmt.Errorf("%s: %w: check whether it is overloaded, or %s", u, err, other)
 	}
 	return fmt.Errorf("%s: %w", u, err)
 }

@@ -19,54 +19,54 @@ import (
 const (
 	// mostFields is how many fields init chooses for a rule.
 	mostFields = 5
-	// littleText is which share of the longest field's text another one must have to be chosen, but for titles.
+	// littleText is the part of the longest field's text, one in this many, that another field must have to be chosen. Titles may have less.
 	littleText = 20
-	// sampledMembers is of how many indices of a candidate documents are read.
+	// sampledMembers is how many indices of a candidate documents are read from.
 	sampledMembers = 4
-	// fewWords is below how many words a text that many documents share is no duplicate but a label.
+	// fewWords is the average below which a text that many documents share is a label, not a duplicate.
 	fewWords = 5
 	// leastWords is the least average number of words in a field that is searched by words, leastInNames in any other.
 	leastWords, leastInNames = 2, 4
-	// manyFields is from how many fields on documents are read whole rather than by their names.
+	// manyFields is the number of fields above which whole documents are read.
 	manyFields = 50
 )
 
 // texts are what init found in the documents of a candidate.
 type texts struct {
-	Looked int // documents
+	Looked int // how many documents were read
 	read   []*fieldTexts
 	Chosen []string
 	// Duplicates is how many of the documents are near-duplicates of one before them.
 	Duplicates int
-	// word is one to search for, empty where none suggests itself.
+	// word is a word for an example search, empty if there is no good one.
 	word string
-	// HTML says that many of them are marked up.
+	// HTML says that most of them contain HTML.
 	HTML bool
-	// Date, Host and Vector are fields that other presets go by, empty where there are none.
+	// Date, Host and Vector are fields that other presets use, empty if there are none.
 	Date, Host, Vector string
-	// least is how many words a text must have on average.
+	// least is the least average number of words of a text.
 	least int
 	// Unread says why no document was read.
 	Unread string
 }
 
-// fieldTexts are what documents hold in one field.
+// fieldTexts are the texts of one field.
 type fieldTexts struct {
 	name  string
-	in    int // documents
+	in    int // how many documents have it
 	words int // in all of them
-	// why says why it is not chosen; empty where it is.
+	// why says why it is not chosen; empty if it is.
 	why string
 
 	values map[int]string // by document
-	single int            // values without white space between two words
+	single int            // values without white space
 }
 
-// average returns how many words there are where there is a text.
+// average returns the average number of words, of documents that have a text.
 func (f *fieldTexts) average() int { return (f.words + f.in/2) / max(1, f.in) }
 
-// candidateFields returns the fields that may hold texts of a document: those that are searched by words, or have a form that is.
-// If there is none, they are those that are looked up as a whole.
+// candidateFields returns the fields that may contain texts: those that are searched by words, or have a subfield that is. If there are none, it
+// returns those that are searched by whole values.
 func candidateFields(fields []adapters.Field) (list []adapters.Field) {
 	for _, f := range fields {
 		form := func(g adapters.Field) bool { return g.Of == f.Name && g.Kind == adapters.TextKind }
@@ -85,7 +85,7 @@ func candidateFields(fields []adapters.Field) (list []adapters.Field) {
 	return list
 }
 
-// read reads documents of a candidate and chooses among its fields.
+// read reads documents of a candidate and chooses its fields.
 func (n *survey) read(ctx context.Context, c *candidate) error {
 	var names []string
 	for _, f := range candidateFields(c.fields) {
@@ -100,7 +100,7 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 		asked = []string{adapters.AllFields}
 	}
 	documents := n.sampleOf(ctx, c, asked)
-	c.take(names, documents)
+	c.count(names, documents)
 	c.least = leastWords
 	if c.searchable() == 0 {
 		c.least = leastInNames
@@ -116,10 +116,10 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// sampleOf reads documents of a candidate's newest members: of each a share.
+// sampleOf reads documents of a candidate's newest members, the same number of each.
 func (n *survey) sampleOf(ctx context.Context, c *candidate, fields []string) (documents [][]byte) {
 	newest := c.members[max(0, len(c.members)-sampledMembers):]
-	for i, m := range slices.Backward(newest) { // what the empty ones leave goes to the older
+	for i, m := range slices.Backward(newest) { // if one has fewer, older ones give more
 		share := (sampleSize - len(documents) + i) / (i + 1)
 		list, err := n.store.Documents(ctx, m.Name, fields, share)
 		if err != nil {
@@ -138,10 +138,10 @@ var (
 	bodies    = []string{"body", "content", "text", "message", "description", "article", "abstract", "summary"}
 )
 
-// last returns the last part of a field's name, in small letters.
+// last returns the last part of a field's name, in lower case.
 func last(name string) string { return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) }
 
-// findSpecial finds the fields that other presets go by. anyText says that the engine can decide by any field with texts.
+// findSpecial finds the fields that other presets use. anyText says that the engine can use any field with texts for the host.
 func (c *candidate) findSpecial(anyText bool) {
 	best := len(dateNames)
 	for _, f := range c.fields {
@@ -163,8 +163,8 @@ func (c *candidate) findSpecial(anyText bool) {
 
 var markup = regexp.MustCompile(`(?i)</?(p|div|br|span|a|h[1-6]|ul|li|td|body|html)\b[^>]*>`)
 
-// take counts the texts in the fields of some documents.
-func (t *texts) take(names []string, documents [][]byte) {
+// count counts the texts in the fields of some documents.
+func (t *texts) count(names []string, documents [][]byte) {
 	marked := 0
 	t.Looked = len(documents)
 	for _, name := range names {
@@ -195,7 +195,7 @@ func (t *texts) take(names []string, documents [][]byte) {
 	t.HTML = marked*2 > len(documents)
 }
 
-// chooseByName chooses by the fields' names, where there is nothing else to go by.
+// chooseByName chooses fields by their names alone.
 func (t *texts) chooseByName() {
 	var known, all []string
 	for _, word := range slices.Concat(titles, bodies) {
@@ -217,7 +217,7 @@ func (t *texts) chooseByName() {
 // title reports whether a field holds titles.
 func (f *fieldTexts) title() bool { return slices.Contains(titles, last(f.name)) && f.average() <= 40 }
 
-// choose chooses among the fields by their texts: titles first, then the longest.
+// choose chooses fields by their texts: titles first, then the longest.
 func (t *texts) choose() {
 	slices.SortStableFunc(t.read, func(a, b *fieldTexts) int {
 		if a.title() != b.title() {
@@ -236,18 +236,18 @@ func (t *texts) choose() {
 		switch {
 		case f.why != "":
 		case !f.title() && f.words*littleText < longest:
-			f.why = "little text beside the others"
+			f.why = "little text compared with the others"
 		case same >= 0:
 			f.why = "says the same as " + t.read[same].name
 		case len(t.Chosen) == mostFields:
-			f.why = "there are longer ones"
+			f.why = "others are longer"
 		default:
 			t.Chosen = append(t.Chosen, f.name)
 		}
 	}
 }
 
-// unfit says why a field is not fit to compare by, or nothing.
+// unfit returns why a field can't be compared by, empty if it can.
 func (f *fieldTexts) unfit(least int) string {
 	different := slices.Compact(slices.Sorted(maps.Values(f.values)))
 	switch {
@@ -263,7 +263,7 @@ func (f *fieldTexts) unfit(least int) string {
 	return ""
 }
 
-// repeats reports whether a field mostly says the same as another one.
+// repeats reports whether a field mostly has the same text as another one.
 func (f *fieldTexts) repeats(other *fieldTexts) bool {
 	both, same := 0, 0
 	for d, value := range f.values {
@@ -283,7 +283,7 @@ func (t *texts) countDuplicates(documents [][]byte) {
 	index.Fields = t.Chosen
 	sketcher, err := sketch.New(index.Sketch.Scheme())
 	if err != nil {
-		return // of the defaults none is wrong
+		return // the defaults are valid
 	}
 	rule := index.Rule(sketcher)
 	sketches := make([]*sketch.Sketch, len(documents))
@@ -308,7 +308,7 @@ func (t *texts) countDuplicates(documents [][]byte) {
 	t.Duplicates, t.word = len(pairs), t.exampleWord(pairs)
 }
 
-// exampleWord returns a word by which a search finds near-duplicates, or many documents where there are none.
+// exampleWord returns a word for a search that finds near-duplicates, or many documents if there are none.
 func (t *texts) exampleWord(pairs [][2]int) string {
 	values := t.read[slices.IndexFunc(t.read, func(f *fieldTexts) bool { return f.name == t.Chosen[0] })].values
 	in, by := map[string]int{}, map[int][]string{} // documents by word, and words by document
@@ -340,7 +340,7 @@ func (t *texts) exampleWord(pairs [][2]int) string {
 	return slices.MaxFunc(slices.Sorted(maps.Keys(score)), func(a, b string) int { return score[a] - score[b] })
 }
 
-// typeable reports whether a word can be typed anywhere.
+// typeable reports whether a word can be typed on any keyboard.
 func typeable(word string) bool {
 	return len(word) > 3 && strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
 }

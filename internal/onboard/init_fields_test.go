@@ -21,7 +21,7 @@ func chosenOf(t *testing.T, names string, n, least int, make func(i int) map[str
 		documents = append(documents, document)
 	}
 	c := texts{Looked: n, least: least}
-	c.take(strings.Fields(names), documents)
+	c.count(strings.Fields(names), documents)
 	c.choose()
 	var left []string
 	for _, f := range c.read {

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// surveyed is how many candidates are asked for their documents and fields, and sampled how many of these for documents.
-	surveyed, sampled = 300, 40
-	// askedAtOnce is how many candidates are looked at at a time, and askedMembers how many indices of one.
-	askedAtOnce, askedMembers = 4, 20
+	// maxSurveyed is how many candidates' fields and document counts are read, maxSampled how many candidates' documents.
+	maxSurveyed, maxSampled = 300, 40
+	// concurrency is how many candidates are surveyed at a time, maxMembers how many indices of one.
+	concurrency, maxMembers = 4, 20
 )
 
-// candidate is what may become one rule: an index, or several that look alike.
+// candidate is what may become one rule: an index, or several with similar names.
 type candidate struct {
 	Match   string
-	members []adapters.Holding // by name, of which the newest is the last
+	members []adapters.Holding // by name, so the newest is usually the last
 	// Documents is how many there are, -1 if the engine does not say.
 	Documents int
 	fields    []adapters.Field
 	texts
-	// why says why it is left alone; empty where it is not.
+	// why says why it is skipped; empty if it is not.
 	why string
 }
 
-// names returns those of the newest members, as far as they are asked for.
-func (c *candidate) names() []string { return namesOf(c.members[max(0, len(c.members)-askedMembers):]) }
+// names returns the names of the newest members.
+func (c *candidate) names() []string { return namesOf(c.members[max(0, len(c.members)-maxMembers):]) }
 
 func namesOf(list []adapters.Holding) (names []string) {
 	for _, h := range list {
@@ -49,7 +49,7 @@ func namesOf(list []adapters.Holding) (names []string) {
 	return names
 }
 
-// searchable returns 1 where a field is searched by words, else 0.
+// searchable returns 1 if a field is searched by words, else 0.
 func (c *candidate) searchable() int {
 	if slices.ContainsFunc(c.fields, func(f adapters.Field) bool { return f.Kind == adapters.TextKind }) {
 		return 1
@@ -57,13 +57,13 @@ func (c *candidate) searchable() int {
 	return 0
 }
 
-// number is a number in a name, be it a date or a version.
+// number matches a number in a name, such as a date or a version.
 var number = regexp.MustCompile(`[0-9]+([._-][0-9]+)*`)
 
-// serial is a name that another of its kind follows: with a date, or with a number as the engines give them.
+// serial matches a name in a series: with a date, or with a number as engines append it at a rollover.
 var serial = regexp.MustCompile(`(^|[^0-9])(19|20)[0-9]{2}[._-]?[0-9]{2}|-[0-9]{6}$`)
 
-// namePattern returns the pattern of names that differ from this one in their numbers alone, empty where that says nothing.
+// namePattern returns the pattern of names that differ from this one only in numbers, empty if the name has no numbers or too few letters.
 func namePattern(name string) string {
 	pattern := number.ReplaceAllString(name, "*")
 	letters := strings.Trim(strings.ReplaceAll(pattern, "*", ""), "._-")
@@ -73,7 +73,7 @@ func namePattern(name string) string {
 	return pattern
 }
 
-// groupsOf puts what looks alike together. An index of which there is one keeps its name, unless that shows that others come.
+// groupsOf groups indices with similar names. A single index keeps its name, unless the name is one of a series.
 func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 	by := map[string][]adapters.Holding{}
 	for _, h := range holdings {
@@ -85,9 +85,9 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 	for _, h := range holdings {
 		pattern := namePattern(h.Name)
 		members := by[pattern]
-		others := len(members) > 1 || !h.Stream && (len(h.Aliases) > 0 || serial.MatchString(h.Name))
+		series := len(members) > 1 || !h.Stream && (len(h.Aliases) > 0 || serial.MatchString(h.Name))
 		switch {
-		case pattern == "" || !others:
+		case pattern == "" || !series:
 			list = append(list, &candidate{Match: h.Name, members: []adapters.Holding{h}})
 		case !done[pattern]:
 			done[pattern] = true
@@ -97,7 +97,7 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 	return list
 }
 
-// inspect finds out what the engine holds, and which of it can be collapsed.
+// inspect finds the indices that rules can be written for.
 func (n *survey) inspect(ctx context.Context) error {
 	candidates, err := n.list(ctx)
 	if ctx.Err() != nil {
@@ -106,11 +106,11 @@ func (n *survey) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(candidates) > sampled && n.talk.interactive() {
+	if len(candidates) > maxSampled && n.talk.interactive() {
 		n.talk.say("Looking at %d names …", len(candidates))
 	}
 	const unseen = "not looked at, as there are many: name it with --index"
-	for _, c := range candidates[min(len(candidates), surveyed):] {
+	for _, c := range candidates[min(len(candidates), maxSurveyed):] {
 		c.why = unseen
 	}
 	if err := n.each(ctx, candidates, n.describe); err != nil {
@@ -125,7 +125,7 @@ func (n *survey) inspect(ctx context.Context) error {
 		if c.why != "" {
 			continue
 		}
-		if seen++; seen > sampled {
+		if seen++; seen > maxSampled {
 			c.why = unseen
 		}
 	}
@@ -142,7 +142,7 @@ func (n *survey) inspect(ctx context.Context) error {
 	return nil
 }
 
-// noRule says why a configuration takes no rule for a candidate, empty where it takes one.
+// noRule returns why a rule for the candidate would be invalid, empty if it is valid.
 func (c *candidate) noRule() string {
 	index := config.DefaultIndex()
 	index.Match, index.Fields = c.Match, c.Chosen
@@ -152,16 +152,16 @@ func (c *candidate) noRule() string {
 	return ""
 }
 
-// each has some candidates looked at, a few at a time, that are not left alone.
-func (n *survey) each(ctx context.Context, list []*candidate, look func(context.Context, *candidate) error) error {
+// each calls a function for each candidate that is not skipped, a few at a time. A candidate is skipped if the function fails.
+func (n *survey) each(ctx context.Context, list []*candidate, survey func(context.Context, *candidate) error) error {
 	var g errgroup.Group
-	g.SetLimit(askedAtOnce)
+	g.SetLimit(concurrency)
 	for _, c := range list {
 		if c.why != "" {
 			continue
 		}
 		g.Go(func() error {
-			if _, err := within(ctx, func(ctx context.Context) (any, error) { return nil, look(ctx, c) }); err != nil {
+			if _, err := within(ctx, func(ctx context.Context) (any, error) { return nil, survey(ctx, c) }); err != nil {
 				c.why = err.Error()
 			}
 			return nil
@@ -174,22 +174,22 @@ func (n *survey) each(ctx context.Context, list []*candidate, look func(context.
 	return nil
 }
 
-// list returns what the engine holds as candidates, or what the command line names of it.
+// list returns the engine's indices as candidates, or those that the command line names.
 func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	holdings, err := within(ctx, n.store.Holdings)
 	status := adapters.StatusOf(err)
 	switch {
 	case err != nil && status >= http.StatusBadRequest && len(n.options.Indices) > 0:
-		n.notes = append(n.notes, "the engine does not say what it holds: the names of --index are taken as they are")
+		n.notes = append(n.notes, "the engine does not list its indices: the names of --index are not checked")
 		for _, name := range n.options.Indices {
 			list = append(list, &candidate{Match: name, members: []adapters.Holding{{Name: name}}})
 		}
 		return list, nil
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
-		return nil, fmt.Errorf("%w: these credentials may not list what it holds: %s of someone who may, or name indices with --index",
+		return nil, fmt.Errorf("%w: these credentials may not list indices: %s of a user who may, or name indices with --index",
 			err, toExport(n.engine.Kind))
 	case err != nil && n.untested() != "":
-		return nil, fmt.Errorf("%w: %s is not tested, and may know no such list: name indices with --index", err, n.product())
+		return nil, fmt.Errorf("%w: %s is not tested, and may not support this list: name indices with --index", err, n.product())
 	case err != nil:
 		return nil, err
 	case len(n.options.Indices) > 0:
@@ -206,25 +206,25 @@ func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	return groupsOf(open), nil
 }
 
-// wanted returns the candidates that --index names: a pattern or an index as it stands, an alias as what it leads to.
+// wanted returns the candidates that --index names. An alias stands for its indices.
 func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err error) {
 	for _, name := range n.options.Indices {
 		c := &candidate{Match: name}
-		var behind []adapters.Holding
+		var aliased []adapters.Holding
 		for _, h := range holdings {
 			switch {
 			case rule.Matches(name, h.Name):
 				c.members = append(c.members, h)
 			case slices.Contains(h.Aliases, name):
-				behind = append(behind, h)
+				aliased = append(aliased, h)
 			}
 		}
-		more := groupsOf(behind)
+		more := groupsOf(aliased)
 		switch {
 		case len(c.members) > 0:
 			more = []*candidate{c}
-		case len(behind) == 0:
-			return nil, fmt.Errorf("--index: the engine holds no %s: it holds %s", name, few(namesOf(holdings)))
+		case len(aliased) == 0:
+			return nil, fmt.Errorf("--index: the engine has no %s: it has %s", name, few(namesOf(holdings)))
 		}
 		for _, c := range more {
 			if slices.ContainsFunc(list, func(other *candidate) bool { return other.Match == c.Match }) {
@@ -242,7 +242,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 	return list, nil
 }
 
-// describe asks for a candidate's documents and fields.
+// describe reads a candidate's fields and the number of its documents.
 func (n *survey) describe(ctx context.Context, c *candidate) error {
 	c.Documents = -1
 	fields, err := n.store.Fields(ctx, c.names())
@@ -252,16 +252,16 @@ func (n *survey) describe(ctx context.Context, c *candidate) error {
 	if c.fields = fields; len(candidateFields(fields)) == 0 {
 		return errNoText
 	}
-	if documents, err := n.store.Count(ctx, namesOf(c.members)); err == nil { // else it goes without
+	if documents, err := n.store.Count(ctx, namesOf(c.members)); err == nil { // otherwise it stays unknown
 		c.Documents = documents
 	}
 	return nil
 }
 
-// split takes candidates apart whose members look alike by name alone: no field with texts is common to those that have some.
+// split splits candidates whose members have similar names and no common field with texts.
 func (n *survey) split(list []*candidate) (out []*candidate) {
 	for _, c := range list {
-		if len(c.members) < 2 || c.members[0].Stream || len(n.options.Indices) > 0 || c.common() {
+		if len(c.members) < 2 || c.members[0].Stream || len(n.options.Indices) > 0 || c.hasCommonField() {
 			out = append(out, c)
 			continue
 		}
@@ -278,9 +278,9 @@ func (n *survey) split(list []*candidate) (out []*candidate) {
 	return out
 }
 
-// common reports whether there is nothing that speaks against one rule for all members.
-func (c *candidate) common() bool {
-	having, some := map[string]int{}, map[string]bool{} // how many members have a field, and which have some
+// hasCommonField reports whether all members that have a field with texts have one in common.
+func (c *candidate) hasCommonField() bool {
+	having, some := map[string]int{}, map[string]bool{} // how many members have a field, and which members have any
 	for _, f := range candidateFields(c.fields) {
 		for _, name := range c.names() {
 			if !slices.Contains(f.Lacking, name) {
@@ -292,28 +292,27 @@ func (c *candidate) common() bool {
 	return len(some) == 0 || slices.Contains(slices.Collect(maps.Values(having)), len(some))
 }
 
-// choose has a person choose among the candidates, where there are several and somebody to ask, and puts them into the order in
-// which rules have to stand.
+// choose lets the user choose among several candidates if there is a terminal, and sorts them into the order that rules need.
 func (n *survey) choose(ctx context.Context) error {
 	n.candidates = ordered(n.candidates)
 	if !n.talk.interactive() || n.options.Serve || len(n.options.Indices) > 0 || len(n.candidates) < 2 {
 		return nil
 	}
-	n.talk.say("%s at %s holds texts in:", n.product(), n.engine.URLs[0])
+	n.talk.say("%s at %s has texts in:", n.product(), n.engine.URLs[0])
 	n.talk.say("%s", strings.TrimSuffix(listed(n.candidates, true), "\n"))
 	for {
 		answer, err := n.talk.ask(ctx, "Which of them? Numbers with commas between, or nothing for all: ")
 		if err != nil {
 			return err
 		}
-		taken, err := chosen(answer, len(n.candidates))
+		chosen, err := parseChoice(answer, len(n.candidates))
 		if err != nil {
 			n.talk.say("%v", err)
 			continue
 		}
 		var kept []*candidate
 		for i, c := range n.candidates {
-			if taken[i] {
+			if chosen[i] {
 				kept = append(kept, c)
 				continue
 			}
@@ -325,8 +324,8 @@ func (n *survey) choose(ctx context.Context) error {
 	}
 }
 
-// ordered returns candidates in an order in which each rule can match: the first match wins, so a pattern stands behind whatever
-// else it takes.
+// ordered returns candidates in an order in which each rule can match: the first match wins, so a pattern comes after every name that it
+// matches.
 func ordered(list []*candidate) (out []*candidate) {
 	left := slices.Clone(list)
 	for len(left) > 0 {
@@ -341,19 +340,19 @@ func ordered(list []*candidate) (out []*candidate) {
 	return out
 }
 
-// chosen returns which of n candidates an answer names.
-func chosen(answer string, of int) ([]bool, error) {
+// parseChoice returns which of n candidates an answer names: all of them if it is empty.
+func parseChoice(answer string, n int) ([]bool, error) {
 	words := strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' })
-	taken := slices.Repeat([]bool{len(words) == 0}, of)
+	chosen := slices.Repeat([]bool{len(words) == 0}, n)
 	for _, word := range words {
 		i, err := strconv.Atoi(word)
-		if err != nil || i < 1 || i > of {
-			return nil, fmt.Errorf("%q is none of them: write numbers from 1 to %d, such as 1,2", word, of)
+		if err != nil || i < 1 || i > n {
+			return nil, fmt.Errorf("%q is none of them: write numbers from 1 to %d, such as 1,2", word, n)
 		}
-		taken[i-1] = true
+		chosen[i-1] = true
 	}
-	return taken, nil
+	return chosen, nil
 }
 
-// errNoText is why a candidate is left alone that has nothing to compare.
+// errNoText means that a candidate has nothing to compare.
 var errNoText = errors.New("no field holds a text")

@@ -17,12 +17,12 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// product returns what the engine is, by its own words: they are no lines of our file.
+// product returns the name and version that the engine reports, safe for a comment.
 func (n *survey) product() string {
 	return comment(strings.TrimSpace(n.recognized.Name + " " + n.recognized.Version))
 }
 
-// untested returns a warning of a version that we do not test against, or nothing.
+// untested returns a warning if the engine's version is not tested.
 func (n *survey) untested() string {
 	k := kind.Of(n.engine.Kind)
 	if n.recognized.Version == "" || k.Tested(n.recognized.Version) {
@@ -31,7 +31,7 @@ func (n *survey) untested() string {
 	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.TestedVersions())
 }
 
-// Sized returns what a candidate holds, in words.
+// Sized returns how many indices and documents a candidate has, in words.
 func (c *candidate) Sized() string {
 	var parts []string
 	switch {
@@ -62,8 +62,7 @@ func (t *texts) duplicated() string {
 // lineEnds are ends of lines with the spaces before them.
 var lineEnds = regexp.MustCompile(` *\n`)
 
-// listed returns candidates in a line each, with columns: the number where they are numbered, what matches, what it holds, which
-// fields are compared, and how many near-duplicates there are.
+// listed returns a table of candidates: their numbers if asked for, pattern, size, fields, and how many near-duplicates there are.
 func listed(list []*candidate, numbered bool) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -79,7 +78,7 @@ func listed(list []*candidate, numbered bool) string {
 	return lineEnds.ReplaceAllString(b.String(), "\n")
 }
 
-// search returns a command that searches through the sidecar.
+// search returns a curl command that searches through the sidecar.
 func (n *survey) search() string {
 	host, port, _ := net.SplitHostPort(n.engine.Listen)
 	if config.IsThisHost(host) {
@@ -91,7 +90,7 @@ func (n *survey) search() string {
 			continue
 		}
 		index, example = c.Match, &c.texts
-		if kind.Of(n.engine.Kind).KeysOnly { // which takes no pattern
+		if kind.Of(n.engine.Kind).KeysOnly { // Typesense has no patterns
 			index = c.members[len(c.members)-1].Name
 		}
 	}
@@ -114,7 +113,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"comment": comment, "quote": config.Quote, "count": terminal.Count,
 }).ParseFS(templateFiles, "*.tmpl"))
 
-// write fills a template in: the configuration, the summary of what was found and done, or what to try once the sidecar listens.
+// write executes a template: for the configuration, the summary, or the greeting once the sidecar listens.
 func (n *survey) write(name string) (string, error) {
 	k := kind.Of(n.engine.Kind)
 	listen := n.engine.Listen
@@ -122,12 +121,12 @@ func (n *survey) write(name string) (string, error) {
 		listen = config.Quote(listen)
 	}
 	const most = 30
-	var left, inShort []string
+	var skipped, brief []string
 	for _, c := range n.skipped {
-		left, inShort = append(left, comment(c.Match)+": "+comment(c.why)), append(inShort, c.Match+" ("+c.why+")")
+		skipped, brief = append(skipped, comment(c.Match)+": "+comment(c.why)), append(brief, c.Match+" ("+c.why+")")
 	}
-	if more := len(left) - most; more > 0 {
-		left = append(left[:most], fmt.Sprintf("and %d more", more))
+	if more := len(skipped) - most; more > 0 {
+		skipped = append(skipped[:most], fmt.Sprintf("and %d more", more))
 	}
 	export := ""
 	if n.typed {
@@ -139,13 +138,13 @@ func (n *survey) write(name string) (string, error) {
 		"Kind": k.Name, "File": n.file, "ToFile": n.file != standardOutput, "Serve": n.options.Serve,
 		"Command":   func(command string) string { return commandLine(command, n.file) },
 		"Variables": n.variables, "ByUser": slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !k.KeysOnly,
-		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": n.candidates, "Left": left, "LeftInShort": few(inShort), "Export": export, "Notes": n.notes,
+		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": n.candidates, "Skipped": skipped, "SkippedBriefly": few(brief), "Export": export, "Notes": n.notes,
 		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow, "Search": n.search, "Table": listed(n.candidates, false),
 	})
 	return b.String(), err
 }
 
-// Shown returns the names behind a pattern, and by which clients know them.
+// Shown returns the indices that a pattern matches now, and their aliases.
 func (c *candidate) Shown() string {
 	names, text := namesOf(c.members), ""
 	var aliases []string
@@ -161,12 +160,12 @@ func (c *candidate) Shown() string {
 		text = "Now: " + few(names) + ". "
 	}
 	if len(aliases) > 0 {
-		text += "Aliases that lead there: " + few(aliases) + "; rules go by the names of indices."
+		text += "Aliases that lead there: " + few(aliases) + "; rules match the names of indices."
 	}
 	return comment(strings.TrimSpace(text))
 }
 
-// Table returns what was found in the fields, as far as it is of interest, a line for each.
+// Table returns a table of the fields that were read.
 func (t *texts) Table() []string {
 	const most = 12
 	width, rows := len("field"), t.read[:min(len(t.read), most)]
@@ -187,7 +186,7 @@ func (t *texts) Table() []string {
 	return lines
 }
 
-// comment returns a text that is safe in one line of a comment: YAML ends lines at more than line ends, and allows no control characters.
+// comment makes a text safe for a comment in YAML, which has more line ends than \n and allows no control characters.
 func comment(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || slices.Contains([]rune{0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff}, r) {

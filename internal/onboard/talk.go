@@ -14,10 +14,10 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// talk is a conversation with whoever runs a command. Nobody can be asked where no terminal is in front of him.
+// talk asks questions on a terminal.
 type talk struct {
 	out   io.Writer
-	lines *bufio.Reader // nil where nobody can be asked
+	lines *bufio.Reader // nil without a terminal
 	from  *os.File      // the terminal
 }
 
@@ -29,12 +29,12 @@ func newTalk(ctx context.Context, in io.Reader, out io.Writer) *talk {
 	return t
 }
 
-// interactive reports whether there is somebody to ask.
+// interactive reports whether there is a terminal.
 func (t *talk) interactive() bool { return t.lines != nil }
 
-// say writes a line. What an engine or its certificate says in it is not obeyed by the terminal.
+// say writes a line, without control sequences that an engine or its certificate may have put in it.
 func (t *talk) say(format string, args ...any) {
-	_, _ = io.WriteString(t.out, terminal.Harmless(fmt.Sprintf(format, args...))+"\n") // a terminal that is gone is found out by asking
+	_, _ = io.WriteString(t.out, terminal.Harmless(fmt.Sprintf(format, args...))+"\n") // asking will fail if the terminal is gone
 }
 
 // ask asks a question and returns the answer without the white space around it.
@@ -53,7 +53,7 @@ func (t *talk) ask(ctx context.Context, question string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// secret asks for what is not shown while it is typed. The terminal is as it was afterwards, also when the context ends first.
+// secret asks a question and hides the answer while it is typed. It restores the terminal even if the context ends first.
 func (t *talk) secret(ctx context.Context, question string) (string, error) {
 	_, _ = io.WriteString(t.out, question) // as above
 	terminalOf := int(t.from.Fd())
@@ -71,7 +71,7 @@ func (t *talk) secret(ctx context.Context, question string) (string, error) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		_ = term.Restore(terminalOf, before) // it is the last that can be done for it
+		_ = term.Restore(terminalOf, before) // nothing more can be done
 		return "", terminal.ErrInterrupted
 	}
 	if errors.Is(err, io.EOF) {
@@ -80,5 +80,5 @@ func (t *talk) secret(ctx context.Context, question string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// errNoAnswer says that a question was not answered.
+// errNoAnswer is returned at the end of the input.
 var errNoAnswer = errors.New("there was no answer")
