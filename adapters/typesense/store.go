@@ -19,9 +19,9 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Store is the I/O half of the adapter. It talks to the first node that accepts a connection.
+// Store is the I/O half of the adapter.
 type Store struct {
-	nodes []*api.Client
+	api *api.Client
 	// rules say which fields of ours a collection needs.
 	rules rule.Rules
 }
@@ -35,14 +35,39 @@ func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules rule.Rul
 		return http.ErrUseLastResponse // the key is for this server alone
 	}}
 	return func(header adapters.Header, query string) adapters.EngineStore {
-		s := &Store{rules: rules}
-		for _, u := range urls {
-			s.nodes = append(s.nodes, &api.Client{
-				Server: strings.TrimRight(u.String(), "/") + "/", Client: client, RequestEditors: []api.RequestEditorFn{credentials(header, query)},
-			})
-		}
-		return s
+		return &Store{&api.Client{
+			Server: "http://engine/", Client: nodes{client, urls}, RequestEditors: []api.RequestEditorFn{credentials(header, query)},
+		}, rules}
 	}
+}
+
+// nodes sends a request to the first node that accepts the connection. One that may have been sent is never sent again.
+type nodes struct {
+	client *http.Client
+	urls   []*url.URL
+}
+
+// Do implements api.HttpRequestDoer.
+func (n nodes) Do(r *http.Request) (resp *http.Response, err error) {
+	err = errors.New("no node is configured")
+	for _, u := range n.urls {
+		out := r.Clone(r.Context())
+		at := *u
+		at.Path, at.RawPath = strings.TrimRight(u.Path, "/")+r.URL.Path, strings.TrimRight(u.EscapedPath(), "/")+r.URL.EscapedPath()
+		at.RawQuery = r.URL.RawQuery
+		if out.URL, out.Host = &at, u.Host; r.GetBody != nil {
+			if out.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		if resp, err = n.client.Do(out); err == nil {
+			return resp, nil
+		}
+		if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
+			return nil, err
+		}
+	}
+	return nil, err
 }
 
 // credentials returns an editor that gives requests a client's headers and key.
@@ -66,24 +91,8 @@ func credentials(header adapters.Header, query string) api.RequestEditorFn {
 	}
 }
 
-// do makes a call on the first node that accepts the connection. A request that may have been sent is never sent again.
-func (s *Store) do(call func(*api.Client) (*http.Response, error)) (*http.Response, error) {
-	err := errors.New("no node is configured")
-	for _, node := range s.nodes {
-		var resp *http.Response
-		if resp, err = call(node); err == nil {
-			return resp, nil
-		}
-		if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "dial" {
-			break
-		}
-	}
-	return nil, err
-}
-
-// get reads a whole reply. An engine's refusal is a *refusal.
-func (s *Store) get(call func(*api.Client) (*http.Response, error)) ([]byte, error) {
-	resp, err := s.do(call)
+// readAll reads a whole reply. An engine's refusal is a *refusal.
+func readAll(resp *http.Response, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +102,15 @@ func (s *Store) get(call func(*api.Client) (*http.Response, error)) ([]byte, err
 		return nil, err
 	}
 	return body, refusalOf(resp.StatusCode, body)
+}
+
+// decoded reads a whole reply as a value.
+func decoded[T any](resp *http.Response, err error) (value T, _ error) {
+	body, err := readAll(resp, err)
+	if err == nil {
+		err = json.Unmarshal(body, &value)
+	}
+	return value, err
 }
 
 func refusalOf(status int, body []byte) error {
@@ -112,15 +130,6 @@ func answered(err error, codes ...int) bool {
 	return refused && slices.Contains(codes, r.code)
 }
 
-// read reads a reply into a value.
-func (s *Store) read(into any, call func(*api.Client) (*http.Response, error)) error {
-	body, err := s.get(call)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(body, into)
-}
-
 // collection is what the engine says of a collection.
 type collection struct {
 	Name         string
@@ -137,8 +146,9 @@ type field struct {
 	Facet bool
 }
 
-func (s *Store) collection(ctx context.Context, name string) (c collection, err error) {
-	if err = s.read(&c, func(c *api.Client) (*http.Response, error) { return c.GetCollection(ctx, name) }); err != nil {
+func (s *Store) collection(ctx context.Context, name string) (collection, error) {
+	c, err := decoded[collection](s.api.GetCollection(ctx, name))
+	if err != nil {
 		return collection{}, fmt.Errorf("read collection %s: %w", name, err)
 	}
 	return c, nil
@@ -153,8 +163,9 @@ func (s *Store) collections(ctx context.Context, name string) ([]collection, err
 		}
 		return []collection{c}, err
 	}
-	var all, matching []collection
-	if err := s.read(&all, func(c *api.Client) (*http.Response, error) { return c.GetCollections(ctx) }); err != nil {
+	var matching []collection
+	all, err := decoded[[]collection](s.api.GetCollections(ctx))
+	if err != nil {
 		return nil, fmt.Errorf("list collections: %w", err)
 	}
 	for _, c := range all {
@@ -173,10 +184,9 @@ func (s *Store) update(ctx context.Context, index string, lines []byte, yield fu
 		r.URL.RawQuery += "&return_doc=true"
 		return nil
 	}
-	resp, err := s.do(func(c *api.Client) (*http.Response, error) {
-		params := &api.ImportDocumentsParams{Action: &action}
-		return c.ImportDocumentsWithBody(ctx, index, params, "text/plain", bytes.NewReader(lines), returning)
-	})
+	resp, err := s.api.ImportDocumentsWithBody(
+		ctx, index, &api.ImportDocumentsParams{Action: &action}, "text/plain", bytes.NewReader(lines), returning,
+	)
 	if err == nil {
 		err = eachLine(resp, yield)
 	}

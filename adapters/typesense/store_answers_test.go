@@ -2,8 +2,10 @@ package typesense
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -47,6 +49,45 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *answers) store() adapters.EngineStore {
 	return Dialect{}.Open(a, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
+
+// TestStoreOfSeveralNodes has the first node refuse connections: the second gets the whole request, at its own path. A node that took a
+// request and hangs up is the last one asked.
+func TestStoreOfSeveralNodes(t *testing.T) {
+	a := &answers{list: map[string]string{"POST /at/here/collections/a%2Fb%2B/documents/import": `{"success":true,"document":{"id":"1"}}`}}
+	down := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	asked := roundTrips(func(r *http.Request) (*http.Response, error) {
+		switch r.URL.Host {
+		case "second":
+			return a.RoundTrip(r)
+		case "hung":
+			_, _ = io.Copy(io.Discard, r.Body)
+			return nil, io.ErrUnexpectedEOF
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		return nil, down
+	})
+	update := func(hosts ...string) error {
+		var urls []*url.URL
+		for _, host := range hosts {
+			urls = append(urls, &url.URL{Scheme: "http", Host: host, Path: "/at/here/"})
+		}
+		store := Dialect{}.Open(asked, urls, nil)(nil, "").(*Store)
+		return store.update(t.Context(), "a/b+", []byte("the lines"), func([]byte) error { return nil })
+	}
+	if err := update("first", "second"); err != nil || !slices.Equal(a.sent, []string{"the lines"}) {
+		t.Errorf("%v, sent %q", err, a.sent)
+	}
+	if err := update("hung", "second"); !errors.Is(err, io.ErrUnexpectedEOF) || len(a.sent) != 1 {
+		t.Errorf("%v, sent %q", err, a.sent)
+	}
+	if err := update("first"); !errors.Is(err, down) {
+		t.Error(err)
+	}
+}
+
+type roundTrips func(*http.Request) (*http.Response, error)
+
+func (f roundTrips) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestScanOfAnExport reads all documents in order, or the first of them where there is a limit.
 func TestScanOfAnExport(t *testing.T) {

@@ -18,20 +18,33 @@ import (
 
 // Product implements adapters.Inspector. The engine shows its version only to keys with that right.
 func (s *Store) Product(ctx context.Context) (adapters.Product, error) {
-	var about struct{ Version string }
-	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.Debug(ctx) })
-	if err == nil && json.Unmarshal(body, &about) == nil && about.Version != "" {
-		return adapters.Product{Name: "Typesense", Version: about.Version}, nil
+	version, err := s.version(ctx)
+	if version != "" {
+		return adapters.Product{Name: "Typesense", Version: version}, nil
 	}
 	if err != nil && !forbidden(err) {
 		return adapters.Product{}, err
 	}
-	var health struct{ OK *bool }
-	body, sick := s.get(func(c *api.Client) (*http.Response, error) { return c.Health(ctx) })
-	if sick == nil && (json.Unmarshal(body, &health) != nil || health.OK == nil) {
-		return adapters.Product{}, errors.New("what answers there is not Typesense")
+	healthy, err := s.healthy(ctx)
+	if err == nil && !healthy {
+		err = errors.New("what answers there is not Typesense")
 	}
-	return adapters.Product{}, sick
+	return adapters.Product{}, err
+}
+
+// version returns the engine's version, nothing where the reply names none.
+func (s *Store) version(ctx context.Context) (string, error) {
+	var about struct{ Version string }
+	body, err := readAll(s.api.Debug(ctx))
+	_ = json.Unmarshal(body, &about)
+	return about.Version, err
+}
+
+// healthy reports whether the engine answers a request for its health as Typesense does.
+func (s *Store) healthy(ctx context.Context) (bool, error) {
+	var health struct{ OK *bool }
+	body, err := readAll(s.api.Health(ctx))
+	return err == nil && json.Unmarshal(body, &health) == nil && health.OK != nil, err
 }
 
 // forbidden reports whether err says that the key is unknown, or not for this: the engine makes no difference.
@@ -72,9 +85,7 @@ const probe = "neardup-probe"
 func (s *Store) refused(ctx context.Context, index adapters.Index, rule *rule.Rule) error {
 	var errs []error
 	if !index.Ready { // no fields are a bad request, to those who may ask
-		_, err := s.get(func(c *api.Client) (*http.Response, error) {
-			return c.UpdateCollectionWithBody(ctx, index.Name, "application/json", strings.NewReader(`{"fields":[]}`))
-		})
+		_, err := readAll(s.api.UpdateCollectionWithBody(ctx, index.Name, "application/json", strings.NewReader(`{"fields":[]}`)))
 		if err != nil && !answered(err, http.StatusBadRequest) {
 			errs = append(errs, fmt.Errorf("change its schema: %w", err))
 		}
@@ -86,9 +97,7 @@ func (s *Store) refused(ctx context.Context, index adapters.Index, rule *rule.Ru
 	if _, err := s.list(ctx, index.Name, listing{filter, readFields(rule, adapters.Selection{}), page{1, 1}}); err != nil {
 		errs = append(errs, fmt.Errorf("search its documents: %w", err))
 	}
-	if _, err := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.ExportDocuments(ctx, index.Name, &api.ExportDocumentsParams{FilterBy: &filter})
-	}); err != nil {
+	if _, err := readAll(s.api.ExportDocuments(ctx, index.Name, &api.ExportDocumentsParams{FilterBy: &filter})); err != nil {
 		errs = append(errs, fmt.Errorf("export its documents: %w", err))
 	}
 	return errors.Join(errs...)
@@ -96,8 +105,7 @@ func (s *Store) refused(ctx context.Context, index adapters.Index, rule *rule.Ru
 
 // Recognize implements adapters.Surveyor.
 func (s *Store) Recognize(ctx context.Context) (r adapters.Recognition, ours bool, err error) {
-	var health struct{ OK *bool }
-	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.Health(ctx) })
+	healthy, err := s.healthy(ctx)
 	refused, answered := errors.AsType[*refusal](err)
 	switch {
 	case answered && refused.code == http.StatusServiceUnavailable && strings.Contains(refused.reason, `"ok"`): // while it catches up
@@ -105,19 +113,14 @@ func (s *Store) Recognize(ctx context.Context) (r adapters.Recognition, ours boo
 		return r, false, nil
 	case err != nil:
 		return r, false, err
-	case json.Unmarshal(body, &health) != nil || health.OK == nil:
+	case !healthy:
 		return r, false, nil
 	}
 	r.Name = "Typesense"
-	var about struct{ Version string }
-	body, err = s.get(func(c *api.Client) (*http.Response, error) { return c.Debug(ctx) })
-	if err == nil && json.Unmarshal(body, &about) == nil {
-		r.Version = about.Version
-	}
-	if !forbidden(err) {
+	if r.Version, err = s.version(ctx); !forbidden(err) {
 		return r, true, err
 	}
-	_, err = s.get(func(c *api.Client) (*http.Response, error) { return c.GetCollections(ctx) })
+	_, err = readAll(s.api.GetCollections(ctx))
 	r.Locked = forbidden(err)
 	return r, true, nil
 }
@@ -128,14 +131,12 @@ func (s *Store) Holdings(ctx context.Context) ([]adapters.Holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known struct {
+	known, _ := decoded[struct { // a key that may not see them does without
 		Aliases []struct {
 			Name       string
 			Collection string `json:"collection_name"`
 		}
-	}
-	// A key that may not see them does without.
-	_ = s.read(&known, func(c *api.Client) (*http.Response, error) { return c.GetAliases(ctx) })
+	}](s.api.GetAliases(ctx))
 	var list []adapters.Holding
 	for _, c := range all {
 		h := adapters.Holding{Name: c.Name}

@@ -50,16 +50,14 @@ func (j journal) Append(ctx context.Context, job string, e adapters.Entry) (bool
 		return false, err
 	}
 	create := func() error {
-		_, err := j.get(func(c *api.Client) (*http.Response, error) {
-			return c.IndexDocumentWithBody(ctx, JournalIndex, &api.IndexDocumentParams{}, "application/json", bytes.NewReader(document))
-		})
+		_, err := readAll(j.api.IndexDocumentWithBody(
+			ctx, JournalIndex, &api.IndexDocumentParams{}, "application/json", bytes.NewReader(document),
+		))
 		return err
 	}
 	err = create()
 	if answered(err, http.StatusNotFound) {
-		_, made := j.get(func(c *api.Client) (*http.Response, error) {
-			return c.CreateCollectionWithBody(ctx, "application/json", strings.NewReader(journalSchema))
-		})
+		_, made := readAll(j.api.CreateCollectionWithBody(ctx, "application/json", strings.NewReader(journalSchema)))
 		if made != nil && !answered(made, http.StatusConflict) {
 			return false, fmt.Errorf("make the collection %s, where jobs are kept: %w", JournalIndex, made)
 		}
@@ -81,7 +79,7 @@ func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, err
 		filter := "key:=" + jobKey(job)
 		params.FilterBy = &filter
 	}
-	resp, err := j.do(func(c *api.Client) (*http.Response, error) { return c.ExportDocuments(ctx, JournalIndex, params) })
+	resp, err := j.api.ExportDocuments(ctx, JournalIndex, params)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal in %s: %w", JournalIndex, err)
 	}
@@ -109,9 +107,7 @@ func (j journal) Drop(ctx context.Context, job string, slot, below int) error {
 	if slot >= 0 {
 		filter += fmt.Sprintf(" && part:=%d && number:<%d", slot, below)
 	}
-	_, err := j.get(func(c *api.Client) (*http.Response, error) {
-		return c.DeleteDocuments(ctx, JournalIndex, &api.DeleteDocumentsParams{FilterBy: &filter})
-	})
+	_, err := readAll(j.api.DeleteDocuments(ctx, JournalIndex, &api.DeleteDocumentsParams{FilterBy: &filter}))
 	if err != nil && !answered(err, http.StatusNotFound) {
 		return fmt.Errorf("drop entries of the journal in %s: %w", JournalIndex, err)
 	}

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/typesense/typesense-go/v2/typesense/api"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -101,9 +99,7 @@ func (s *Store) indices(ctx context.Context, name string, declare bool) (list []
 
 // declare changes the declarations of our fields and reads them again: another may have changed them in the meantime.
 func (s *Store) declare(ctx context.Context, name, change string) adapters.Index {
-	_, refused := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(change))
-	})
+	_, refused := readAll(s.api.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(change)))
 	c, err := s.collection(ctx, name)
 	if err != nil {
 		return adapters.Index{Name: name, Why: errors.Join(refused, err).Error()}
@@ -119,7 +115,7 @@ func (s *Store) declare(ctx context.Context, name, change string) adapters.Index
 // documents go on coming with our fields: then the note says how many did. The collection of journals goes as a whole.
 func (s *Store) Remove(ctx context.Context, index string) (note string, err error) {
 	if index == JournalIndex {
-		_, err := s.get(func(c *api.Client) (*http.Response, error) { return c.DeleteCollection(ctx, JournalIndex) })
+		_, err := readAll(s.api.DeleteCollection(ctx, JournalIndex))
 		if err != nil && !answered(err, http.StatusNotFound) {
 			return "", fmt.Errorf("delete the collection %s: %w", JournalIndex, err)
 		}
@@ -139,10 +135,8 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 		}
 	}
 	if len(drops) > 0 {
-		_, err := s.get(func(c *api.Client) (*http.Response, error) {
-			body := strings.NewReader(`{"fields":[` + strings.Join(drops, ",") + `]}`)
-			return c.UpdateCollectionWithBody(ctx, index, "application/json", body)
-		})
+		change := strings.NewReader(`{"fields":[` + strings.Join(drops, ",") + `]}`)
+		_, err := readAll(s.api.UpdateCollectionWithBody(ctx, index, "application/json", change))
 		if err != nil {
 			return "", fmt.Errorf("drop our fields from the schema of %s: %w", index, err)
 		}

@@ -193,7 +193,7 @@ func (r *reading) exportOnce(ctx context.Context, yield func(adapters.Stored) er
 	if r.sel.Query != "" {
 		params.FilterBy = &r.sel.Query
 	}
-	resp, err := r.store.do(func(c *api.Client) (*http.Response, error) { return c.ExportDocuments(ctx, r.index, params) })
+	resp, err := r.store.api.ExportDocuments(ctx, r.index, params)
 	if err != nil {
 		return err
 	}

@@ -50,9 +50,7 @@ func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, erro
 		return pageOf{}, err
 	}
 	body := append(append([]byte(`{"searches":[`), search...), `]}`...)
-	reply, err := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.MultiSearchWithBody(ctx, &api.MultiSearchParams{}, "application/json", bytes.NewReader(body))
-	})
+	reply, err := readAll(s.api.MultiSearchWithBody(ctx, &api.MultiSearchParams{}, "application/json", bytes.NewReader(body)))
 	if err != nil {
 		return pageOf{}, err
 	}
@@ -147,7 +145,7 @@ func (r *reading) lookUp(ctx context.Context, filter string, wanted func(id stri
 func (r *reading) fetch(ctx context.Context, ids []string) error {
 	include := strings.Split(readFields(r.rule, r.sel), ",")
 	for _, id := range ids {
-		source, err := r.store.get(func(c *api.Client) (*http.Response, error) { return c.GetDocument(ctx, r.index, id) })
+		source, err := readAll(r.store.api.GetDocument(ctx, r.index, id))
 		if answered(err, http.StatusNotFound) {
 			continue
 		}
