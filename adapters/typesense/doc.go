@@ -3,12 +3,13 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in five files:
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in six files:
 //
 //	classify.go  Classify       what a request is, by method and path
 //	search.go    Search, parse  what the client asks for, under the rules of the collection
-//	reading.go   Read           the queries of a reading: the client's own, with other pages and our field beside it; Join: one multi-search
-//	listing.go   Split, Listing the results of the reply, and their hits (reply.go has the bytes)
+//	reading.go   Read           the queries of a reading: the client's own, with other pages and our field beside it
+//	wire.go      Join, Split    queries as one multi-search, its reply as results (reply.go has the bytes)
+//	listing.go   Listing        the hits of the results
 //	render.go    Render         the page's hits in place of the reply's own
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go

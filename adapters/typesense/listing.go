@@ -45,40 +45,6 @@ type hit struct {
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
 }
 
-// Split implements adapters.Wire. Of raw queries, and of results beyond the queries, it takes the bytes alone.
-func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
-	if err := refused(reply.Status); err != nil {
-		return nil, err
-	}
-	r := jsonedit.NewReader(reply.Body)
-	if !r.Enter('{') {
-		return nil, jsonedit.ErrMalformed
-	}
-	var list []adapters.QueryResult
-	for r.Next() {
-		if string(r.Key()) != "results" {
-			continue
-		}
-		if list = make([]adapters.QueryResult, 0, len(queries)); !r.Enter('[') {
-			return nil, errShape
-		}
-		for r.Next() {
-			switch at := len(list); {
-			case at >= len(queries) || queries[at].Raw:
-				list = append(list, &result{raw: r.Value()})
-			case queries[at].Bare:
-				list = append(list, readResult(&r, reply.Body, queries[at].Hits, nil))
-			default:
-				list = append(list, readResult(&r, reply.Body, queries[at].Hits, w.texts))
-			}
-		}
-	}
-	if !r.Done() {
-		return nil, jsonedit.ErrMalformed
-	}
-	return list, nil
-}
-
 // Raw implements adapters.QueryResult.
 func (r *result) Raw() []byte { return r.raw }
 

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"maps"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -132,27 +131,4 @@ func (q *query) Clean(raw []byte) []byte {
 		return raw
 	}
 	return jsonedit.Cleaned(raw, inHit)
-}
-
-// Body implements adapters.Wire.
-func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
-	if w.single {
-		return results[0], nil
-	}
-	list := make([][]byte, len(results))
-	for i, r := range results {
-		list[i] = r.Bytes()
-	}
-	body, err := jsonedit.Set(reply.Body, "results", jsonedit.Array(list))
-	return adapters.Pieces{body}, err
-}
-
-// Declined implements adapters.Decliner.
-func (w *wire) Declined(reply *adapters.Reply, d *adapters.Declined) *adapters.Reply {
-	out := &adapters.Reply{Status: d.Status, Header: maps.Clone(reply.Header)}
-	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error comes as it is
-		delete(out.Header, name)
-	}
-	out.Body = []byte(`{"message": "` + d.Reason + `"}`) // nothing is escaped, as the engine has it
-	return out
 }

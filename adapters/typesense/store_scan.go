@@ -122,11 +122,11 @@ func (s *Store) count(ctx context.Context, index, filter string) (int, error) {
 		c, err := s.collection(ctx, index)
 		return c.NumDocuments, err
 	}
-	found, err := s.list(ctx, index, listing{filter: filter, include: "id", page: page{number: 1}})
+	_, found, err := s.list(ctx, index, listing{filter: filter, include: "id", page: page{number: 1}})
 	if err != nil {
 		return 0, fmt.Errorf("search %s: %w", index, err)
 	}
-	return found.found, nil
+	return found, nil
 }
 
 // export reads exports, each a stream as of the moment it begins. The engine cuts one of which nothing is read for a minute, as a

@@ -33,47 +33,34 @@ type listing struct {
 	page
 }
 
-// pageOf is the answer: the documents, and how many there are on all pages.
-type pageOf struct {
-	documents []adapters.Stored
-	found     int
-	// full says that the page is as long as it can be.
-	full bool
-}
-
-// list reads a page in a search of its own, whose filter can be as long as it takes.
-func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, error) {
+// list reads a page in a search of its own, whose filter can be as long as it takes. found is how many documents there are on all pages.
+func (s *Store) list(ctx context.Context, index string, l listing) (documents []adapters.Stored, found int, err error) {
 	search, err := json.Marshal(map[string]any{
 		"collection": index, "q": "*", "filter_by": l.filter, "page": l.number, "per_page": l.size, "include_fields": l.include,
 	})
 	if err != nil {
-		return pageOf{}, err
+		return nil, 0, err
 	}
 	body := append(append([]byte(`{"searches":[`), search...), `]}`...)
 	reply, err := readAll(s.api.MultiSearchWithBody(ctx, &api.MultiSearchParams{}, "application/json", bytes.NewReader(body)))
 	if err != nil {
-		return pageOf{}, err
+		return nil, 0, err
 	}
-	root, err := jsonedit.Members(reply)
-	if err != nil {
-		return pageOf{}, err
-	}
-	results, err := jsonedit.Elements(jsonedit.Get(root, "results"))
+	results, err := jsonedit.Elements(member(reply, "results"))
 	if err != nil || len(results) != 1 {
-		return pageOf{}, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
+		return nil, 0, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
 	}
 	r, err := parseResult(results[0], &l.page)
 	if err != nil {
-		return pageOf{}, err
+		return nil, 0, err
 	}
-	out := pageOf{found: r.found, full: l.size > 0 && len(r.hits) == l.size}
 	for _, h := range r.hits {
 		if h.id == "" {
-			return pageOf{}, errors.New("the key hides the documents' ids: use one that does not")
+			return nil, 0, errors.New("the key hides the documents' ids: use one that does not")
 		}
-		out.documents = append(out.documents, adapters.Stored{ID: h.id, Source: h.unflattened()})
+		documents = append(documents, adapters.Stored{ID: h.id, Source: h.unflattened()})
 	}
-	return out, nil
+	return documents, r.found, nil
 }
 
 // byIDs reads documents by their ids, each once: those that no filter can name one by one.
@@ -130,12 +117,13 @@ func (r *reading) byBands(ctx context.Context) error {
 // lookUp reads the documents that a filter lets through and that are wanted.
 func (r *reading) lookUp(ctx context.Context, filter string, wanted func(id string) bool) error {
 	for number := 1; ; number++ {
-		got, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), page{number, batch}})
+		documents, _, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), page{number, batch}})
 		if err != nil {
 			return err
 		}
-		documents := slices.DeleteFunc(got.documents, func(d adapters.Stored) bool { return !wanted(d.ID) })
-		if err := r.hand(documents); err != nil || !got.full {
+		last := len(documents) < batch
+		documents = slices.DeleteFunc(documents, func(d adapters.Stored) bool { return !wanted(d.ID) })
+		if err := r.hand(documents); err != nil || last {
 			return err
 		}
 	}
@@ -205,13 +193,12 @@ func (r *reading) sample(ctx context.Context) error {
 	all, wanted := (documents+run-1)/run, (n+run-1)/run // pages
 	for i := range wanted {
 		first, next := i*all/wanted, (i+1)*all/wanted // a stretch of pages, of which one is read
-		got, err := r.store.list(ctx, r.index, listing{
-			filter: r.sel.Query, include: readFields(r.rule, r.sel), page: page{1 + first + rand.IntN(next-first), run},
-		})
+		at := page{1 + first + rand.IntN(next-first), run}
+		documents, _, err := r.store.list(ctx, r.index, listing{r.sel.Query, readFields(r.rule, r.sel), at})
 		if err != nil {
 			return err
 		}
-		if err := r.hand(got.documents); err != nil {
+		if err := r.hand(documents); err != nil {
 			return err
 		}
 	}
