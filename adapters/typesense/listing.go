@@ -23,7 +23,7 @@ type result struct {
 	// Where members of it are, atPerPage and atCopy, of page, within the parameters; {} says that there is none.
 	atHits, atFound, atPage, atPerPage, atCopy extent
 	members                                    []jsonedit.Member // room for those of the hits
-	err                                        error             // why it is no answer, or the engine's own *refusal
+	err                                        error             // why it is no answer; a *Declined is the engine's own error
 }
 
 // extent is where something begins and ends in a result or in a hit.
@@ -127,7 +127,7 @@ func (r *reader) checked(given []adapters.QueryResult) ([]*result, error) {
 	for i := range given {
 		results[i] = given[i].(*result)
 		if err := results[i].check(&r.pages[i%len(r.pages)]); err != nil {
-			return nil, results[i].declined(err)
+			return nil, err
 		}
 		if results[i].collection != results[0].collection {
 			return nil, adapters.ErrMoved
@@ -143,7 +143,7 @@ func (r *reader) checked(given []adapters.QueryResult) ([]*result, error) {
 func (r *reader) asSent(own *result) (*adapters.Listing, error) {
 	unseen := r.q.asked.Unseen
 	if err := own.check(nil); err != nil && (unseen == "" || !own.grouped) {
-		return nil, own.declined(err)
+		return nil, err
 	}
 	var reason adapters.Reason
 	switch {

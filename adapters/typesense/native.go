@@ -78,7 +78,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	grouped := results[0].Raw()
 	counted, err := parseResult(results[1].Raw(), &page{number: 1})
 	if err != nil {
-		return nil, counted.declined(err)
+		return nil, err
 	}
 	by := q.asked.Scope.Native
 	frame, clusters, err := counts(by, counted.raw)
@@ -134,7 +134,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 	reader := jsonedit.NewReader(raw)
 	r := readResult(&reader, raw, 0, nil)
 	if r.err != nil {
-		return nil, 0, r.declined(r.err)
+		return nil, 0, r.err
 	}
 	list, err := jsonedit.Elements(member(raw, "grouped_hits"))
 	if err != nil || r.found < 0 || r.page != q.page || len(list) > q.page.size {

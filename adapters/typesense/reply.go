@@ -61,7 +61,7 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 	}
 	list.raw = body[start:r.At()]
 	if reason != nil {
-		list.err = newRefusal(reason, code)
+		list.err = declined(reason, code, list.raw)
 	}
 	if list.page.number > 0 && list.page.size >= 0 {
 		list.first = list.page.from()

@@ -51,6 +51,9 @@ func (s *Store) list(ctx context.Context, index string, l listing) (documents []
 		return nil, 0, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
 	}
 	r, err := parseResult(results[0], &l.page)
+	if no, ok := errors.AsType[*adapters.Declined](err); ok {
+		return nil, 0, &refusal{no.Status, no.Reason}
+	}
 	if err != nil {
 		return nil, 0, err
 	}
