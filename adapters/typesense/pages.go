@@ -21,7 +21,10 @@ func (q *query) pages(r *adapters.Reading) []page {
 	if r.Neighbours > 0 && r.To <= r.Neighbours {
 		limit = min(r.Neighbours, limit)
 	}
-	if r.Ranks != nil {
+	switch {
+	case r.Own, r.From == r.To: // no other hits than the client's
+		return []page{q.page}
+	case r.Ranks != nil:
 		return q.scatter(r.Ranks, limit)
 	}
 	return q.cover(r.From, r.To, limit)

@@ -40,31 +40,15 @@ const mostQueries = 64 * maxSearches
 
 // Read implements adapters.Search.
 func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
-	r := &reader{q: q, Reading: reading, contents: []content{full}, pages: []page{q.page}}
-	judged := sketches // what hits are judged by
-	if r.Texts {
-		judged = texts
-	}
-	switch {
-	case r.AsSent:
+	r := &reader{q: q, Reading: reading, contents: q.contentsOf(&reading), pages: q.pages(&reading)}
+	if r.AsSent {
 		r.queries = []adapters.Query{{Body: q.base, Hits: q.page.size, Own: true}}
 		return r, nil
-	case r.Own:
-		r.From, r.To = q.page.from(), q.page.to()
-	case r.From == r.To:
-		r.contents[0] = frame
-	default:
-		r.pages, r.Frame = q.pages(&reading), r.Frame && r.Sources
-		switch {
-		case q.hidesID(): // nothing shows that two contents are of the same hits
-		case !r.Sources:
-			r.contents[0] = judged
-		// Whether the client's own hits show our field can't be told under a preset, so it is read beside them. So is whatever else hits are
-		// judged by and is not shown in them.
-		case q.preset() || r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
-			r.contents = append(r.contents, judged)
-		}
 	}
+	if r.Own {
+		r.From, r.To = q.page.from(), q.page.to()
+	}
+	r.Frame = r.Frame && (r.Sources || r.contents[0] == frame)
 	if n := len(r.contents) * len(r.pages); n > mostQueries {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
@@ -78,6 +62,29 @@ func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
 		}
 	}
 	return r, nil
+}
+
+// contentsOf returns the contents of a reading: the hits as they are to be shown, and what they are judged by, if that is wanted and not shown.
+func (q *query) contentsOf(r *adapters.Reading) []content {
+	judged := sketches
+	if r.Texts {
+		judged = texts
+	}
+	switch {
+	case r.Own:
+		return []content{full}
+	case r.From == r.To:
+		return []content{frame}
+	case q.hidesID(): // nothing shows that two contents are of the same hits
+		return []content{full}
+	case !r.Sources:
+		return []content{judged}
+	case q.preset(): // whether the client's hits show our field can't be told
+		return []content{full, judged}
+	case r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
+		return []content{full, judged}
+	}
+	return []content{full}
 }
 
 // Queries implements adapters.Reader.
