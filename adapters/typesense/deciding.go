@@ -16,7 +16,7 @@ import (
 // milliseconds, which many write; anything but a number is no date.
 const endOfSeconds = 253402300800
 
-// decidingFields returns the fields by which hits are folded or chosen, each with the object that it stands in.
+// decidingFields returns the fields by which hits are folded or chosen, each with the object that it is in.
 func decidingFields(deciding []rule.Deciding) []string {
 	var fields []string
 	for _, d := range deciding {
@@ -25,7 +25,7 @@ func decidingFields(deciding []rule.Deciding) []string {
 	return rooted(fields)
 }
 
-// rooted returns fields, each with the object that it stands in: a collection without nested fields takes a dotted name for a name.
+// rooted returns fields, each with the object that it is in: a collection without nested fields takes a dotted name for a name.
 func rooted(fields []string) []string {
 	var list []string
 	for _, field := range fields {
@@ -80,7 +80,7 @@ func visit(value []byte, path string, found func(value []byte)) {
 	})
 }
 
-// milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
+// milliseconds returns a date as Unix milliseconds in digits, and false for anything else.
 func milliseconds(value []byte) (digits string, ok bool) {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	if err != nil {
@@ -100,7 +100,7 @@ func milliseconds(value []byte) (digits string, ok bool) {
 }
 
 // unflattened returns a stored document less the flattened copies of its nested fields ("meta.text" beside "meta"): engines up to 0.24
-// store them with every update, and a text that stands twice would make another sketch.
+// store them with every update, and a text that comes twice would make another sketch.
 func unflattened(document []byte) []byte {
 	if !bytes.Contains(document, []byte(`.`)) {
 		return document

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// keyHeader and keyParam carry the API key in a request; keyParam also stands inside single searches of a multi-search.
+// keyHeader and keyParam carry the API key in a request; keyParam also in single searches of a multi-search.
 const (
 	keyHeader = "X-Typesense-Api-Key"
 	keyParam  = "x-typesense-api-key"
@@ -50,7 +50,7 @@ func (k *key) check(q *query) adapters.Reason {
 		return "preset"
 	case k.fixed["page"]+k.fixed["limit"]+k.fixed["offset"] != "": // the rest of the list is not to be had
 		return "scoped_key"
-	case k.unsure, q.preset() && q.hidesID(): // what is read beside the client's hits could not be told to be of them
+	case k.unsure, q.preset() && q.hidesID(): // nothing would show that what is read beside the client's hits is of them
 		return "scoped_key"
 	}
 	return ""
@@ -73,8 +73,8 @@ func steers(values map[string]string) bool {
 	})
 }
 
-// scopedHead is what stands in a scoped key in front of the parameters that the engine puts over those of every search made with it, a JSON
-// object: an HMAC in base64, and the first characters of the key that it was made from. All of it is in base64.
+// scopedHead is how long the head of a scoped key is: an HMAC in base64, and the first characters of the key that it was made from. A JSON object
+// follows: the parameters that the engine puts over those of every search. All of it is in base64.
 const scopedHead = 44 + 4
 
 const inBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

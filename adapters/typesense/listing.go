@@ -13,14 +13,14 @@ import (
 type result struct {
 	raw  []byte
 	hits []hit
-	// found is the engine's total; collection the real name of what was searched, also behind an alias.
+	// found is the engine's total; collection the name of what was searched, not that of an alias.
 	found      int
 	collection string
-	// page and the rank of its first hit are what the engine says to have answered, -1 if it does not; grouped that it has groups in place of hits.
+	// page and the rank of its first hit are those that the engine names, -1 where it names none. grouped says that there are groups, not hits.
 	page    page
 	first   int
 	grouped bool
-	// Where members of it are, atPerPage and atCopy, of page, within the parameters; {} says that there is none.
+	// Where some of its members are, zero for those that are not there. atPerPage and atCopy, another page, are among the parameters.
 	atHits, atFound, atPage, atPerPage, atCopy extent
 	members                                    []jsonedit.Member // room for those of the hits
 	err                                        error             // why it is no answer; a *Declined is the engine's own error
@@ -29,14 +29,14 @@ type result struct {
 // extent is where something begins and ends in a result or in a hit.
 type extent struct{ from, to int }
 
-// hit is one hit as it stands.
+// hit is one hit of a result.
 type hit struct {
 	raw      []byte
 	id       string
 	document []byte
 	at       int    // where in raw the document begins
-	stored   []byte // what stands in our field
-	// ours is where in raw our fields are, each with the comma in front of it; scattered says that they stand in another way.
+	stored   []byte // the sketch, as its field holds it
+	// ours is where in raw our fields are, each with the comma before it. scattered says that they do not follow one another like this.
 	ours      extent
 	scattered bool
 	curated   bool              // the operator put it in its place

@@ -69,8 +69,8 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 	return s
 }
 
-// searchesIn returns the searches of a multi-search, none of one that is not well-formed: what stands between them does not get into a reading. It
-// is sound if it holds nothing else but what means nothing.
+// searchesIn returns the searches of a multi-search, none if it is not well-formed: what is between them does not get into a reading. sound says that
+// nothing else in it has a meaning.
 func searchesIn(body []byte) (searches [][]byte, sound bool) {
 	root, err := jsonedit.FewMembers(body)
 	if err != nil || !jsonedit.Strict(body) {
@@ -105,8 +105,8 @@ func leftAlone(list []*query, params []adapters.Param, most int, sound bool) ada
 	return ""
 }
 
-// mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
-// can't be told from others, opens all that follow. A round that asks for some of the searches would then be another request.
+// mixed reports whether an earlier search's key may count for later ones, which bring their own: the server's own key, and any may be that one,
+// opens all that follow. A request for only some of the searches would then mean something else.
 func mixed(list []*query) bool {
 	before := ""
 	for _, q := range list {

@@ -31,7 +31,7 @@ func (q *query) groupable() bool {
 		return false
 	}
 	filter, given := q.values["filter_by"]
-	if _, grouped := q.values["group_by"]; grouped || given && filter == "" { // in the query string it would stand in the way of ours
+	if _, grouped := q.values["group_by"]; grouped || given && filter == "" { // in the query string it would override ours
 		return false
 	}
 	for name, value := range q.values {

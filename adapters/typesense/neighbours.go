@@ -15,7 +15,7 @@ type vectorQuery struct {
 	own    int      // the client's k
 }
 
-// maxNeighbours bounds the client's k: all of so many ranks are read.
+// maxNeighbours bounds the client's k: all of these ranks are read.
 const maxNeighbours = 10000
 
 // readNeighbours reads how many nearest neighbours are looked for, if any are. It returns why the search is left alone, or nothing.
@@ -47,7 +47,7 @@ func parseVectorQuery(text string) *vectorQuery {
 	for i, param := range strings.Split(tail, ",") {
 		param = strings.TrimSpace(param)
 		if i == 0 && param == "" {
-			continue // the comma behind the vector
+			continue // the comma after the vector
 		}
 		name, value, ok := strings.Cut(param, ":")
 		if !ok || i == 0 {

@@ -84,7 +84,7 @@ func (q *query) scatter(ranks []int, limit int) []page {
 	}
 }
 
-// Narrowed implements adapters.Search: servers can be told to grant smaller pages than most do.
+// Narrowed implements adapters.Search: some servers are configured to grant smaller pages.
 func (q *query) Narrowed(err error) adapters.Search {
 	declined, is := errors.AsType[*adapters.Declined](err)
 	if !is || declined.Most == 0 || declined.Most < q.page.size || declined.Most >= q.most {

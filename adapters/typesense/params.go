@@ -13,9 +13,9 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// A search's parameters stand in its body, in the query string, which counts before it, and in a scoped key, which counts before both.
+// A search's parameters are in its body, in the query string, which counts before it, and in a scoped key, which counts before both.
 
-// queryOf takes a raw query apart as the engine does: names stand for themselves, escapes are read in values alone, and of several
+// queryOf takes a raw query apart as the engine does: names are taken as they come, escapes are read in values alone, and of several
 // "&" in a row none separates, one in front of all does, and one at the end counts for nothing. Joined with "&" the Raw parts are the
 // query again. (Source: the engine's parse_query_string.)
 func queryOf(rawQuery string) []adapters.Param {

@@ -79,7 +79,7 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 		return []content{full}
 	case !r.Sources:
 		return []content{judged}
-	case q.preset(): // whether the client's hits show our field can't be told
+	case q.preset(): // it is not known whether the client's hits show our field
 		return []content{full, judged}
 	case r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
 		return []content{full, judged}

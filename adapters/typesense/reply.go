@@ -121,7 +121,7 @@ func (r *result) readHits(reader *jsonedit.Reader, body []byte, most int, texts 
 	}
 }
 
-// parseHit takes a hit apart that stands alone. Its id is empty if it is not shown.
+// parseHit reads a single hit. Its id is empty if it is not shown.
 func parseHit(raw []byte) (hit, error) {
 	r := jsonedit.NewReader(raw)
 	h, ok := (&result{}).readHit(&r, raw, nil)

@@ -30,7 +30,7 @@ func fieldsOf(rule *rule.Rule) []ourField {
 	return list
 }
 
-// declaration returns the field as it stands in a schema.
+// declaration returns the field as a schema has it.
 func (f ourField) declaration() string {
 	how := `,"index":false`
 	switch {
@@ -42,7 +42,7 @@ func (f ourField) declaration() string {
 	return `{"name":"` + f.name + `","type":"` + f.kind + `"` + how + `,"optional":true}`
 }
 
-// declared returns a new collection's schema with our fields declared behind the client's own, if a rule matches the collection's
+// declared returns a new collection's schema with our fields declared after the client's own, if a rule matches the collection's
 // name. A schema that the engine may refuse, and one that names a field of ours itself, stays as it is.
 func declared(schema []byte, e *rule.Enricher) []byte {
 	name := nameIn(schema, "name")

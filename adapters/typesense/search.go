@@ -25,10 +25,10 @@ const (
 // query is one search as the client means it. It implements adapters.Search.
 type query struct {
 	asked adapters.Asked
-	// body is the search as it stands in a multi-search, less our controls.
+	// body is the search as an element of a multi-search, less our controls.
 	body []byte
-	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. It is nil
-	// where the engine will refuse the whole request.
+	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. nil says that
+	// the engine will refuse the whole request.
 	base []byte
 	// values are the parameters that count.
 	values map[string]string
@@ -104,7 +104,7 @@ func fill(s *adapters.Searches, w *wire, list []*query, params []adapters.Param)
 	}
 }
 
-// parse reads a search as it stands in a multi-search, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
+// parse reads a search, an element of a multi-search, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
 // The error is a bad control.
 func parse(body []byte, key string, params []adapters.Param, outer adapters.Controls, p adapters.Plan) (*query, error) {
 	q, err := newQuery(body, key, outer)
@@ -195,7 +195,7 @@ func (q *query) check() adapters.Reason {
 			return l.reason
 		}
 	}
-	// Newer engines take patterns and other collections' fields here; what they then show can't be told from here.
+	// Newer engines take patterns and other collections' fields here, and only they know what these show.
 	if q.asked.Target == "" || strings.ContainsAny(q.values["include_fields"]+q.values["exclude_fields"], "*$") {
 		return adapters.ReasonNotUnderstood
 	}
@@ -228,7 +228,7 @@ func (q *query) readPage() adapters.Reason {
 	case q.page.number < 1 || a.Size < 0 || a.Limit < 0 || shifted && (limit < 0 || offset < 0):
 		return adapters.ReasonNotUnderstood // the engine says what is wrong
 	case a.Size > maxPerPage:
-		return "per_page" // servers can be told to take more; ours then can't be told from here
+		return "per_page" // some servers are configured to take more, which does not show here
 	case int64(a.From)+int64(a.Size) > int64(a.Limit):
 		return "limit_hits"
 	case a.Size == 0:

@@ -22,8 +22,8 @@ const together = 100
 const tries = 3
 
 // Patch implements adapters.Store. The engine knows no version of a document, so an update can't be made to depend on one. But it
-// answers an update with the whole document as that update left it, so what each sketch came to stand beside is known: where that
-// is another text, the next update brings its sketch, and in the end clears it. From one update to the next such a document
+// answers an update with the whole document as that update left it, so it is known which text each sketch came to: where that
+// is another one, the next update brings its sketch, and in the end clears it. From one update to the next such a document
 // carries a sketch of a former text; where the process ends just then it does so until the next run. To make it rare, the
 // documents are read anew just before. Whatever is written through the sidecar after an update that fits brings its own sketch or
 // clears ours.

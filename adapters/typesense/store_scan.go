@@ -130,7 +130,7 @@ func (s *Store) count(ctx context.Context, index, filter string) (int, error) {
 }
 
 // export reads exports, each a stream as of the moment it begins. The engine cuts one of which nothing is read for a minute, as a
-// throttled job may: then another is begun, and read on behind what was read. The order of an export is that in which the documents were
+// throttled job may: then another is begun, and what was read of the first is skipped. The order of an export is that in which the documents were
 // made, whatever is updated, deleted or added.
 func (r *reading) export(ctx context.Context) error {
 	documents, err := r.store.count(ctx, r.index, r.sel.Query)
@@ -148,14 +148,14 @@ func (r *reading) export(ctx context.Context) error {
 		return r.hand(page)
 	}
 	last, before := map[string]bool{}, map[string]bool{} // the ids that were read last
-	for behind := false; ; {                             // behind says that reading is to go on behind these
+	for skip := false; ; {                               // skip all up to these, which were read already
 		progress := false
 		err := r.exportOnce(ctx, func(d adapters.Stored) error {
 			if last[d.ID] || before[d.ID] {
-				behind = false
+				skip = false
 				return nil
 			}
-			if behind {
+			if skip {
 				return nil
 			}
 			if progress = true; len(last) == batch {
@@ -175,12 +175,12 @@ func (r *reading) export(ctx context.Context) error {
 		switch {
 		case r.stop != nil:
 			return r.stop
-		case err == nil && !behind:
+		case err == nil && !skip:
 			return flush()
 		case err != nil && (refused || ctx.Err() != nil || !progress):
 			return fmt.Errorf("export %s: %w", r.index, err)
 		}
-		behind = err != nil // without an error, all that was read last is gone: once more from the start
+		skip = err != nil // without an error, all that was read last is gone: once more from the start
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// idsAtOnce is how many ids one search looks up: as many as a page holds. bandsAtOnce is how many band keys: a filter over so many
+	// idsAtOnce is how many ids one search looks up: as many as a page holds. bandsAtOnce is how many band keys: a filter over these
 	// took the engine 8 ms.
 	idsAtOnce   = batch
 	bandsAtOnce = 5000
@@ -173,8 +173,8 @@ func (Dialect) DocumentOf(index, id string) *adapters.Request {
 }
 
 const (
-	// sampleRequests is how many pages a sample is taken from at most, as long as a page can hold so many: its documents come in
-	// runs, and many short ones tell more.
+	// sampleRequests is how many pages a sample is taken from, more only where they would be longer than the engine grants. Documents that are
+	// alike are often neighbours, so many short runs tell more.
 	sampleRequests = 50
 	// sampleRun is the shortest run: a page far down a large collection takes seconds.
 	sampleRun = 25

@@ -116,7 +116,7 @@ func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.
 // Declined implements adapters.Decliner.
 func (w *wire) Declined(reply *adapters.Reply, d *adapters.Declined) *adapters.Reply {
 	out := &adapters.Reply{Status: d.Status, Header: maps.Clone(reply.Header)}
-	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error comes as it is
+	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error is not encoded
 		delete(out.Header, name)
 	}
 	out.Body = []byte(`{"message": "` + d.Reason + `"}`) // nothing is escaped, as the engine has it
