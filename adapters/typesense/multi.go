@@ -18,10 +18,10 @@ const (
 
 // multi takes a multi-search apart.
 func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
-	s := &adapters.Searches{Plain: plain, Plan: p}
 	sent := plain.RawQuery
 	params := unhighlight(plain)
 	bodies, sound := searchesIn(plain.Body)
+	s := &adapters.Searches{Plain: plain, Plan: p}
 	if len(bodies) == 0 {
 		s.Reason = adapters.ReasonNotUnderstood
 	}
@@ -62,7 +62,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 	switch s.Reason = leftAlone(list, params, most, sound); s.Reason {
 	case "":
 		asked := *plain
-		fill(s, &wire{request: &asked, most: most}, list, params)
+		collapsing(s, &wire{request: &asked, most: most}, list, params)
 	case adapters.ReasonUnconfigured:
 		plain.RawQuery = sent
 	}

@@ -71,33 +71,31 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	s, most := &adapters.Searches{Plain: plain, Plan: p, Reason: q.asked.Reason, Shown: q.shown}, mostSearches(params, q)
-	if s.Reason == "" && most == 0 { // the key allows no multi-search
-		s.Reason = "scoped_key"
-	}
-	if s.Reason == adapters.ReasonUnconfigured {
+	s, most := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, Shown: q.shown, Single: true, Plan: p}, mostSearches(params, q)
+	switch {
+	case s.Reason == adapters.ReasonUnconfigured:
 		plain.RawQuery = sent
+	case s.Reason == "" && most == 0: // the key allows no multi-search
+		s.Reason = "scoped_key"
+	case s.Reason == "":
+		asked := &adapters.Request{
+			Method: "POST", Host: plain.Host, Path: "/multi_search", Header: adapters.Header{}, Body: []byte(`{"searches":[]}`),
+		}
+		maps.Copy(asked.Header, plain.Header)
+		asked.Header["Content-Type"] = []string{"application/json"}
+		delete(asked.Header, "Content-Length")
+		collapsing(s, &wire{request: asked, single: true, most: most}, []*query{q}, params)
 	}
-	if s.Reason != "" {
-		return s
-	}
-	asked := &adapters.Request{
-		Method: "POST", Host: plain.Host, Path: "/multi_search", Header: adapters.Header{}, Body: []byte(`{"searches":[]}`),
-	}
-	maps.Copy(asked.Header, plain.Header)
-	asked.Header["Content-Type"] = []string{"application/json"}
-	delete(asked.Header, "Content-Length")
-	fill(s, &wire{request: asked, single: true, most: most}, []*query{q}, params)
 	return s
 }
 
-// fill puts in the queries that are to be collapsed, and what carries them.
-func fill(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
+// collapsing sets which searches are to be collapsed, and how they are asked.
+func collapsing(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
 	w.request.RawQuery = unsteered(params, list)
 	for _, rule := range s.Plan.Rules {
 		w.texts = append(w.texts, rule.Fields...)
 	}
-	s.Single, s.Wire = w.single, w
+	s.Wire = w
 	for _, q := range list {
 		q.atOnce = max(w.most/len(list), 1)
 		s.List = append(s.List, q)
