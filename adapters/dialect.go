@@ -48,13 +48,13 @@ const (
 	KindPass Kind = iota
 	// KindWrite carries documents.
 	KindWrite
-	// KindRead answers documents or mappings in which our fields may stand.
+	// KindRead answers documents or mappings that may hold our fields.
 	KindRead
 	// KindSearch answers a ranked list.
 	KindSearch
 )
 
-// String returns the kind as it stands in logs and metrics.
+// String returns the kind as logs and metrics name it.
 func (k Kind) String() string { return [...]string{"pass", "write", "read", "search"}[k] }
 
 // Class is what a dialect sees in a request's method, path and query.
@@ -76,7 +76,7 @@ type Class struct {
 	Rewrites bool
 	// Elsewhere says that the body can name other indices than Target.
 	Elsewhere bool
-	// Verbatim says that the engine reads the body as it stands, whatever the headers say of its encoding and type.
+	// Verbatim says that the engine reads the body as it is, whatever the headers say of its encoding and type.
 	Verbatim bool
 	// Hasty says that the engine may answer before it has read the body, and then never again on that connection.
 	Hasty bool
@@ -87,7 +87,7 @@ type Class struct {
 	// Alters says that a request may make, change or drop an index, alias or template. A write that does brings a schema: a field of
 	// ours that its body names is shown.
 	Alters bool
-	// NewIndex is the name that leads to the index which a request creates, so that our field is declared there; empty for none.
+	// NewIndex is the name for which a request makes an index, whose mapping gets our field; empty if it makes none.
 	NewIndex string
 }
 
@@ -100,8 +100,8 @@ type Dialect interface {
 	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our
 	// fields: for that it returns a [Refusal], before it has written anything. All other errors are those of src and dst.
 	EnrichWrite(c Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (Replies, error)
-	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
-	// stands. It returns only errors of src and dst.
+	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't parse is copied
+	// unchanged. It returns only errors of src and dst.
 	CleanReply(c Class, dst io.Writer, src io.Reader) error
 	// Search takes a Search request with its body apart.
 	Search(c Class, r *Request, p Plan) *Searches
@@ -158,7 +158,7 @@ type Answer struct {
 	Pieces Pieces
 	// Outcomes has one entry for each search of the request.
 	Outcomes []Outcome
-	// After, if not nil, is a last request for which the client does not wait: what the searches held in the engine is given back.
+	// After, if not nil, is a last request for which the client does not wait: it gives back what the searches kept open in the engine.
 	After *Request
 }
 

@@ -38,11 +38,11 @@ const (
 	ReasonBudget Reason = "budget"
 	// ReasonDeadline: the time for collapsing it was over.
 	ReasonDeadline Reason = "deadline"
-	// ReasonBusy: too many searches, or bytes of them, are held just now.
+	// ReasonBusy: too many searches, or bytes of them, are in memory just now.
 	ReasonBusy Reason = "busy"
-	// ReasonShare: too many bytes of this client are held just now.
+	// ReasonShare: too many bytes of this client are in memory just now.
 	ReasonShare Reason = "share"
-	// ReasonSlow: its body came too slowly to be held.
+	// ReasonSlow: its body came too slowly to be kept in memory.
 	ReasonSlow Reason = "slow"
 )
 

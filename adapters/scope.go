@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// Plan is what a dialect is told for a search.
+// Plan is what a dialect needs to know for a search.
 type Plan struct {
 	Rules rule.Rules
 	// Scope tells what is known of a target (an index, alias, pattern or list, as the client wrote it).
@@ -32,9 +32,9 @@ type Cursors interface {
 
 // Scope is what is known of a search's target under the client's credentials.
 type Scope struct {
-	// Configured says that a rule matches an index behind the target, or may do so.
+	// Configured says that a rule matches an index of the target, or may do so.
 	Configured bool
-	// Window is the largest window of the rules that match behind the target.
+	// Window is the largest window of the rules that match indices of the target.
 	Window int
 	// VectorWindow is the number of neighbours that a search by vectors asks for at least, where hits fold.
 	VectorWindow int
@@ -48,19 +48,19 @@ type Scope struct {
 	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
 	Deciding []rule.Deciding
 	Texts    []string
-	// Widening is what searches of the target have taught of late.
+	// Widening is what recent searches of the target have shown.
 	rerank.Widening
-	// Lacking says that hits without a sketch were seen of late.
+	// Lacking says that recent searches found hits without a sketch.
 	Lacking bool
-	// Piped says that an index behind the target has the engine change what it finds there: see [Index].
+	// Piped says that an index of the target has the engine change what it finds there: see [Index].
 	Piped bool
-	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there
-	// is none such. Fell, if not empty, says why it may not for a while: see [Outcome].
+	// Native is the rule by whose clusters the engine may collapse a search itself, the one rule of all indices of the target; nil if there
+	// is none. Fell, if not empty, says why it may not for a while: see [Outcome].
 	Native *rule.Rule
 	Fell   Reason
 }
 
-// Add adds a rule that matches behind the target.
+// Add adds a rule that matches an index of the target.
 func (s *Scope) Add(r *rule.Rule) {
 	s.DryRun = r.DryRun && (s.DryRun || !s.Configured)
 	s.Configured, s.Window, s.VectorWindow = true, max(s.Window, r.Window), max(s.VectorWindow, r.VectorWindow)

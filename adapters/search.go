@@ -52,7 +52,7 @@ type Search interface {
 	Asked() *Asked
 	// Read returns how a reading is made. Its error says that it can't be, see Narrowed.
 	Read(r Reading) (Reader, error)
-	// Narrowed returns the search to go on with after an error of Read or of a Reader, nil if there is none.
+	// Narrowed returns the search to go on with after an error of Read or of a Reader, or nil.
 	Narrowed(err error) Search
 	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. total, if not negative,
 	// replaces the engine's.
@@ -120,7 +120,7 @@ type Asked struct {
 type Ways struct {
 	// Apart says that what hits are judged by can't be read with the hits as the client wants them, TextsApart that their texts can't.
 	Apart, TextsApart bool
-	// Scattered says that hits can be read at once wherever they stand: folded ones then are, once it is known which are shown; and all are read
+	// Scattered says that hits can be read at once whatever their ranks: folded ones then are, once it is known which are shown; and all are read
 	// anew, with texts, once one is missing. Otherwise folded ones are read with all others, and only those texts that are missing.
 	Scattered bool
 	// Weighed says that it matters how long the hits are: the sketches of long ones are read first.
@@ -160,7 +160,7 @@ type Reading struct {
 // Query is one search as it is put to the engine: a whole request, or one search of many in it.
 type Query struct {
 	Body []byte
-	// Void are the names of URL parameters that the body stands for.
+	// Void are the names of URL parameters that the body replaces.
 	Void []string
 	// Hits is how many hits it asks for at most.
 	Hits int
@@ -262,7 +262,7 @@ type Group struct {
 	Folded []Folded
 	// Exact says that no more of the list can fold into it.
 	Exact bool
-	// Why, if not nil, says why the hit is shown; Beside, in place of it, how far a hit agrees that is shown beside the one that stands for
+	// Why, if not nil, says why the hit is shown; Beside, in place of it, how far a hit agrees that is shown beside the one that represents
 	// their group.
 	Why, Beside []byte
 }
@@ -295,13 +295,13 @@ type NativePage struct {
 // ErrUnclustered: documents have no id of a cluster, or one of another rule.
 var ErrUnclustered = errors.New("documents without the id of a cluster")
 
-// Cursor is where the list of a search begins that clients go through by cursors: a page begins behind the last hit of the one before.
+// Cursor is the place in a list at which a page begins, where clients go through the list by cursors: after the last hit of the page before.
 type Cursor interface {
 	// Key returns under which key of [Cursors] it is remembered what was shown in front of the page, nothing for one that begins a list.
 	Key() string
-	// Next returns the same for the page that begins behind a hit, the last one of a page within a frame; nothing where it is not remembered.
+	// Next returns the same for the page that begins after a hit, the last one of a page within a frame; nothing where it is not remembered.
 	Next(frame Hits, last Place) string
-	// At reports whether a hit stands where the cursor does, which other ones can do too.
+	// At reports whether a hit has the sort values of the cursor, as several can.
 	At(hit Place) bool
 }
 

@@ -21,7 +21,7 @@ var errBusy = errors.New("too much is held at once")
 // errShare: those of this client do, or those of all clients of which the engine has granted nothing yet.
 var errShare = fmt.Errorf("%w by this client", errBusy)
 
-// clientShare is the part of what may be held that one client's requests may take before the engine has answered them. All that come with
+// clientShare is the part of MaxHeld that one client's requests may take before the engine has answered them. All that come with
 // credentials of which the engine has granted nothing yet count as one client: anyone can send those, from as many addresses and under as many
 // names as he likes.
 const clientShare = 2
@@ -32,13 +32,13 @@ const strangers = "strangers"
 // holds counts what all requests to an engine hold at once: searches, and bytes of bodies and replies.
 type holds struct {
 	most, mostSearches int64
-	usual              atomic.Int64 // how long the engine's replies to searches are of late
+	usual              atomic.Int64 // how long the engine's recent replies to searches are
 	granted            set          // clients of which the engine has granted a request
 	held               prometheus.Gauge
 
 	mu              sync.Mutex // for what follows, and for each hold
 	bytes, searches int64
-	shares          map[string]int64 // what is held of requests that the engine has not answered, by the client's key
+	shares          map[string]int64 // bytes of requests that the engine has not answered, by the client's key
 }
 
 // hold is what one request holds. What is read into a nil one is not counted. It is safe for concurrent use.
@@ -47,12 +47,12 @@ type hold struct {
 	sender   *sender // nil: there are no shares
 	bytes    int64
 	owner    string // whose share they are taken from; empty until some are
-	answered bool   // by the engine: what is held counts in no share any more
+	answered bool   // by the engine: its bytes count in no share any more
 	ended    bool   // all was given back: what still goes on for the request counts no more
 	search   bool   // it has a place among the searches
 }
 
-// take takes room for n more bytes, and reports false where there is none: whatever they were to be used for goes on without.
+// take takes room for n more bytes, and reports whether there is any.
 func (t *hold) take(n int64) bool { return t.reserve(n) == nil }
 
 // reserve is take, but says whether it is the client's share that is used up (errShare) or all (errBusy).
@@ -79,7 +79,7 @@ func (t *hold) reserve(n int64) error {
 	return nil
 }
 
-// add counts n more bytes, or less; the lock is held.
+// add counts n more bytes, or less. The caller has the lock.
 func (t *hold) add(n int64) {
 	t.bytes, t.all.bytes = t.bytes+n, t.all.bytes+n
 	t.all.held.Add(float64(n))
@@ -88,7 +88,7 @@ func (t *hold) add(n int64) {
 	}
 }
 
-// share adds to the owner's share; the lock is held.
+// share adds to the owner's share. The caller has the lock.
 func (t *hold) share(n int64) {
 	if t.all.shares == nil {
 		t.all.shares = map[string]int64{}
@@ -98,7 +98,7 @@ func (t *hold) share(n int64) {
 	}
 }
 
-// back gives room back; the lock is held.
+// back gives room back. The caller has the lock.
 func (t *hold) back(n int64) {
 	if n = min(n, t.bytes); n > 0 && !t.ended {
 		t.add(-n)
@@ -148,7 +148,7 @@ func (t *hold) size() int64 {
 	return t.bytes
 }
 
-// takePlace takes a place among the searches that are held at once, and reports false where there is none.
+// takePlace takes a place among the searches that may be in memory at once, and reports whether there is one.
 func (t *hold) takePlace() bool {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
@@ -174,7 +174,7 @@ func (t *hold) release() {
 	t.ended = true
 }
 
-// leave is shrink; the lock is held.
+// leave is shrink for a caller that has the lock.
 func (t *hold) leave(n int64) {
 	if t.search {
 		t.search = false

@@ -51,11 +51,11 @@ func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request)
 // errUnsuccessful: one of several requests that go together was refused, and the others are of no use.
 var errUnsuccessful = errors.New("no success")
 
-// givingBack bounds how long it may take to give back what a search held in the engine.
+// givingBack bounds how long it may take to close what a search opened in the engine.
 const givingBack = 5 * time.Second
 
-// giveBack sends the last request for a search, whose reply no one waits for: what it is to give back ends by itself after a
-// while.
+// giveBack sends the last request for a search, whose reply no one waits for: the engine closes what it is to close
+// by itself after a while.
 func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 	if last == nil {
 		return

@@ -125,7 +125,7 @@ func (s *search) parse() (searches *adapters.Searches) {
 		searches = &adapters.Searches{Reason: s.unread}
 		_, searches.Plain, _ = adapters.TakeControls(request)
 	}
-	if searches.Refusal != nil && !s.concerned(searches) { // what looks like a control is none of ours, and the engine's to refuse
+	if searches.Refusal != nil && !s.concerned(searches) { // what looks like a control is not ours, and the engine's to refuse
 		searches = &adapters.Searches{Plain: request, Reason: adapters.ReasonUnconfigured}
 	}
 	s.plain, s.class.Shown = searches.Plain, s.class.Shown || searches.Shown
@@ -185,13 +185,13 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 // errUnreachable: the engine gave no answer at all.
 var errUnreachable = errors.New("no answer")
 
-// exchange sends one request of ours to the engine and returns the reply, read whole and decoded. What is read counts as held, unless held is nil.
+// exchange sends one request of ours to the engine and returns the reply, read whole and decoded. Its bytes count in held, if that is not nil.
 func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
-	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on as it stands
+	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on unchanged
 	r.Header = askHeader(request.Header)
 	resp, err := h.engine.RoundTrip(r)
 	if err != nil {
@@ -210,14 +210,14 @@ func (s *search) write(answer *adapters.Answer) {
 		return
 	}
 	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
-		h.catalog.spend(s.who(), s.class.Target) // one request more, however many searches it held
+		h.catalog.spend(s.who(), s.class.Target) // one request more, however many searches it has
 	}
 	for _, o := range answer.Outcomes {
 		h.catalog.learn(s.who(), o)
 		h.Metrics.outcome(o)
 	}
 	reply, body := answer.Reply, answer.Pieces
-	answer.Pieces = nil // once it is compressed it is no longer held
+	answer.Pieces = nil // once it is compressed it is free
 	reply.Header = maps.Clone(reply.Header)
 	say(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {

@@ -119,7 +119,7 @@ func (s *search) sendAsWritten(reason adapters.Reason) {
 	holdOf(ctx).shrink(int64(len(s.raw) + len(s.body)))
 	h.Metrics.search("bypassed", reason)
 	out := s.asWritten(reason)
-	s.raw, s.body = nil, nil // what goes on while it comes is no longer held
+	s.raw, s.body = nil, nil // what streams is no longer counted
 	configured := reason != adapters.ReasonUnconfigured
 	clean := !s.class.Shown && (configured || h.catalog.unknown(ctx, s.who(), s.class.Target))
 	h.send(s.w, out, func(resp *http.Response) {

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// cursorReason returns why a search that begins behind a cursor is left alone, or nothing.
+// cursorReason returns why a search that begins after a cursor is left alone, or nothing.
 func (q *query) cursorReason() adapters.Reason {
 	switch scope := &q.asked.Scope; {
 	case q.after == nil:
@@ -29,12 +29,12 @@ func (q *query) cursorReason() adapters.Reason {
 	return ""
 }
 
-// has reports whether one of the keys stands in the search's body.
+// has reports whether the search's body has one of the keys.
 func (q *query) has(keys ...string) bool {
 	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
 }
 
-// hasParam reports whether one of the parameters stands in its URL.
+// hasParam reports whether its URL has one of the parameters.
 func (q *query) hasParam(names ...string) bool {
 	return slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(names, p.Name) })
 }
@@ -76,8 +76,8 @@ func (q *query) At(p adapters.Place) bool {
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
 }
 
-// besides are the keys of a body, and the parameters of a URL, that do not change which hits a search lists in which order. A
-// point in time does; it is told apart, since its name may change from page to page.
+// besides are the keys of a body, and the parameters of a URL, that do not change the hits of a search or their order. A
+// point in time does; its name is a part of the key by itself, since it may change from page to page.
 var besides = strings.Fields(`
 	from size search_after pit _source _source_includes _source_excludes fields docvalue_fields stored_fields
 	script_fields highlight aggs aggregations suggest suggest_field suggest_mode suggest_size suggest_text explain version

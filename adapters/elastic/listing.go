@@ -109,7 +109,7 @@ func (r *reader) keysOf(list []hit) (_ []document, err error) {
 			}
 			last, rule = index, r.q.d.ruleName(name)
 		}
-		id = append(append(id[:0], name...), 0) // two indices can stand behind one name
+		id = append(append(id[:0], name...), 0) // a name of date math or an alias can mean two indices
 		if id, err = r.appendID(id, one); err != nil {
 			return nil, err
 		}
@@ -164,9 +164,9 @@ func (h *hits) Document(*rule.Rule) []byte {
 // listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
 type listing struct {
 	text []byte
-	// count and array are where the count of hits and the list of them stand; the zero extent is nowhere.
+	// count and array are the places of the count of hits and of their list; the zero extent is nowhere.
 	count, array extent
-	// first and last are those of the hits in the list, second that of the one behind the first.
+	// first and last are those of the hits in the list, second that of the one after the first.
 	first, second, last extent
 	// gone is what goes of the list with our fields, in order; sure says that nothing else in the reply goes with them.
 	gone  []extent
@@ -175,7 +175,7 @@ type listing struct {
 	total int // the engine's count, -1 where it gave none
 	// lowest says that there may be more than total.
 	lowest bool
-	shards int // how many answered, 0 where that is not told
+	shards int // how many answered, 0 where the reply does not say
 	marked int // how many of our names are in what is marked as gone
 }
 

@@ -22,7 +22,7 @@ const (
 	clusters     = "clusters"
 )
 
-// mostAggregations is how many aggregations of the client's can stand beside ours: engines answer them in the order of a hash
+// mostAggregations is how many aggregations of the client's may come with ours: engines answer them in the order of a hash
 // table, which changes when that grows, at 12.
 const mostAggregations = 10
 
@@ -46,7 +46,7 @@ func (d Dialect) collapsesOver(q *query) bool {
 	return err == nil && len(own) <= mostAggregations
 }
 
-// aggregations returns the key under which the client's aggregations stand, or would, and these.
+// aggregations returns the key of the client's aggregations, or of those to add, and what it holds.
 func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
 	key = "aggs"
 	if q.has("aggregations") {
@@ -81,7 +81,7 @@ func (q *query) Natively() ([]adapters.Query, error) {
 }
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule
-// begin with its mark; all others sort before it, or behind all that do.
+// begin with its mark; all others sort before it, or after all that do.
 func (q *query) counts() []byte {
 	filter := jsonedit.Get(q.members, "post_filter")
 	if filter == nil || string(filter) == "null" {
@@ -137,7 +137,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 
 // takeCounts reads what was counted and returns the reply without it.
 func takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
-	ours := func(key string) bool { // with typed_keys, a type stands in front of each name
+	ours := func(key string) bool { // typed_keys puts a type before each name
 		return key == nativeCounts || strings.HasSuffix(key, "#"+nativeCounts)
 	}
 	members, err := jsonedit.Members(counted)

@@ -36,7 +36,7 @@ func (q *query) readNeighbours(least int) error {
 }
 
 // raised returns the search with the number of neighbours of every vector clause raised to least, where the client asks for
-// fewer: a list of neighbours is no longer than k, so there is nothing behind it to fill a page from which hits are folded.
+// fewer: a list of neighbours is no longer than k, so no further hit can fill a page from which hits are folded.
 // The body itself comes back where there is nothing to raise. Clauses that only filter are left: there k decides which
 // documents match. It goes over the body once, however many clauses there are and however deep. most is the largest number then.
 func raised(body []byte, size, least int) (longer []byte, most int, err error) {
@@ -130,7 +130,7 @@ func simpleRetriever(value []byte) bool {
 	if members[0].Key != "standard" {
 		return members[0].Key == "knn"
 	}
-	inner, err := jsonedit.Members(members[0].Value) // where a cursor, a sort and a collapse of the client's may stand
+	inner, err := jsonedit.Members(members[0].Value) // which may hold a cursor, a sort and a collapse of the client's
 	return err == nil && !slices.ContainsFunc(inner, func(m jsonedit.Member) bool {
 		return m.Key != "query" && m.Key != "filter" && m.Key != "min_score" && m.Key != "_name"
 	})
@@ -195,5 +195,5 @@ func (r *raise) number(object []jsonedit.Member, key string, instead int) {
 	}
 }
 
-// at returns where a part of the body stands, which shares its memory.
+// at returns the place of a part of the body that shares its memory.
 func (r *raise) at(part []byte) int { return cap(r.body) - cap(part) }

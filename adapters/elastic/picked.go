@@ -35,7 +35,7 @@ func (r *reader) pick() error {
 		return nil
 	}
 	if r.numbered && !known.oneShard { // several shards share numbers
-		if scope := &q.asked.Scope; wide && (scope.Chooses || scope.Transitive || scope.CollapsedTotals) { // they stand anywhere in the window
+		if scope := &q.asked.Scope; wide && (scope.Chooses || scope.Transitive || scope.CollapsedTotals) { // they can be anywhere in the window
 			return errUnnumbered
 		}
 		return nil
@@ -53,7 +53,7 @@ func (r *reader) known() *hits {
 // mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
 const mostIndices = 64
 
-// tellable reports whether the ranks' hits can be named: they were read, and no other hit is told by what one of them is. (Documents that
+// tellable reports whether the ranks' hits can be named: they were read, and no other hit has the key of one of them. (Documents that
 // were written with different routing can have one id between them.)
 func (h *hits) tellable(ranks []int) bool {
 	wanted, indices := make(map[string]int, len(ranks)), map[string]bool{}
@@ -81,7 +81,7 @@ func (h *hits) document(at int) document {
 	return document{index, id}
 }
 
-// only returns a filter for the documents of ranks, told by their ids or, those of one shard, by their sequence numbers.
+// only returns a filter for the documents of ranks: by their ids or, those of one shard, by their sequence numbers.
 func (h *hits) only(ranks []int) []byte {
 	if !h.reading.numbered {
 		list := make([]document, len(ranks))
@@ -100,10 +100,10 @@ func (h *hits) only(ranks []int) []byte {
 	return append(out, `]}}`...)
 }
 
-// pickable reports whether a search with a further filter behind its query has the hits that are left as they were: with the
+// pickable reports whether a search with a further filter after its query leaves the remaining hits as they were: with the
 // same scores, in the same order, and nothing else of the reply needed. A list of neighbours, one that is rescored and one
-// that ends early depend on what is collected, and so do hits in aggregations; the name of another cluster's index is none to
-// filter by.
+// that ends early depend on what is collected, and so do hits in aggregations; one can't filter by the name of
+// another cluster's index.
 func (q *query) pickable() bool {
 	return !q.has("rescore", "retriever", "profile", "terminate_after") && !q.hasParam("terminate_after") && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
 }
@@ -116,7 +116,7 @@ func (q *query) narrowable() bool {
 		!slices.ContainsFunc(topClauses, func(clause string) bool { return bytes.Contains(q.body, []byte(clause)) })
 }
 
-// topClauses stand at the top of a query, or mean something else within another one.
+// topClauses are valid at the top of a query alone, or mean something else within another one.
 var topClauses = []string{`"hybrid"`, `"percolate"`, `"neural"`, `"semantic"`, `"inner_hits"`}
 
 // within returns the client's query, less all hits that a filter leaves out.
@@ -127,7 +127,7 @@ func within(client, filter []byte) []byte {
 	return slices.Concat([]byte(`{"bool":{"must":[`), client, []byte(`],"filter":[`), filter, []byte(`]}}`))
 }
 
-// theseDocuments returns a filter for documents, told by their ids.
+// theseDocuments returns a filter for documents by their ids.
 func theseDocuments(list []document) []byte {
 	byIndex := map[string][]string{}
 	var indices []string
@@ -160,7 +160,7 @@ func filteredToo(client, ours []byte) []byte {
 
 // keepSort gives hits that were picked in a client's point in time the sort values that they were listed with. Elasticsearch tells ties apart
 // there by the number of the shard among those that the search needs, which are fewer where a filter leaves an index out: in the client's
-// next page, which needs them all, such a value would stand for another shard.
+// next page, which needs them all, such a value would mean another shard.
 func (r *reader) keepSort(list []hit) []hit {
 	if !r.q.inPIT() {
 		return list
@@ -180,7 +180,7 @@ func (r *reader) keepSort(list []hit) []hit {
 }
 
 // For a hit's id the engine unpacks its stored document, which takes several times as long as all else that a reading of sketches
-// costs it. So where no one sees their ids, hits are told by their sequence numbers, which are read as fast as the sketches. No
+// costs it. So where no one sees their ids, hits are identified by their sequence numbers. These are read as fast as the sketches. No
 // two documents of a shard share them, and a document that changes gets new ones. Documents of several shards can share them, and
 // even what they are sorted by: that two such change places between two readings, and nothing else does, is all that would not be
 // seen. (Their scores would tell them apart too, but those of one document differ between copies of a shard.)
@@ -188,7 +188,7 @@ func (r *reader) keepSort(list []hit) []hit {
 // errUnnumbered: hits came without sequence numbers, or are to be picked from several shards, which share numbers.
 var errUnnumbered = errors.New("hits that can't be told by sequence numbers")
 
-// Narrowed implements adapters.Search: with hits that are told by their ids.
+// Narrowed implements adapters.Search: with hits that are identified by their ids.
 func (q *query) Narrowed(err error) adapters.Search {
 	if !errors.Is(err, errUnnumbered) || !q.numbers {
 		return nil

@@ -20,7 +20,7 @@ type point struct {
 // keepPoint is for how long the engine is to keep a point in time beyond each reading, if it is never closed.
 const keepPoint = "1m"
 
-// opening are the parameters of a search's URL that are of its indices: with a point in time, they are told when that is opened.
+// opening are the parameters of a search's URL that concern its indices: they go into the request that opens a point in time.
 var opening = []string{"routing", "preference", "expand_wildcards"}
 
 // pointless are parameters that engines refuse beside a point in time, or whose meaning changes.
@@ -29,7 +29,7 @@ var pointless = []string{
 	"terminate_after", "search_type",
 }
 
-// points reports whether a search can be made in a point in time and its reply be told from the client's own.
+// points reports whether a search can be made in a point in time, with a reply like that of the client's own.
 func (q *query) points(path []string) bool {
 	switch {
 	case len(path) != 2 || path[1] != "_search" || strings.HasPrefix(path[0], "_") || remote(path[0]),

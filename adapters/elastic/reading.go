@@ -228,7 +228,7 @@ func fieldNames(list []byte) (names []string, ok bool) {
 	return names, ok
 }
 
-// listed adds elements to a list in the body, which is made if there is none.
+// listed adds elements to a list in the body, and makes the list if it is missing.
 func listed(body []byte, key string, more [][]byte) ([]byte, error) {
 	if len(more) == 0 {
 		return body, nil

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// innerHits is the name under which a hit's folded ones stand among its inner hits.
+	// innerHits is the name of a hit's folded ones among its inner hits.
 	innerHits = "neardup"
 	// agreementField and explainField are where further things are said of a hit, as if they were fields of it.
 	agreementField = rule.FieldPrefix + "agreement"
@@ -114,7 +114,7 @@ func better(best, hit []byte) []byte {
 	return score
 }
 
-// identity are the members of a hit that say which it is and why it stands where it does.
+// identity are the members of a hit that say which it is and why it has its rank.
 var identity = []string{"_index", "_type", "_id", "_score", "_routing", "_ignored", "sort"}
 
 // member returns a folded hit as it is shown.
@@ -195,7 +195,7 @@ func withField(hit []byte, name string, value []byte) ([]byte, error) {
 	return setWithin(hit, "fields", name, slices.Concat([]byte("["), value, []byte("]")))
 }
 
-// setWithin sets a member of the object that stands under a key, which is made if there is none.
+// setWithin sets a member of the object under a key, and makes that object if it is missing.
 func setWithin(object []byte, key, name string, value []byte) ([]byte, error) {
 	members, err := jsonedit.Members(object)
 	if err != nil {
@@ -211,7 +211,7 @@ func setWithin(object []byte, key, name string, value []byte) ([]byte, error) {
 	return jsonedit.Set(object, key, inner)
 }
 
-// of returns what stands in an extent of the reply, nil if it is nowhere.
+// of returns an extent of the reply, nil for the zero extent.
 func (l *listing) of(e extent) []byte {
 	if e.to == 0 {
 		return nil
@@ -219,15 +219,15 @@ func (l *listing) of(e extent) []byte {
 	return l.text[e.from:e.to]
 }
 
-// with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits stands the white
-// space that stood between its own, so that a pretty-printed reply stays one.
+// with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits is the white
+// space that was between its own, so that a pretty-printed reply stays one.
 func (l *listing) with(hits [][]byte, total []byte) []byte {
 	out, _ := l.pieces(hits, total, false)
 	return out.Bytes()
 }
 
-// pieces returns what with puts together; bare leaves out our fields. It is not ok where it is not known where all of them are, or one of the hits
-// is none of the reply's.
+// pieces returns what with puts together; bare leaves out our fields. It is not ok where it is not known where all of them are, or where a hit
+// is not one of the reply's.
 func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.Pieces, ok bool) {
 	if bare && !l.sure {
 		return nil, false
@@ -269,15 +269,15 @@ func (l *listing) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, 
 	return append(out, l.text[from:to]), true
 }
 
-// around returns what stands in front of, between and behind so many hits in the list.
-func (l *listing) around(hits int) (lead, between, tail []byte) {
+// around returns what comes before, between and after n hits in the list.
+func (l *listing) around(n int) (lead, between, tail []byte) {
 	array := l.of(l.array)
 	switch held := l.first.to > 0; {
-	case hits == 0 && !held:
+	case n == 0 && !held:
 		return array, nil, nil
-	case hits == 0 && bytes.IndexByte(array, '\n') >= 0:
+	case n == 0 && bytes.IndexByte(array, '\n') >= 0:
 		return []byte("[ ]"), nil, nil
-	case hits == 0 || !held:
+	case n == 0 || !held:
 		return []byte("["), []byte(","), []byte("]")
 	}
 	lead, between, tail = l.text[l.array.from:l.first.from], []byte(","), l.text[l.last.to:l.array.to]
@@ -296,7 +296,7 @@ func withHits(reply []byte, hits [][]byte) ([]byte, error) {
 	return l.with(hits, nil), nil
 }
 
-// totalOf returns a number as it stands in place of a reply's total, in whichever form it has one, nil where it has none.
+// totalOf returns a number in the form of a reply's total, nil where the reply has none.
 func totalOf(total []byte, n int) []byte {
 	count := total
 	form, err := jsonedit.Members(total)

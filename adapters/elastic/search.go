@@ -29,7 +29,7 @@ type query struct {
 	members []jsonedit.Member
 	shown   bool  // the client names a field of ours
 	texts   texts // how the sketched fields come with the client's own hits
-	// picks says that hits can be picked by a filter, narrows that it can stand within the query, numbers that hits can be told by their
+	// picks says that hits can be picked by a filter, narrows that it can be a part of the query, numbers that hits can be identified by their
 	// sequence numbers.
 	picks, narrows, numbers bool
 	base                    []byte // the body whose readings are one list, of whatever size they are
@@ -238,7 +238,7 @@ func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
 	}
 }
 
-// unpacked returns a search whose body stands in its URL, for clients that can't send one otherwise, with the body where it
+// unpacked returns a search whose body is in its URL, for clients that can't send one otherwise, with the body where it
 // belongs; any other as it is.
 func unpacked(r *adapters.Request) *adapters.Request {
 	params := adapters.Params(r.RawQuery)
@@ -295,7 +295,7 @@ func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, erro
 	return jsonedit.Members(q.body)
 }
 
-// bodyKeys are the keys of a search body that may stand in a collapsed search, and urlParams the parameters of its URL.
+// bodyKeys are the keys that the body of a collapsed search may have, and urlParams the parameters of its URL.
 var (
 	bodyKeys = strings.Fields(`
 		query post_filter sort from size _source fields docvalue_fields stored_fields script_fields highlight aggs aggregations suggest
@@ -361,7 +361,7 @@ func rescored(value []byte) int {
 	return min(limit, maxResultWindow)
 }
 
-// value returns a key's value as it stands in the URL or else in the body, or nothing.
+// value returns a key's value in the URL or else in the body, or nothing.
 func (q *query) value(key string) string {
 	if value, ok := adapters.Last(q.params, key); ok {
 		return value

@@ -8,12 +8,12 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// cursor is a place in a list that a client goes through by cursors. What was shown in front of a page goes on hiding what it stands for. It is
-// remembered, or else found out from the ranks in front of the cursor.
+// cursor is a place in a list that a client goes through by cursors. What was shown before a page goes on hiding its near-duplicates. It is
+// remembered, or else read from the ranks before the cursor.
 type cursor struct {
 	adapters.Cursor
 	window int
-	behind bool         // the page begins behind a cursor
+	behind bool         // the page begins after a cursor
 	before *rerank.Walk // what was shown in front of it, nil where the page begins the list or that is to be found out
 	lost   bool         // that is not known
 	// own is the listing of the page that was read to find the cursor, by the reading.
@@ -35,7 +35,7 @@ func (s *search) recallCursor() {
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
 func (c *cursor) unknown() bool { return c.behind && c.before == nil }
 
-// goOn has a page go on behind what was shown in front of it.
+// goOn has a page go on after what was shown before it.
 func (c *cursor) goOn(page *rerank.Page) {
 	if c.before == nil {
 		return
@@ -68,7 +68,7 @@ func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapt
 	return s.anew()
 }
 
-// readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be told the cursor is lost.
+// readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be known the cursor is lost.
 func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	w := s.cursor
 	if w.before = new(rerank.Walk); own.Hits.Len() == 0 {
@@ -157,7 +157,7 @@ func (s *search) remember() {
 	s.plan.Cursors.Put(key, shown)
 }
 
-// last returns the rank and the place of the last hit that is shown, nowhere if there is none.
+// last returns the rank and the place of the last hit that is shown, or the zero Place.
 func (s *search) last() (rank int, place adapters.Place) {
 	if s.asked.Scope.DryRun { // the page is the engine's own
 		rank = s.frame.Hits.Len() - 1

@@ -46,8 +46,8 @@ func (s *search) groups() *groups {
 	return gs
 }
 
-// group returns what is to be shown of the hits that are folded into a rank's, which is of an index with the rule. None are folded into a further member of a group, which is
-// shown beside its representative.
+// group returns what is to be shown of the hits that are folded into a rank's, in an index with the rule. None are folded into a further member
+// of a group that is shown beside its representative.
 func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
 	own, represents := gs.of[rank]
 	g := &adapters.Group{Exact: s.found.Stats().Ended || !represents}
@@ -181,7 +181,7 @@ func sharedShingles(r *rule.Rule, a, b []byte) []string {
 	}
 	listed := map[uint64]bool{}
 	add := func(candidate string) (more bool) {
-		// A text that is one shingle of the scheme has one alone: whatever else the candidate is, it is told by that.
+		// A text that is one shingle of the scheme has one alone: any other candidate has more.
 		if one := r.Sketcher.Shingles(candidate); len(one) == 1 && !listed[one[0]] {
 			if _, found := slices.BinarySearch(set, one[0]); found {
 				if len(candidate) > maxShownShingle { // a word can be as long as its text

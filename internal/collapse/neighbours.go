@@ -88,7 +88,7 @@ func (s *search) orOwnPage(err error) error {
 	return err
 }
 
-// behind returns how many hits of the client's own list lie behind a rank, as far as its page shows.
+// behind returns how many hits of the client's own list follow a rank, as far as its page shows.
 func (n *neighbours) behind(from int) int {
 	if n.own.Total < 0 {
 		return n.own.Hits.Len()

@@ -130,7 +130,7 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 	return adapters.Pieces{s.Clean(results[0].Raw())}, o, nil
 }
 
-// readingFailed returns what becomes of a search a reading of which failed.
+// readingFailed returns the error of a search after a failed reading.
 func (s *search) readingFailed(err error) error {
 	if narrowed := s.Search.Narrowed(err); narrowed != nil {
 		s.Search, s.asked = narrowed, narrowed.Asked()

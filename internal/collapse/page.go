@@ -28,7 +28,7 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 type conversation struct {
 	*adapters.Searches
 	send Ask
-	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare, which is
+	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare. It is
 	// compressed as the client wants it.
 	reply *adapters.Reply
 	bare  bool

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// texts says which readings bring the sketched texts too, from which missing sketches are computed.
+// texts says which readings bring the sketched texts too, to compute missing sketches from.
 type texts struct {
 	beside bool // sketches are known to be missing
 	always bool // texts come with every reading, of however many ranks
