@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -121,98 +120,6 @@ func (c *catalog) lastChange(who client) int {
 		return max(c.change, own.Value())
 	}
 	return c.change
-}
-
-// ruleFor returns the rule by which documents that are written to a name are enriched, nil if none matches, and what the index takes of our
-// fields. creates says that the document would create the index if there is none; newIndex that it does, as we have not created it before.
-func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, takes rule.Takes, newIndex bool) {
-	who := u.sender.client()
-	e := c.lookup(u, who, name)
-	if passing(e.err) && len(e.indices) == 0 {
-		e = c.insist(u, who, name, e)
-	}
-	r, takes = c.single(name, e.indices), takesOf(e.indices)
-	absent := !there(e.indices)
-	switch {
-	case e.err != nil: // the index may be another one by now
-		return r, min(takes, rule.TakesNulls), false
-	case r == nil, absent && !creates:
-		return r, rule.TakesNothing, false
-	case !absent && takes == rule.TakesAll: // as it mostly is
-		return r, takes, false
-	}
-	how := preparing
-	if creates {
-		how = creating
-	}
-	e = c.find(u, who, name, how)
-	return c.single(name, e.indices), takesOf(e.indices), !there(e.indices) && c.awaited(who, name)
-}
-
-// awaited reports whether a write to a missing index is taken to create it, which ends what is known of all names. It does once in a while only: a
-// client may go on writing to an index that is never created.
-func (c *catalog) awaited(who client, name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entry(who, name)
-	if time.Since(e.awaited) < doubted {
-		return false
-	}
-	e.awaited = time.Now()
-	return true
-}
-
-// there reports whether any of the indices is there.
-func there(indices []adapters.Index) bool {
-	return slices.ContainsFunc(indices, func(i adapters.Index) bool { return !i.Absent })
-}
-
-// written reports whether documents written to the name can go to the index.
-func written(i adapters.Index) bool { return !i.NoWrite }
-
-// single returns the rule that all indices share to which a document written to the name can go, nil if they share none. Without such an index it is
-// the rule of the name.
-func (c *catalog) single(name string, indices []adapters.Index) *rule.Rule {
-	if !slices.ContainsFunc(indices, written) {
-		return c.Rules.For(name)
-	}
-	return c.shared(indices, written)
-}
-
-// shared returns the rule of all those indices that count, nil if they have none or several.
-func (c *catalog) shared(indices []adapters.Index, counts func(adapters.Index) bool) *rule.Rule {
-	first := slices.IndexFunc(indices, counts)
-	if first < 0 {
-		return nil
-	}
-	rule := indices[first].Rule(c.Rules)
-	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return counts(i) && i.Rule(c.Rules) != rule }) {
-		return nil
-	}
-	return rule
-}
-
-// takesOf returns what may be added to a document whichever of the indices it goes to.
-func takesOf(indices []adapters.Index) rule.Takes {
-	least, some := rule.TakesAll, false
-	for _, i := range indices {
-		if !written(i) {
-			continue
-		}
-		some = true
-		switch {
-		case !i.Mapped && !i.Ready:
-			least = rule.TakesNothing
-		case !i.Known && !i.Ready:
-			least = min(least, rule.TakesNullSketch)
-		case !i.Ready || i.Moves:
-			least = min(least, rule.TakesNulls)
-		}
-	}
-	if !some {
-		return rule.TakesNothing
-	}
-	return least
 }
 
 // scope returns what is known of a search's target.
@@ -344,35 +251,6 @@ func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, cr
 	return indices, nil
 }
 
-// askedAgain are the pauses before a write retries a failed look-up of a name of which nothing is known.
-var askedAgain = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}
-
-// insist retries a failed look-up of a name of which nothing is known: a partial document that passes unread would keep the sketch of the text that it
-// changes. It does so once for a request.
-func (c *catalog) insist(u *underway, who client, name string, e entry) entry {
-	if u.insisted.Load() {
-		return e
-	}
-	for _, pause := range askedAgain {
-		select {
-		case <-time.After(pause):
-		case <-u.Done():
-			return e
-		}
-		if e = c.find(u, who, name, again); !passing(e.err) || len(e.indices) > 0 {
-			return e
-		}
-	}
-	u.insisted.Store(true)
-	return e
-}
-
-// passing reports whether an error of a look-up may be over in a moment. An engine that does not answer has had its time.
-func passing(err error) bool {
-	status := adapters.StatusOf(err)
-	return err != nil && !errors.Is(err, context.DeadlineExceeded) && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
-}
-
 // unknown reports whether the indices of a target could not be looked up.
 func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
 	return target != "" && c.lookup(ctx, who, target).err != nil
@@ -468,58 +346,5 @@ func (c *catalog) report(who client, name string, indices []adapters.Index, err 
 		if (!i.Ready || i.Moves) && written(i) && !i.Absent && i.Rule(c.Rules) != nil {
 			warn(i.Name, i.Why)
 		}
-	}
-}
-
-const (
-	// burst is how many second sendings one target may have saved up, and how many it may have had from the common store.
-	burst = 5
-	// maxSaved is how many second sendings the common store of an engine holds, so that a burst of trouble after a quiet day stays
-	// a burst.
-	maxSaved = 20
-)
-
-// purse is what the searches of one target, under one set of credentials, may cost in requests that are sent a second time. Every search
-// earns a share of one for its target; what a target can't hold goes to a common store, from which every target may have a few until it
-// has earned its own. So a target that is always in trouble spends its own and never that of others, and all together never spend more
-// than was earned.
-type purse struct {
-	earned float64 // by its own searches
-	lent   float64 // taken from the common store
-}
-
-// allow says whether a search of the target may be tried that could need a second sending.
-func (c *catalog) allow(who client, target string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := &c.entry(who, target).purse
-	p.earned += c.share
-	if over := p.earned - burst; over > 0 {
-		p.earned, c.saved = burst, min(c.saved+over, maxSaved)
-	}
-	return p.earned >= 1 || p.lent < burst && c.saved >= 1
-}
-
-// spend takes one second sending.
-func (c *catalog) spend(who client, target string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := &c.entry(who, target).purse; p.earned >= 1 || p.lent >= burst {
-		p.earned--
-	} else {
-		p.lent++
-		c.saved--
-	}
-}
-
-// refund gives one back where it turned out to be no trouble of ours, first to the common store if it came from there.
-func (c *catalog) refund(who client, target string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := &c.entry(who, target).purse; p.lent < 1 {
-		p.earned = min(p.earned+1, burst)
-	} else {
-		p.lent--
-		c.saved = min(c.saved+1, maxSaved)
 	}
 }

@@ -18,8 +18,7 @@
 //	    sendWhole, sendStream     write.go           the one or the other
 //	      look                    duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
 //	      enrich                  write.go           EnrichWrite of the dialect; for each document's index it calls
-//	        Rule                  write.go           writing.Rule, which gets the rule from
-//	          ruleFor             catalog.go         what is known of the index, or looked up with the client's credentials
+//	        Rule                  rule_for.go        what is known of the index (catalog.go), or looked up with the client's credentials
 //	      sendOn                  write.go           sends it on, cleans the reply (clean.go) and completes it
 //
 //	  read                        read.go            the request goes on

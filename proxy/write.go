@@ -194,25 +194,6 @@ func (w *writing) sendOn(found *findings) {
 	})
 }
 
-// Rule implements rule.Writing. Documents of one write that follow each other to the same name take the same rule for a moment.
-func (w *writing) Rule(index string, creates bool) (*rule.Rule, rule.Takes) {
-	if l := &w.last; l.rule != nil && l.index == index && l.creates == creates && time.Now().Before(l.until) {
-		return l.rule, rule.TakesAll
-	}
-	r, takes, newIndex := w.h.catalog.ruleFor(w.u, index, creates)
-	if newIndex { // what is known of the names that lead to the new index ends with the reply
-		w.u.newIndex.Store(true)
-	}
-	w.last.rule = nil
-	if takes == rule.TakesAll && !newIndex {
-		w.last.rule, w.last.index, w.last.creates, w.last.until = r, index, creates, time.Now().Add(sameRuleFor)
-	}
-	return r, takes
-}
-
-// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
-const sameRuleFor = 10 * time.Millisecond
-
 // Hold implements rule.Writing.
 func (w *writing) Hold(n int) bool { return w.u.hold.Hold(n) }
 
