@@ -258,7 +258,7 @@ func (c *candidate) late() int {
 // mayBeLeftOut reports whether the operation of a newcomer may be left out, if another document takes its place.
 func (f *findings) mayBeLeftOut(g *group, n *newcomer) bool {
 	t := g.rule.Together
-	return g.rule.OnDuplicate == rule.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Creates && !n.partial &&
+	return g.rule.OnDuplicate == rule.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Plain && !n.partial &&
 		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.id == "" || f.mentions[n.id] == 1)
 }
 
@@ -270,7 +270,7 @@ func (f *findings) replaces(n *newcomer, c *candidate) bool {
 	case c.id == "" && c.stored != nil: // it was written without an id
 		return false
 	case c.newcomer != nil:
-		return c.newcomer.op.Creates && !c.newcomer.partial && (c.id == "" || f.mentions[c.id] == 1)
+		return c.newcomer.op.Plain && !c.newcomer.partial && (c.id == "" || f.mentions[c.id] == 1)
 	}
 	return f.mentions[c.id] == 0
 }

@@ -66,7 +66,7 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 	numbers, want := []int{}, []int{}
 	for i, o := range told {
 		numbers, want = append(numbers, o.Number), append(want, i)
-		if o.Index != "news-1" || o.Creates && (partial || replies == nil) {
+		if o.Index != "news-1" || o.Plain && (partial || replies == nil) {
 			t.Errorf("%s %s: operation %+v", r.Method, r.Path, o)
 		}
 	}

@@ -68,7 +68,7 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	if c.Kind == adapters.KindWrite {
 		c.Format = formatOf(r)
 	}
-	c.Params = options{params, c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && splices(r, params)}
+	c.Params = options{params, c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && plainReply(r, params)}
 	c.Shown = c.Form == formMapping && rule.NamesOurs(path[len(path)-1])
 	for _, p := range params {
 		c.Shown = c.Shown || rule.NamesOurs(p.Value)
@@ -79,8 +79,8 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 // options is what Classify reads of a query.
 type options struct {
 	params []adapters.Param
-	// splices says that the reply to this write comes in the form in which it can be taken apart.
-	splices bool
+	// mayLeaveOut says that operations of this write can be left out, as the reply comes in a form that can be completed.
+	mayLeaveOut bool
 }
 
 // segments cuts an escaped path and unescapes each part. Like the engine it leaves out an empty part in front of the first slash

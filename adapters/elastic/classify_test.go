@@ -11,8 +11,8 @@ import (
 func TestClassify(t *testing.T) {
 	for _, c := range classified() {
 		got := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
-		if how, _ := got.Params.(options); how.splices != (got.Kind == adapters.KindWrite && got.Form != formUpdate) {
-			t.Errorf("%s %s: %v says whether its reply can be taken apart", c.method, c.path, how.splices)
+		if how, _ := got.Params.(options); how.mayLeaveOut != (got.Kind == adapters.KindWrite && got.Form != formUpdate) {
+			t.Errorf("%s %s: %v says whether its reply can be taken apart", c.method, c.path, how.mayLeaveOut)
 		}
 		got.Params = nil
 		expect.Same(t, c.want, got, "%s %s", c.method, c.path)

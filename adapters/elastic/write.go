@@ -19,20 +19,20 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 	case c.Format != "":
 		return nil, enrichFormat(c, dst, src, e)
 	case c.Form != formBulk:
-		return enrichDocument(c, dst, src, e, how.splices)
+		return enrichDocument(c, dst, src, e, how.mayLeaveOut)
 	}
-	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, splices: how.splices}
+	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: how.mayLeaveOut}
 	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
-	if !b.splices || b.op != "" { // an action without a document has no place in the reply
+	if !b.mayLeaveOut || b.op != "" { // an action without a document has no place in the reply
 		return nil, err
 	}
 	return bulkReply(d), err
 }
 
 // enrichDocument is EnrichWrite for a body that is one document, or an update of one.
-func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enricher, splices bool) (adapters.Replies, error) {
+func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enricher, mayLeaveOut bool) (adapters.Replies, error) {
 	updates := c.Form == formUpdate
-	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: splices && (c.ID == "" || acceptable(c.ID))}
+	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Plain: mayLeaveOut && (c.ID == "" || acceptable(c.ID))}
 	err := jsonedit.EditWhole(dst, src, func(body []byte) []byte {
 		switch {
 		case !e.Start(o):
@@ -45,7 +45,7 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		e.Start(o)
 		return long(e, dst, src, c.Target, updates, "")
 	})
-	if !splices { // which no update does
+	if !mayLeaveOut { // which no update does
 		return nil, err
 	}
 	return documentReply{}, err
@@ -113,14 +113,14 @@ func yes(value []byte) bool {
 
 // bulk enriches the lines of one bulk, one after the other.
 type bulk struct {
-	e         *rule.Enricher
-	target    string // of the path
-	noCreate  bool   // what the path says of all operations: see mayNotCreate
-	op, index string // of the action whose document comes next; op is empty where an action comes next
-	broken    bool   // an action could not be read: the engine will refuse the bulk, and the rest stays as it is
-	leftOut   bool   // the operation at hand is left out of the bulk
-	splices   bool   // operations can be left out
-	out       []byte
+	e           *rule.Enricher
+	target      string // of the path
+	noCreate    bool   // what the path says of all operations: see mayNotCreate
+	op, index   string // of the action whose document comes next; op is empty where an action comes next
+	broken      bool   // an action could not be read: the engine will refuse the bulk, and the rest stays as it is
+	leftOut     bool   // the operation at hand is left out of the bulk
+	mayLeaveOut bool   // operations can be left out
+	out         []byte
 }
 
 // edit returns the next line as the engine gets it: an action, or the document of the last action, enriched.
@@ -128,7 +128,7 @@ func (b *bulk) edit(line []byte) []byte {
 	op := b.op
 	b.op = ""
 	if line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
-		b.splices = false
+		b.mayLeaveOut = false
 	}
 	if _, ok := formOf(line); ok { // its end is a byte in front of half a character then
 		line = append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
@@ -161,10 +161,10 @@ func (b *bulk) edit(line []byte) []byte {
 func (b *bulk) start(line []byte) {
 	o, noCreate, ok := readAction(line, b.target, b.e.Identifies())
 	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
-		b.splices = false
+		b.mayLeaveOut = false
 		return
 	}
-	o.Creates = o.Creates && b.splices
+	o.Plain = o.Plain && b.mayLeaveOut
 	b.leftOut = !b.e.Start(o)
 	if o.Form != "delete" { // else no document comes
 		b.op, b.index, b.e.NoCreate = o.Form, o.Index, b.noCreate || noCreate
@@ -174,7 +174,7 @@ func (b *bulk) start(line []byte) {
 // long copies the next line, which is too long to be held.
 func (b *bulk) long(dst io.Writer, src io.Reader) error {
 	op := b.op
-	b.op, b.splices = "", false
+	b.op, b.mayLeaveOut = "", false
 	switch {
 	case b.leftOut:
 		b.leftOut = false
@@ -225,7 +225,7 @@ func readAction(line []byte, target string, identifies bool) (o rule.Operation, 
 	if identifies {
 		meta, _ := jsonedit.Members(value) // which is well-formed
 		o.ID = named(jsonedit.Get(meta, "_id"), "")
-		o.Creates = (form == "index" || form == "create") && !jsonedit.Repeated(meta) && simple(meta)
+		o.Plain = (form == "index" || form == "create") && !jsonedit.Repeated(meta) && simple(meta)
 	}
 	return o, noCreate, true
 }

@@ -14,8 +14,8 @@ import (
 // plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
 var plainParams = []string{"error_trace", "timeout", "wait_for_active_shards"}
 
-// splices reports whether the reply to a write comes as JSON with all of its members and nothing beside.
-func splices(r *adapters.Request, params []adapters.Param) bool {
+// plainReply reports whether the reply to a write comes as JSON with all of its members and nothing beside.
+func plainReply(r *adapters.Request, params []adapters.Param) bool {
 	if speaksSeven(r) {
 		return false
 	}

@@ -56,7 +56,7 @@ func TestOperations(t *testing.T) {
 			list, replies := operationsOf(t, Dialect{}, &adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query, Header: c.header, Body: []byte(c.body)})
 			var creates []bool
 			for _, o := range list {
-				creates = append(creates, o.Creates)
+				creates = append(creates, o.Plain)
 			}
 			if replies == nil {
 				creates = nil

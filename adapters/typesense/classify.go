@@ -79,12 +79,12 @@ func classifyWrite(c adapters.Class, method string, path []string, params []adap
 	dirty = strings.ToLower(dirty)
 	returned, _ := adapters.Last(params, "return_id")
 	c.Params = writing{
-		partial: method == "PATCH" || action == "update" || action == "emplace",
-		creates: method != "PATCH" && action == "emplace",
-		drops:   strings.Contains(dirty, "drop"),
-		keeps:   dirty == "reject",
-		named:   returned == "true",
-		splices: splices(c.Form, method, params),
+		partial:     method == "PATCH" || action == "update" || action == "emplace",
+		upserts:     method != "PATCH" && action == "emplace",
+		drops:       strings.Contains(dirty, "drop"),
+		keeps:       dirty == "reject",
+		named:       returned == "true",
+		mayLeaveOut: plainReply(c.Form, method, params),
 	}
 	return c
 }

@@ -18,12 +18,12 @@ import (
 
 // writing is what Classify reads of a write's query.
 type writing struct {
-	partial bool // the document is merged into what is stored
-	creates bool // into nothing, if there is nothing
-	drops   bool // values that do not fit the schema are left out of it
-	keeps   bool // they are never made to fit
-	named   bool // the reply to an import tells the ids
-	splices bool // the reply can be taken apart, and operations be left out
+	partial     bool // the document is merged into what is stored
+	upserts     bool // or created, if nothing is stored
+	drops       bool // values that do not fit the schema are left out of it
+	keeps       bool // they are never made to fit
+	named       bool // the reply to an import tells the ids
+	mayLeaveOut bool // the reply can be taken apart, and operations be left out
 }
 
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
@@ -32,8 +32,8 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 	how, _ := c.Params.(writing)
 	e := rule.NewEnricher(w, growth)
 	e.NoCreate = true // no write makes a collection
-	e.LastCounts, e.Strict, e.Upserts = true, true, how.partial && how.creates
-	e.TakesNull = how.partial && !how.creates
+	e.LastCounts, e.Strict, e.Upserts = true, true, how.partial && how.upserts
+	e.TakesNull = how.partial && !how.upserts
 	if !how.keeps {
 		e.Doubts = coerced
 	}
@@ -41,7 +41,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 	enrich := func(document []byte) []byte {
 		if len(bytes.TrimSpace(document)) == 0 {
 			if len(bytes.Trim(document, "\r\n")) > 0 { // what the engine answers to such a line is its own affair
-				how.splices = false
+				how.mayLeaveOut = false
 			}
 			return document
 		}
@@ -61,14 +61,14 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 	}
 	tooLong := func(end string) jsonedit.LongCopy {
 		return func(dst io.Writer, src io.Reader) error {
-			how.splices = false
+			how.mayLeaveOut = false
 			return long(c, e, how.partial, dst, src, end)
 		}
 	}
 	switch c.Form {
 	case formImport:
 		err := jsonedit.EditLines(dst, src, '\n', enrich, tooLong("\n"))
-		if !how.splices {
+		if !how.mayLeaveOut {
 			return nil, err
 		}
 		return importReply{}, err
@@ -83,7 +83,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 		}, nil)
 	}
 	err := jsonedit.EditWhole(dst, src, enrich, tooLong(""))
-	if !how.splices {
+	if !how.mayLeaveOut {
 		return nil, err
 	}
 	return documentReply{}, err

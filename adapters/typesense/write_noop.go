@@ -17,8 +17,8 @@ const formNamed = "named"
 // plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
 var plainParams = []string{"action", "dirty_values", "batch_size", "return_id", keyParam}
 
-// splices reports whether the reply to a write comes in a form in which it can be taken apart, without the documents beside it.
-func splices(form, method string, params []adapters.Param) bool {
+// plainReply reports whether the reply to a write comes in a form that can be taken apart, without the documents beside it.
+func plainReply(form, method string, params []adapters.Param) bool {
 	named, given := adapters.Last(params, "return_id")
 	return (form == formImport || form == formDocument) && method == "POST" &&
 		(!given || named == "true" || named == "false") &&
@@ -31,9 +31,9 @@ func operation(c adapters.Class, e *rule.Enricher, how writing, read []byte, who
 	if !e.Identifies() || o.ID != "" {
 		return o
 	}
-	plain := how.splices && whole && !how.partial && c.Target != ""
-	o.ID, o.Creates = idOf(read)
-	o.Creates = o.Creates && plain
+	plain := how.mayLeaveOut && whole && !how.partial && c.Target != ""
+	o.ID, o.Plain = idOf(read)
+	o.Plain = o.Plain && plain
 	if how.named && c.Form == formImport {
 		o.Form = formNamed
 	}

@@ -37,7 +37,7 @@ func TestOperations(t *testing.T) {
 			var ids []string
 			var creates []bool
 			w := adaptertest.Starting{Writing: adaptertest.Always(nil), Starts: func(o rule.Operation) bool {
-				ids, creates = append(ids, o.ID), append(creates, o.Creates)
+				ids, creates = append(ids, o.ID), append(creates, o.Plain)
 				return true
 			}}
 			class := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query})

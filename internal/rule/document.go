@@ -50,9 +50,9 @@ type Operation struct {
 	Form string
 	// Index is the name that it goes to. ID is the document's; empty where the engine makes one up.
 	Index, ID string
-	// Creates says that it stores a whole document, and that nothing in the request makes more of it: no version, routing or
+	// Plain says that it stores a whole document, and that nothing in the request makes more of it: no version, routing or
 	// pipeline. If there is no document with the id, it can be left out of the write as if it changed nothing.
-	Creates bool
+	Plain bool
 }
 
 // Takes says what an index takes of our fields.
@@ -138,7 +138,7 @@ func NewEnricher(w Writing, growth int64) *Enricher {
 	return &Enricher{Writing: w, clustering: clustering, growth: growth, reserved: max(growth, 0) / 2}
 }
 
-// Identifies reports whether Start wants to know of each operation what its ID and Creates say.
+// Identifies reports whether Start wants to know of each operation what its ID and Plain say.
 func (e *Enricher) Identifies() bool { return e.clustering != nil }
 
 // Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended.
