@@ -265,34 +265,40 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if err != nil {
 		return nil, s.readingFailed(err)
 	}
-	ask := s.engine.results
-	if s.asksOwn() && s.frame == nil {
-		ask = s.resultsBesideOwn
-	}
 	for results := []adapters.QueryResult(nil); ; {
 		queries, err := reader.Queries(results)
-		if err == nil && len(queries) == 0 {
+		if err != nil {
+			return nil, s.readingFailed(err)
+		}
+		if len(queries) == 0 {
 			listing, err := reader.Listing(results)
 			if err != nil {
 				return nil, s.readingFailed(err)
 			}
 			return listing, nil
 		}
-		if err != nil {
-			return nil, s.readingFailed(err)
-		}
-		if s.rounds == maxRounds {
-			return nil, adapters.NotUnderstood(errors.New("the search does not end"))
-		}
-		more, err := ask(ctx, queries)
-		if !adapters.IsLate(err) {
-			s.rounds++
-		}
+		more, err := s.askOnce(ctx, queries)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, more...)
 	}
+}
+
+// askOnce returns the engine's results of queries, and counts the round. The client's own search goes along where that is still to be asked.
+func (s *search) askOnce(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+	if s.rounds == maxRounds {
+		return nil, adapters.NotUnderstood(errors.New("the search does not end"))
+	}
+	ask := s.engine.results
+	if s.frame == nil && s.asksOwn() {
+		ask = s.resultsBesideOwn
+	}
+	results, err := ask(ctx, queries)
+	if !adapters.IsLate(err) {
+		s.rounds++
+	}
+	return results, err
 }
 
 // engine answers queries on behalf of one search.
@@ -315,8 +321,8 @@ func (c *conversation) results(ctx context.Context, queries []adapters.Query) (r
 		if err != nil {
 			return nil, err
 		}
-		if len(replies) == 1 { // of several, one that is refused
-			parts = [][]adapters.Query{slices.Concat(parts...)}
+		if len(replies) == 1 && len(parts) > 1 { // one of them is refused
+			parts = [][]adapters.Query{queries}
 		}
 		if len(replies) == 0 || len(replies) != len(parts) {
 			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
@@ -537,10 +543,7 @@ func portError(err error) error {
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.asksOwn() {
-		_, err := s.resultsBesideOwn(ctx, nil)
-		if !adapters.IsLate(err) {
-			s.rounds++
-		}
+		_, err := s.askOnce(ctx, nil)
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
