@@ -223,7 +223,7 @@ func (e *editor) cut(place, to int) {
 	e.copied, e.changed = to, true
 }
 
-// rest puts all that is at hand into the copy.
+// rest puts the rest of data into the copy.
 func (e *editor) rest() {
 	if e.mute {
 		e.copied = e.at
@@ -359,7 +359,7 @@ func (e *editor) finish(open byte, place int, kept, dropped bool) {
 	e.hold = -1
 }
 
-// member copies the member or element at hand, or returns true if it goes, with what is between the place and it. first says that all before
+// member copies the current member or element, or returns true if it goes, with what is between the place and it. first says that all before
 // it were dropped, so that the comma goes with them.
 func (e *editor) member(open byte, place int, first bool) (gone bool) {
 	if open == '{' {

@@ -50,9 +50,9 @@ type Reader struct {
 	open  [128]byte // the brackets of what was entered, the outermost first
 	deep  []byte    // those beyond
 	depth int
-	atHand
+	current
 	begun bool // the first member or element of what was entered last is read
-	due   bool // the value of the one at hand is not
+	due   bool // the value of the current one is not
 	bad   bool
 
 	prefix string // keys that may begin so are counted
@@ -65,7 +65,7 @@ type grammar uint8
 const (
 	commented grammar = iota // JSON and, between its tokens, comments
 	strict                   // JSON alone
-	lenient                  // a string ends at its quote and any other word at what can follow it, whatever stands in them
+	lenient                  // a string ends at its quote and any other word at what can follow it, whatever is in them
 )
 
 // frame is the part of a document that data has while it streams in: from byte base on. What follows keep, unless that is
@@ -75,8 +75,8 @@ type frame struct {
 	base, keep int
 }
 
-// atHand is where the key of the member at hand begins and ends, and where the comma in front of it ends.
-type atHand struct{ comma, key, colon int }
+// current is where the key of the current member begins and ends, and where the comma in front of it ends.
+type current struct{ comma, key, colon int }
 
 // NewReader returns a Reader before the value in data.
 func NewReader(data []byte) Reader { return newReader(data, commented) }
@@ -112,7 +112,7 @@ func (r *Reader) Enter(open byte) bool {
 	return true
 }
 
-// Next goes to the next member or element of what was entered last, over the value of the one at hand if that was not read. At the end it
+// Next goes to the next member or element of what was entered last, over the value of the current one if that was not read. At the end it
 // leaves it and returns false. It also returns false if nothing is entered, and from the first byte on that is not well-formed.
 func (r *Reader) Next() bool {
 	if r.bad || r.depth == 0 || r.due && !r.Skip() {
@@ -143,7 +143,7 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// name goes over a key and the colon behind it, and returns where the key ends.
+// name goes over a key and the colon after it, and returns where the key ends.
 func (r *Reader) name() (end int, ok bool) {
 	start := r.base + r.at
 	if !r.str() {
@@ -167,10 +167,10 @@ func (r *Reader) opened() byte {
 	return r.deep[r.depth-len(r.open)-1]
 }
 
-// quoted returns the key of the member at hand with its quotes.
+// quoted returns the key of the current member with its quotes.
 func (r *Reader) quoted() []byte { return r.data[r.key-r.base : r.colon-r.base] }
 
-// Key returns the key of the member at hand, decoded. It shares the document's memory where that is possible.
+// Key returns the key of the current member, decoded. It shares the document's memory where that is possible.
 func (r *Reader) Key() []byte {
 	key, _ := TextBytes(r.quoted())
 	return key
@@ -208,7 +208,7 @@ func begins(quoted []byte, prefix string) bool {
 // At returns where in the document the reader is.
 func (r *Reader) At() int { return r.at }
 
-// Span returns where in the document the member at hand begins, and where the value that was read last ends.
+// Span returns where in the document the current member begins, and where the value that was read last ends.
 func (r *Reader) Span() (from, to int) { return r.key, r.at }
 
 // Done reports whether one well-formed document was read whole, and nothing but white space and comments follows it.
@@ -225,7 +225,7 @@ func (r *Reader) fail() bool {
 // fill gets more of a document that streams in, and reports false where there is no more.
 func (r *Reader) fill() bool { return r.stream != nil && r.stream.fill() }
 
-// has reports whether n more bytes are at hand.
+// has reports whether n more bytes are in data, and fills it if not.
 func (r *Reader) has(n int) bool {
 	for len(r.data)-r.at < n {
 		if !r.fill() {
@@ -235,7 +235,7 @@ func (r *Reader) has(n int) bool {
 	return true
 }
 
-// space goes over white space and comments. Behind it at least one more byte is at hand, if there is one.
+// space goes over white space and comments. After it data has at least one more byte, if there is one.
 func (r *Reader) space() {
 	if r.at < len(r.data) && r.data[r.at] > ' ' && r.data[r.at] != '/' && r.data[r.at] < 0x80 { // as most tokens
 		return
@@ -398,7 +398,7 @@ func plain(data []byte) int {
 	n := 0
 	for ; len(data)-n >= 8; n += 8 {
 		x := binary.LittleEndian.Uint64(data[n:])
-		// The high bit of a byte is set where it is below 0x20, or 0 after an exclusive or, and was not set before; and of some behind such
+		// The high bit of a byte is set where it is below 0x20, or 0 after an exclusive or, and was not set before; and of some after such
 		// a byte.
 		const each, high = 0x0101010101010101, 0x8080808080808080
 		if found := ((x - each*0x20) | (x ^ each*'"' - each) | (x ^ each*'\\' - each)) &^ x & high; found != 0 {
