@@ -306,7 +306,11 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
 	for part := range slices.Chunk(list, countedAtOnce) {
 		if s.countAll(ctx, part) != nil {
-			s.countEach(ctx, part[:min(len(part), countedSingly)])
+			for i, l := range part[:min(len(part), countedSingly)] {
+				if n, err := s.Count(ctx, []string{l.Name}); err == nil {
+					part[i].Documents = n
+				}
+			}
 			break
 		}
 	}
@@ -342,15 +346,4 @@ func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
 		}
 	}
 	return nil
-}
-
-// countEach counts the documents of some indices one by one.
-func (s *Store) countEach(ctx context.Context, list []adapters.Listed) {
-	for i := range list {
-		var reply struct{ Count *int }
-		r := esapi.CountRequest{Index: []string{url.PathEscape(list[i].Name)}}
-		if s.do(ctx, r, &reply) == nil && reply.Count != nil {
-			list[i].Documents = *reply.Count
-		}
-	}
 }

@@ -194,8 +194,7 @@ func (c *calibration) notes() {
 	r := &c.report
 	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	if !r.Whole && r.Way != ByStored {
-		note("Of %d documents %d were read, chosen by the engine at random: partners among the others are not seen, so that all "+
-			"shares are too "+
+		note("Of %d documents %d were read, chosen by the engine at random: partners among the others are not seen, so that all shares are too "+
 			"small; with bands stored (bands: auto) the whole index is looked up, and --documents reads more.", r.Documents, r.Read)
 	}
 	if r.Capped {
@@ -205,8 +204,7 @@ func (c *calibration) notes() {
 		note("Bands find documents that resemble each other as wholes: of short texts contained in long ones they miss most.")
 	}
 	if slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Compared > 0 }) {
-		note("Pairs of a level were chosen by their agreement. At low levels it is mostly chance that brought them there, so " +
-			"that their " +
+		note("Pairs of a level were chosen by their agreement. At low levels it is mostly chance that brought them there, so that their " +
 			"exact resemblance lies below it.")
 	}
 }

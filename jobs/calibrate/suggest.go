@@ -122,8 +122,7 @@ func Suggest(f Facts) Suggestion {
 	s.Below, s.Above = f.sides(at)
 	if f.valley(at) {
 		s.Kind, s.Sure = Valley, true
-		s.Reason = fmt.Sprintf("%.2f lies in a valley: at it %s a partner so near to the threshold that the error of the "+
-			"sketches decides whether "+
+		s.Reason = fmt.Sprintf("%.2f lies in a valley: at it %s a partner so near to the threshold that the error of the sketches decides whether "+
 			"they fold. On the two sides of it up to %d and %d do", s.Threshold, ofDocuments(s.Contested, "has", "have"), s.Below, s.Above)
 		if at == now {
 			s.Kind = Kept
@@ -133,8 +132,7 @@ func Suggest(f Facts) Suggestion {
 		}
 	} else {
 		s.Kind = Flat
-		s.Reason = fmt.Sprintf("The documents do not tell: %s a partner of another text of 0.3 or more, and these lie about as "+
-			"thickly at every "+
+		s.Reason = fmt.Sprintf("The documents do not tell: %s a partner of another text of 0.3 or more, and these lie about as thickly at every "+
 			"agreement from there up, so there is no border to be seen. %s The pairs of each level show what another threshold "+
 			"would mean.",
 			ofDocuments(f.Partnered, "has", "have"), start)
