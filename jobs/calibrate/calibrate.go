@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Options say how much is looked at.
+// Options say how much is read and compared.
 type Options struct {
 	// Sample is how many documents are compared with one another at random, and how many are looked up where bands are stored.
 	Sample int
@@ -143,7 +143,7 @@ type calibration struct {
 	looked int
 }
 
-// Run looks at one concrete index.
+// Run calibrates one concrete index: it reads, compares and reports.
 func Run(ctx context.Context, store adapters.Store, index string, rule *rule.Rule, o Options) (*Report, error) {
 	c := calibration{store: store, index: index, rule: rule, options: o}
 	scheme := rule.Sketcher.Scheme()
@@ -155,31 +155,31 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *rule.Rul
 			Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles,
 		},
 	}
-	for _, step := range []func(context.Context) error{c.read, c.compare, c.look} {
+	for _, step := range []func(context.Context) error{c.read, c.compare, c.compareTexts} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("calibrate %s: %w", index, err)
 		}
 	}
-	c.curve()
-	c.shares()
+	c.drawCurve()
+	c.countShares()
 	c.report.Suggestion = Suggest(c.facts())
-	c.report.Presets = append(c.report.Presets, c.share("suggested", c.report.Suggestion.Threshold))
-	c.notes()
+	c.report.Presets = append(c.report.Presets, c.shareAt("suggested", c.report.Suggestion.Threshold))
+	c.addNotes()
 	return &c.report, nil
 }
 
-// compare has every pair counted that is looked at.
+// compare counts random pairs and candidate pairs by their agreement.
 func (c *calibration) compare(ctx context.Context) error {
-	c.randomPairs()
+	c.compareRandom()
 	if c.report.Way == ByStored {
 		return c.lookUp(ctx)
 	}
-	c.unite()
-	c.candidates()
+	c.makeUnits()
+	c.compareCandidates()
 	return ctx.Err()
 }
 
-// value is what is held against the threshold.
+// value returns what is compared with the threshold.
 func (c *calibration) value(a, b *sketch.Sketch) float64 {
 	if c.rule.Profile.Measure == rerank.Containment {
 		_, value := c.rule.Profile.NearDuplicates(a, b)
@@ -189,8 +189,8 @@ func (c *calibration) value(a, b *sketch.Sketch) float64 {
 	return value
 }
 
-// notes says what has to be known to read the report aright.
-func (c *calibration) notes() {
+// addNotes says what has to be known to read the report aright.
+func (c *calibration) addNotes() {
 	r := &c.report
 	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	if !r.Whole && r.Way != ByStored {

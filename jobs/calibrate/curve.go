@@ -56,8 +56,8 @@ func (c *Curve) take(exact float64, folds bool) {
 	}
 }
 
-// curve fills in the curve of the scheme at the threshold.
-func (c *calibration) curve() {
+// drawCurve fills in the curve of the scheme at the threshold.
+func (c *calibration) drawCurve() {
 	k, scheme := &c.report.Curve, c.rule.Sketcher.Scheme()
 	k.Threshold, k.Error = c.report.Threshold, c.deviation(c.report.Threshold)
 	if c.precision.Counts() {

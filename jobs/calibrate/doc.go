@@ -3,7 +3,7 @@
 //
 // [Run] reads documents through an [adapters.Store] and writes nothing. It counts the agreements of random pairs, which show
 // what unrelated documents share by chance, and those of candidate pairs, which are found by their bands, since near-duplicates
-// are rare among pairs drawn at random. It looks at the texts of some pairs of every level, and holds the exact resemblance
+// are rare among pairs drawn at random. It reads the texts of some pairs of every level, and reports their exact resemblance
 // beside the agreement.
 //
 // What it says of documents is counted in documents, not in pairs: a thousand copies of one page are half a million pairs, and

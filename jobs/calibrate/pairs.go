@@ -46,8 +46,8 @@ func (u *unit) marked(low, high float64) bool {
 	return slices.Contains(u.near[hundredth(low):hundredth(high)+1], true)
 }
 
-// unite makes units of the documents with the same text.
-func (c *calibration) unite() {
+// makeUnits makes a unit of all documents with the same text.
+func (c *calibration) makeUnits() {
 	byText := map[uint64]int{}
 	for i := range c.docs {
 		d := &c.docs[i]
@@ -73,8 +73,8 @@ func (c *calibration) weight(value float64) float64 {
 	return min(maxWeight, 1/max(1e-9, sketch.Candidate(c.precision.Matching(max(0, value)), c.report.Bands, c.report.Rows)))
 }
 
-// tell counts a pair of units among the candidates.
-func (c *calibration) tell(i, j int, value float64) {
+// countCandidate counts a pair of units among the candidates.
+func (c *calibration) countCandidate(i, j int, value float64) {
 	u, v := &c.units[i], &c.units[j]
 	h := &c.report.Candidates
 	if c.docs[u.first].sketch.SameText(&c.docs[v.first].sketch) {
@@ -83,11 +83,11 @@ func (c *calibration) tell(i, j int, value float64) {
 	}
 	h.Pairs++
 	h.add(value, float64(u.size)*float64(v.size), c.weight(value))
-	c.pool(u.first, v.first, value)
+	c.offer(u.first, v.first, value)
 }
 
-// partner counts the second of two units as a partner of the first.
-func (c *calibration) partner(i, j int, value float64) {
+// countPartner counts the second of two units as a partner of the first.
+func (c *calibration) countPartner(i, j int, value float64) {
 	u, v := &c.units[i], &c.units[j]
 	a, b := &c.docs[u.first].sketch, &c.docs[v.first].sketch
 	same := a.SameText(b)
@@ -104,8 +104,8 @@ func (c *calibration) partner(i, j int, value float64) {
 	}
 }
 
-// randomPairs compares pairs of the sample, all of them where that is no more than enough.
-func (c *calibration) randomPairs() {
+// compareRandom compares random pairs of the sample, or all of them if there are no more than randomPairs.
+func (c *calibration) compareRandom() {
 	sample, h := c.docs[:c.report.Sample], &c.report.Random
 	visit := func(i, j int) {
 		a, b := &sample[i].sketch, &sample[j].sketch
@@ -116,7 +116,7 @@ func (c *calibration) randomPairs() {
 		}
 		value := c.value(a, b)
 		h.add(value, 1, 1)
-		c.pool(i, j, value)
+		c.offer(i, j, value)
 	}
 	n := len(sample)
 	if n*(n-1)/2 <= randomPairs {
@@ -137,37 +137,37 @@ func (c *calibration) randomPairs() {
 	}
 }
 
-// candidates compares all pairs, or those that share a band or a value.
-func (c *calibration) candidates() {
+// compareCandidates compares all pairs, or those that share a band or a value.
+func (c *calibration) compareCandidates() {
 	r, n := &c.report, len(c.units)
 	if n <= allPairs {
 		r.Way = ByAll
 		for i := range n {
 			for j := i + 1; j < n; j++ {
-				c.meetUnits(i, j)
+				c.compareUnits(i, j)
 			}
 		}
 		return
 	}
 	r.Way = ByValues
-	if r.Bands, r.Rows = c.bands(); r.Bands > 0 {
+	if r.Bands, r.Rows = c.chooseBands(); r.Bands > 0 {
 		r.Way = ByBands
 	}
-	c.meetByKeys()
+	c.compareByKeys()
 }
 
-// meetUnits compares two units.
-func (c *calibration) meetUnits(i, j int) {
+// compareUnits compares two units and counts them.
+func (c *calibration) compareUnits(i, j int) {
 	c.report.Compared++
 	value := c.value(&c.docs[c.units[i].first].sketch, &c.docs[c.units[j].first].sketch)
-	c.tell(i, j, value)
-	c.partner(i, j, value)
-	c.partner(j, i, value)
+	c.countCandidate(i, j, value)
+	c.countPartner(i, j, value)
+	c.countPartner(j, i, value)
 }
 
-// bands returns the fewest rows by which no more candidates are to be expected than can be compared, in all and of one band,
+// chooseBands returns the fewest rows by which no more candidates are to be expected than can be compared, in all and of one band,
 // going by the random pairs; none for sketches that have no bands.
-func (c *calibration) bands() (bands, rows int) {
+func (c *calibration) chooseBands() (bands, rows int) {
 	if len(c.docs) == 0 {
 		return 0, 0
 	}
@@ -195,8 +195,8 @@ func (c *calibration) bands() (bands, rows int) {
 // three hundred share one of 16.
 const maxValues = 16
 
-// keys are what a sketch is found by, in order: its bands, or else its least values.
-func (c *calibration) keys(s *sketch.Sketch) (keys []uint64) {
+// keysOf returns what a sketch is found by, in order: its bands, or else its least values.
+func (c *calibration) keysOf(s *sketch.Sketch) (keys []uint64) {
 	if c.report.Bands > 0 {
 		keys, _ = s.AppendBands(nil, c.report.Bands, c.report.Rows)
 	} else {
@@ -208,8 +208,8 @@ func (c *calibration) keys(s *sketch.Sketch) (keys []uint64) {
 	return keys
 }
 
-// meetByKeys compares the units that share a key, each pair at the least key that both have.
-func (c *calibration) meetByKeys() {
+// compareByKeys compares the units that share a key, each pair at the least key that both have.
+func (c *calibration) compareByKeys() {
 	type entry struct {
 		key  uint64
 		unit int
@@ -217,7 +217,7 @@ func (c *calibration) meetByKeys() {
 	keys := make([][]uint64, len(c.units))
 	var entries []entry
 	for i, u := range c.units {
-		keys[i] = c.keys(&c.docs[u.first].sketch)
+		keys[i] = c.keysOf(&c.docs[u.first].sketch)
 		for _, key := range keys[i] {
 			entries = append(entries, entry{key, i})
 		}
@@ -233,7 +233,7 @@ func (c *calibration) meetByKeys() {
 			c.report.Capped = c.report.Capped || last < to
 			for _, other := range entries[i+1 : last] {
 				if a, b := entries[i].unit, other.unit; leastCommon(keys[a], keys[b]) == key {
-					c.meetUnits(a, b)
+					c.compareUnits(a, b)
 				}
 			}
 		}

@@ -35,7 +35,7 @@ func (c *calibration) read(ctx context.Context) error {
 		}
 		if float64(held) >= storedShare*float64(len(c.docs)) && len(c.docs) > 0 {
 			r.Way, r.Bands, r.Rows = ByStored, c.rule.Bands, c.rule.Rows
-			c.choose()
+			c.takeSample()
 			return nil
 		}
 		r.Notes = append(r.Notes, "Bands are not stored with all documents yet (run: sidecar reindex), so they were not gone by.")
@@ -50,7 +50,7 @@ func (c *calibration) read(ctx context.Context) error {
 	}
 	r.Documents = max(r.Documents, r.Read)
 	r.Whole = !selected.Random
-	c.choose()
+	c.takeSample()
 	return nil
 }
 
@@ -93,8 +93,8 @@ func (c *calibration) rank(id string) uint64 {
 	return h.Sum64()
 }
 
-// choose orders the documents and takes the sample: the first of them.
-func (c *calibration) choose() {
+// takeSample orders the documents and takes the sample: the first of them.
+func (c *calibration) takeSample() {
 	slices.SortFunc(c.docs, func(a, b document) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id)) })
 	c.report.Sample = min(c.options.Sample, len(c.docs))
 	var shingles []uint32
@@ -175,13 +175,13 @@ func (c *calibration) lookUpSome(ctx context.Context, from, to int, places map[s
 	c.report.Capped = c.report.Capped || len(found) >= maxOne
 	seen := map[[2]int]bool{}
 	for _, stored := range found {
-		c.meet(stored, byKey, places, seen)
+		c.compareFound(stored, byKey, places, seen)
 	}
 	return nil
 }
 
-// meet compares a document that was found by a stored band with those of the sample that have the band too.
-func (c *calibration) meet(stored adapters.Stored, byKey map[int64][]int, places map[string]int, seen map[[2]int]bool) {
+// compareFound compares a document that was found by a stored band with those of the sample that have the band too.
+func (c *calibration) compareFound(stored adapters.Stored, byKey map[int64][]int, places map[string]int, seen map[[2]int]bool) {
 	ours := rule.OursOf(stored.Source)
 	decoded := c.rule.Decode(ours.Sketch)
 	if decoded == nil {
@@ -206,9 +206,9 @@ func (c *calibration) meet(stored adapters.Stored, byKey map[int64][]int, places
 			value := c.value(&c.docs[i].sketch, &c.docs[place].sketch)
 			if place > i { // else the other one of the sample was looked up too, or will be
 				c.report.Compared++
-				c.tell(i, place, value)
+				c.countCandidate(i, place, value)
 			}
-			c.partner(i, place, value)
+			c.countPartner(i, place, value)
 		}
 	}
 }

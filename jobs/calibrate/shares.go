@@ -11,7 +11,7 @@ import (
 // thresholds are those at which partners are counted.
 var thresholds = [...]float64{0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}
 
-// Share is what a threshold makes of the documents.
+// Share is how many documents fold at a threshold.
 type Share struct {
 	// Name is that of the preset, if it is one.
 	Name      string  `json:"name,omitempty"`
@@ -25,22 +25,22 @@ type Share struct {
 	Contested float64 `json:"contested"`
 }
 
-// shares says what each threshold makes of the documents.
-func (c *calibration) shares() {
+// countShares counts how many documents fold at each threshold.
+func (c *calibration) countShares() {
 	for t := range thresholds {
-		c.report.Shares = append(c.report.Shares, c.share("", thresholds[t]))
+		c.report.Shares = append(c.report.Shares, c.shareAt("", thresholds[t]))
 	}
 	if !c.ofResemblance() { // the presets' thresholds are of resemblance
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(rerank.Presets())) {
-		c.report.Presets = append(c.report.Presets, c.share(name, rerank.Presets()[name].Threshold))
+		c.report.Presets = append(c.report.Presets, c.shareAt(name, rerank.Presets()[name].Threshold))
 	}
-	c.report.Presets = append(c.report.Presets, c.share("rule", c.report.Threshold))
+	c.report.Presets = append(c.report.Presets, c.shareAt("rule", c.report.Threshold))
 }
 
-// share says what one threshold makes of the documents; between two of those at which partners are counted, a line is drawn.
-func (c *calibration) share(name string, threshold float64) Share {
+// shareAt returns how many documents fold at one threshold. Between two of those at which partners are counted it interpolates.
+func (c *calibration) shareAt(name string, threshold float64) Share {
 	s := Share{Name: name, Threshold: threshold}
 	at, part := 0, 0.0
 	for at < len(thresholds)-2 && thresholds[at+1] <= threshold {

@@ -35,7 +35,7 @@ func TestCurve(t *testing.T) {
 				}
 			}
 			c.precision = NewPrecision(m.rule.Sketcher.Scheme(), []uint32{c.docs[0].sketch.Shingles, c.docs[1].sketch.Shingles})
-			c.curve()
+			c.drawCurve()
 			var folds, want [10]float64
 			for i, r := range exact {
 				if agreement, _ := c.docs[2*i].sketch.Agreement(&c.docs[2*i+1].sketch); agreement >= 0.5 {

@@ -63,7 +63,7 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 			c.left.CommonTexts = max(c.left.CommonTexts, over)
 		} else {
 			slices.Sort(group)
-			c.astonish(group)
+			c.addSurprise(group)
 			if err := c.listGroup(group, triplets); err != nil {
 				return err
 			}
@@ -108,8 +108,8 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 	return errors.Join(err, close())
 }
 
-// astonish adds to each text of a group how improbable the element is that they share.
-func (c *Corpus) astonish(group []uint32) {
+// addSurprise adds to each text of a group how improbable the element is that they share.
+func (c *Corpus) addSurprise(group []uint32) {
 	if c.surprise == nil || len(group) == 0 {
 		return
 	}

@@ -73,7 +73,7 @@ type Side struct {
 	Shingles int    `json:"shingles"`
 }
 
-// pair is one that may be looked at.
+// pair is one whose texts may be compared.
 type pair struct {
 	a, b     int // of docs
 	value    float64
@@ -83,8 +83,8 @@ type pair struct {
 // pool is the pairs of a level with the least priorities, each once.
 type pool []pair
 
-// pool offers a pair to its level.
-func (c *calibration) pool(a, b int, value float64) {
+// offer puts a pair into the pool of its level.
+func (c *calibration) offer(a, b int, value float64) {
 	level := int(math.Round(value * 10))
 	if level < 1 || level > 10 {
 		return
@@ -118,8 +118,8 @@ type seenText struct {
 // fetched is how many documents are read by their ids in one request.
 const fetched = 100
 
-// look reads the texts of the pairs of each level, and holds their exact resemblance beside the agreement.
-func (c *calibration) look(ctx context.Context) error {
+// compareTexts reads the texts of the pairs of each level, and computes their exact resemblance beside the agreement.
+func (c *calibration) compareTexts(ctx context.Context) error {
 	fingerprints, shown := map[string]uint64{}, map[string]bool{}
 	for level := range c.pools {
 		c.pools[level].trim(c.options.Pairs)
@@ -151,14 +151,14 @@ func (c *calibration) look(ctx context.Context) error {
 		}
 	}
 	for level := 1; level <= 10; level++ {
-		c.report.Levels = append(c.report.Levels, c.level(level, seen))
+		c.report.Levels = append(c.report.Levels, c.sumUp(level, seen))
 	}
 	c.report.Error.close()
 	return nil
 }
 
-// level sums up one level.
-func (c *calibration) level(tenth int, seen map[string]seenText) Level {
+// sumUp returns one level, with the pairs whose texts were read.
+func (c *calibration) sumUp(tenth int, seen map[string]seenText) Level {
 	l := Level{Level: float64(tenth) / 10, Examples: []Example{}}
 	h := &c.report.Candidates
 	for _, bin := range []int{2*tenth - 1, 2 * tenth} {
@@ -212,7 +212,7 @@ func side(d *document, s seenText) Side {
 	return shown
 }
 
-// differ fills in what two texts share and what one of them alone has.
+// differ fills in what two texts share, and what only one of them has.
 func (x *Example) differ(s *sketch.Sketcher, a, b []string) {
 	x.Shared, x.OnlyA, x.OnlyB = []string{}, []string{}, []string{}
 	words := s.Scheme().Words
