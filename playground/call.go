@@ -10,13 +10,11 @@ import (
 )
 
 var (
-	// errOversized says that a reply is larger than what is held of one, errCut that it did not come to its end.
 	errOversized = errors.New("the engine's reply is too large to be shown")
-	errCut       = errors.New("the engine's reply was cut off")
+	errCutOff    = errors.New("the engine's reply was cut off")
 )
 
-// call sends a request to the sidecar in front of an engine, in this process, and returns its reply. control is what is asked of
-// the sidecar itself.
+// call sends a request through the sidecar's handler, in this process, and returns the reply. control is the header that controls the sidecar.
 func call(ctx context.Context, h http.Handler, ask *adapters.Request, control string) (reply *adapters.Reply, err error) {
 	target := "http://engine" + ask.Path
 	if ask.RawQuery != "" {
@@ -37,11 +35,11 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler: // a reply that was cut off
-			reply, err = nil, errCut
+			reply, err = nil, errCutOff
 		default:
-			panic(p) // a bug, which is told as any other one
+			panic(p) // a bug: the server logs it
 		}
-		if w.over {
+		if w.oversized {
 			reply, err = nil, errOversized
 		}
 	}()
@@ -52,13 +50,13 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 	return &adapters.Reply{Status: w.status, Header: adapters.Header(w.header), Body: w.body.Bytes()}, nil
 }
 
-// recorder holds a reply, up to MaxReply bytes.
+// recorder records a reply, up to MaxReply bytes.
 type recorder struct {
-	header http.Header
-	status int
-	wrote  bool
-	body   bytes.Buffer
-	over   bool
+	header    http.Header
+	status    int
+	wrote     bool
+	body      bytes.Buffer
+	oversized bool
 }
 
 // Header implements http.ResponseWriter.
@@ -74,7 +72,7 @@ func (w *recorder) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.wrote = true
-	if w.over = w.over || w.body.Len()+len(p) > MaxReply; w.over {
+	if w.oversized = w.oversized || w.body.Len()+len(p) > MaxReply; w.oversized {
 		return 0, errOversized
 	}
 	return w.body.Write(p)

@@ -1,8 +1,6 @@
-// Package playground serves a page to look at what is folded: a search as the engine answers it, the same collapsed, and a
-// threshold to move. The page holds the agreement of every two hits, so that it folds anew by itself; the handler here answers it
-// in JSON.
+// Package playground serves a page that shows what is folded: a search as the engine answers it, the same search collapsed, and a
+// threshold to move. The page gets the agreement of every two hits from the JSON API here, so that it can fold again by itself.
 //
-// Nothing here writes: what reaches an engine are lists of its indices and searches, through the sidecar that stands in front of
-// it and with the credentials that the page's user gives. They are neither kept nor logged, and the sidecar's own never take
-// their place.
+// The playground only reads: it lists an engine's indices and searches them, through the sidecar and with the credentials that the
+// page's user types. These are neither stored nor logged. The sidecar's own credentials are never used.
 package playground

@@ -10,11 +10,11 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// least is the agreement below which a pair is left out: no threshold of the page goes there.
-const least = 0.05
+// minThreshold is the least threshold of the page. Pairs with a lower agreement are left out.
+const minThreshold = 0.05
 
-// pairsOf returns for every two ranks i before j the greatest threshold at which j may fold into i, and 1 behind it where that is
-// for their fingerprints: [i, j, agreement] or [i, j, 1, 1]. What the rule asks for beside the agreement holds for all of them.
+// pairsOf returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
+// fingerprints are equal. All of them meet the other conditions of the rule.
 func pairsOf(hits []rerank.Hit) [][]float64 {
 	pairs := [][]float64{}
 	for j := range hits {
@@ -23,7 +23,7 @@ func pairsOf(hits []rerank.Hit) [][]float64 {
 			continue
 		}
 		profile := *hit.Profile
-		profile.Threshold = least
+		profile.Threshold = minThreshold
 		for i := range j {
 			near, agreement := profile.Near(hit, &hits[i])
 			switch {
@@ -38,8 +38,8 @@ func pairsOf(hits []rerank.Hit) [][]float64 {
 	return pairs
 }
 
-// ordersOf returns for each hit its place in the order by which representatives are chosen: of any group the least is shown.
-// Those that are pinned come before all others, since each leads its group.
+// ordersOf returns each hit's position in the order in which representatives are chosen: of any group the hit with the least position is shown.
+// Pinned hits come first, since each leads its group.
 func ordersOf(hits []rerank.Hit) []int {
 	ranks := make([]int, len(hits))
 	for i := range ranks {
@@ -56,7 +56,7 @@ func ordersOf(hits []rerank.Hit) []int {
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int {
 		one, other := &hits[a], &hits[b]
-		if one.Sketch == nil || other.Sketch == nil { // those without are in no group with others
+		if one.Sketch == nil || other.Sketch == nil { // a hit without a sketch is alone in its group
 			return cmp.Compare(class(one), class(other))
 		}
 		return cmp.Or(cmp.Compare(class(one), class(other)), one.Profile.Compare(one, other))
@@ -68,17 +68,17 @@ func ordersOf(hits []rerank.Hit) []int {
 	return orders
 }
 
-// curve is what the page draws p(r) from: how probable it is that two documents fold, by the resemblance that they truly have (or
-// the containment, where that is the measure).
+// curve is the data for the page's drawing of p(r): the probability that two documents fold, by their true resemblance (or containment, if
+// that is the measure).
 type curve struct {
-	// Positions are compared one by one, and fold two documents where enough of them are equal; 0 where none are counted.
+	// Positions is how many positions are compared; two documents fold if enough of them are equal. 0 for families without positions.
 	Positions int `json:"positions"`
-	// Matching is the probability that one is equal, Errors the standard error of the estimate, at 0, 1/100, … 1.
+	// Matching is the probability that a position is equal, Errors the standard error of the estimate, at 0, 1/100, … 1.
 	Matching []float64 `json:"matching"`
 	Errors   []float64 `json:"errors"`
 }
 
-// curveOf returns the curve of a scheme. shingles are those of the documents at hand, of each as many as it has.
+// curveOf returns the curve of a scheme. shingles are the numbers of shingles of the documents.
 func curveOf(s sketch.Scheme, measure rerank.Measure, shingles []uint32) curve {
 	c := curve{Matching: make([]float64, 101), Errors: make([]float64, 101)}
 	precision := calibrate.NewPrecision(s, shingles)
@@ -98,5 +98,5 @@ func curveOf(s sketch.Scheme, measure rerank.Measure, shingles []uint32) curve {
 	return c
 }
 
-// round returns a value to a part of one.
+// round rounds a value to a multiple of 1/parts.
 func round(value, parts float64) float64 { return math.Round(value*parts) / parts }

@@ -20,27 +20,27 @@ import (
 const (
 	// Prefix begins the paths of everything but the page itself, which is served at /.
 	Prefix = "/playground/"
-	// MaxRanks is how many ranks of a list are looked at.
+	// MaxRanks is how many hits of a search are compared.
 	MaxRanks = 200
-	// MaxBody bounds a request's body, MaxReply an engine's reply, in bytes.
+	// MaxBody is the size limit of a request's body, MaxReply of an engine's reply, in bytes.
 	MaxBody  = 64 << 10
 	MaxReply = 32 << 20
 	// MaxText is how many bytes of a field's text are shown.
 	MaxText = 20 << 10
-	// timeout bounds what one request may take, atOnce is how many searches are worked on at once.
-	timeout = 20 * time.Second
-	atOnce  = 4
+	// timeout is how long one request may take, concurrency how many run at a time.
+	timeout     = 20 * time.Second
+	concurrency = 4
 )
 
 // Policy is the Content-Security-Policy of the page and of all that it loads.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 
-// Engine is one engine that can be looked at, as far as the playground knows it.
+// Engine is one engine of the configuration.
 type Engine struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Credentials says what it takes: "password" (or a key), "key" or "none".
+	// Credentials says which kind it accepts: "password" (or a key), "key" or "none".
 	Credentials string `json:"credentials"`
 	Rules       []Rule `json:"rules"`
 	Source      `json:"-"`
@@ -48,20 +48,20 @@ type Engine struct {
 
 // Source reads an engine. It is safe for concurrent use.
 type Source interface {
-	// Authorize returns the headers by which the engine takes credentials.
+	// Authorize returns the headers with these credentials.
 	Authorize(Credentials) adapters.Header
-	// Listed returns the engine's indices, seen with such headers.
+	// Listed returns the indices that these headers may see.
 	Listed(context.Context, adapters.Header) ([]adapters.Listed, error)
-	// LookFor makes the request of a look, and LookedAt reads the reply.
+	// LookFor returns the request for a search, and LookedAt reads the reply.
 	LookFor(adapters.Look) (*adapters.Request, error)
 	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
-	// View returns how the indices of a rule are looked at under a preset, or under the rule's own where it is empty.
+	// View returns a rule under another preset, or under its own if the name is empty.
 	View(rule int, preset string) (*View, error)
-	// Match returns the number of the rule of an index, or -1.
+	// Match returns the position of the rule that matches an index, or -1.
 	Match(index string) int
 }
 
-// Rule is one rule of an engine in short.
+// Rule is the summary of one rule of an engine.
 type Rule struct {
 	Match     string   `json:"match"`
 	Fields    []string `json:"fields"`
@@ -70,23 +70,23 @@ type Rule struct {
 	Preset    string   `json:"preset"`
 }
 
-// View is how an index is looked at: a rule, or what another preset makes of it.
+// View is a rule, under its own preset or another one.
 type View struct {
-	// Rules are those of the engine with Rule, the one of the index, in its place. Handler collapses by them.
+	// Rules are the engine's rules, with Rule in its place. Handler collapses by them.
 	Rules   rule.Rules
 	Rule    *rule.Rule
 	Handler http.Handler
 	Preset  string
-	// MaxWindow caps the window.
+	// MaxWindow is the largest window.
 	MaxWindow int
-	// Conditions say in words on what near-duplicates fold beside their agreement, Representative which of a group is shown.
+	// Conditions describe the other conditions on which near-duplicates fold, Representative which hit of a group is shown.
 	Conditions     []string
 	Representative string
-	// YAML is the entry of a configuration that gives this, with one line for the threshold and one for the window.
+	// YAML is the rule as an entry of a configuration, with a line for the threshold and one for the window.
 	YAML string
 }
 
-// Preset is a name for what a rule begins with.
+// Preset is a preset that a user can choose.
 type Preset struct {
 	Name      string  `json:"name"`
 	Threshold float64 `json:"threshold"`
@@ -94,30 +94,30 @@ type Preset struct {
 	Needs []string `json:"needs"`
 }
 
-// Link is another page that is served beside this one.
+// Link is another page on the same address.
 type Link struct {
 	Path string `json:"path"`
 	Says string `json:"says"`
 }
 
-// Scene is all that can be looked at. It is not changed once it is set.
+// Scene is everything that the playground shows. It must not change once it is set.
 type Scene struct {
 	Version string   `json:"version"`
 	Engines []Engine `json:"engines"`
 	Presets []Preset `json:"presets"`
 	Links   []Link   `json:"links"`
-	// Log gets the reasons that are not shown; nil for none.
+	// Log gets the causes of errors that are not shown; nil for none.
 	Log *slog.Logger `json:"-"`
 }
 
-// Credentials are what the page's user gives. They stand in no log and no error.
+// Credentials are those that the page's user types. They are in no log and no error.
 type Credentials struct {
 	User     string `json:"user"`
 	Password string `json:"password"`
 	Key      string `json:"key"`
 }
 
-// Handler serves the page and its questions. It is safe for concurrent use.
+// Handler serves the page and its API. It is safe for concurrent use.
 type Handler struct {
 	scene atomic.Pointer[Scene]
 	slots chan struct{}
@@ -127,19 +127,19 @@ type Handler struct {
 //go:embed assets
 var embedded embed.FS
 
-// New returns a handler with nothing to look at yet: see [Handler.Set].
+// New returns a handler without engines. Call [Handler.Set] to add them.
 func New() *Handler {
-	h := &Handler{slots: make(chan struct{}, atOnce), mux: http.NewServeMux()}
+	h := &Handler{slots: make(chan struct{}, concurrency), mux: http.NewServeMux()}
 	h.Set(&Scene{Engines: []Engine{}, Presets: []Preset{}, Links: []Link{}})
 	h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { asset(w, "index.html") })
 	h.mux.HandleFunc("GET "+Prefix+"{file}", func(w http.ResponseWriter, r *http.Request) { asset(w, r.PathValue("file")) })
 	h.mux.HandleFunc("GET "+Prefix+"api/engines", h.engines)
-	h.mux.HandleFunc(Prefix+"api/indices", h.question(h.indices))
-	h.mux.HandleFunc(Prefix+"api/search", h.question(h.search))
+	h.mux.HandleFunc(Prefix+"api/indices", h.endpoint(h.indices))
+	h.mux.HandleFunc(Prefix+"api/search", h.endpoint(h.search))
 	return h
 }
 
-// Set has the handler serve another scene from the next request on.
+// Set replaces the scene, from the next request on.
 func (h *Handler) Set(s *Scene) { h.scene.Store(s) }
 
 // ServeHTTP implements http.Handler.
@@ -149,7 +149,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// types are those of the files that there are, whatever the machine's own table says.
+// types are the content types of the assets. The machine's own table may have others.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml",
@@ -163,10 +163,10 @@ func asset(w http.ResponseWriter, name string) {
 		return
 	}
 	w.Header().Set("Content-Type", types[path.Ext(name)])
-	_, _ = w.Write(text) // a reader that has gone needs no answer, here and below
+	_, _ = w.Write(text) // an error means that the client has disconnected
 }
 
-// engines answers what can be looked at. No engine is asked.
+// engines answers with the scene.
 func (h *Handler) engines(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, struct {
 		*Scene
@@ -174,8 +174,8 @@ func (h *Handler) engines(w http.ResponseWriter, _ *http.Request) {
 	}{h.scene.Load(), MaxRanks})
 }
 
-// asked is the body of a question.
-type asked struct {
+// request is the body of a request to the API.
+type request struct {
 	Engine      string      `json:"engine"`
 	Index       string      `json:"index"`
 	Query       string      `json:"query"`
@@ -185,8 +185,8 @@ type asked struct {
 	Credentials Credentials `json:"credentials"`
 }
 
-// question serves one kind of question: answerTo returns what is answered.
-func (h *Handler) question(answerTo func(context.Context, *Engine, *asked) (any, error)) http.HandlerFunc {
+// endpoint serves one endpoint of the API: answerTo returns the reply.
+func (h *Handler) endpoint(answerTo func(context.Context, *Engine, *request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a, err := read(w, r)
 		var reply any
@@ -203,13 +203,13 @@ func (h *Handler) question(answerTo func(context.Context, *Engine, *asked) (any,
 	}
 }
 
-// reply returns the answer to a question, or a *failure.
-func (h *Handler) reply(ctx context.Context, a *asked, answerTo func(context.Context, *Engine, *asked) (any, error)) (any, error) {
+// reply returns the reply to a request, or a *failure.
+func (h *Handler) reply(ctx context.Context, a *request, answerTo func(context.Context, *Engine, *request) (any, error)) (any, error) {
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	case <-ctx.Done():
-		return nil, fail(http.StatusServiceUnavailable, "too many searches are worked on just now", "Try again in a moment.")
+		return nil, fail(http.StatusServiceUnavailable, "too many searches are running", "Try again in a moment.")
 	}
 	scene := h.scene.Load()
 	at := slices.IndexFunc(scene.Engines, func(e Engine) bool { return e.Name == a.Engine })
@@ -224,60 +224,60 @@ func (h *Handler) reply(ctx context.Context, a *asked, answerTo func(context.Con
 	if err == nil {
 		return reply, nil
 	}
-	refused := explained(ctx, err, a.Credentials)
+	refused := failureOf(ctx, err, a.Credentials)
 	if log := scene.Log; log != nil && refused.cause != nil {
 		log.Warn("playground: engine unreachable", "engine", engine.Name, "error", short(a.Credentials.hide(refused.cause.Error())))
 	}
 	return nil, refused
 }
 
-// indexed is an index as it is answered.
-type indexed struct {
+// indexInfo is one of the engine's indices.
+type indexInfo struct {
 	Name      string `json:"name"`
 	Documents int    `json:"documents"`
-	// Rule is the number of its rule, -1 for none.
+	// Rule is the position of its rule, -1 for none.
 	Rule int `json:"rule"`
 }
 
-// maxListed is how many indices are answered.
+// maxListed is how many indices are listed at most.
 const maxListed = 2000
 
-// list is the answer to a question for indices. Note says, if not empty, why there may be more.
-type list struct {
-	Indices []indexed `json:"indices"`
-	Note    string    `json:"note,omitempty"`
+// indexList is the reply to api/indices. Note, if not empty, says why there may be more.
+type indexList struct {
+	Indices []indexInfo `json:"indices"`
+	Note    string      `json:"note,omitempty"`
 }
 
-// unlisted is the note to credentials that may not list indices.
-const unlisted = "The engine does not tell these credentials which indices there are. Those that rules name are offered, " +
+// noteUnlisted is the note if the credentials may not list indices.
+const noteUnlisted = "These credentials may not list the engine's indices. Those that rules name are offered, " +
 	"others can be typed."
 
-// indices answers the engine's indices, those with a rule first. Credentials that may search and no more are told the names in
-// the rules.
-func (h *Handler) indices(ctx context.Context, e *Engine, a *asked) (any, error) {
+// indices answers with the engine's indices, those with a rule first. If the credentials may not list indices, it answers with those that rules
+// name.
+func (h *Handler) indices(ctx context.Context, e *Engine, a *request) (any, error) {
 	all, err := e.Listed(ctx, e.Authorize(a.Credentials))
 	status := adapters.StatusOf(err)
 	if status == http.StatusForbidden || status == http.StatusUnauthorized && e.Credentials == "key" && a.Credentials.Key != "" {
-		if named := e.named(); len(named) > 0 {
-			return list{named, unlisted}, nil
+		if named := e.namedIndices(); len(named) > 0 {
+			return indexList{named, noteUnlisted}, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	indices := []indexed{}
+	indices := []indexInfo{}
 	for _, l := range all {
-		indices = append(indices, indexed{l.Name, l.Documents, e.Match(l.Name)})
+		indices = append(indices, indexInfo{l.Name, l.Documents, e.Match(l.Name)})
 	}
-	slices.SortStableFunc(indices, func(a, b indexed) int { return min(b.Rule, 0) - min(a.Rule, 0) })
-	return list{Indices: indices[:min(len(indices), maxListed)]}, nil
+	slices.SortStableFunc(indices, func(a, b indexInfo) int { return min(b.Rule, 0) - min(a.Rule, 0) })
+	return indexList{Indices: indices[:min(len(indices), maxListed)]}, nil
 }
 
-// named returns the indices that rules name, and no pattern.
-func (e *Engine) named() (names []indexed) {
+// namedIndices returns the indices that rules name without a pattern.
+func (e *Engine) namedIndices() (names []indexInfo) {
 	for i, rule := range e.Rules {
 		if !strings.Contains(rule.Match, "*") && e.Match(rule.Match) == i {
-			names = append(names, indexed{rule.Match, -1, i})
+			names = append(names, indexInfo{rule.Match, -1, i})
 		}
 	}
 	return names
@@ -286,9 +286,9 @@ func (e *Engine) named() (names []indexed) {
 // answer writes a value as JSON.
 func answer(w http.ResponseWriter, status int, value any) {
 	text, err := json.Marshal(value)
-	if err != nil { // what an engine sent as a number is none
+	if err != nil { // the engine sent an invalid number
 		status = http.StatusBadGateway
-		text, _ = json.Marshal(failure{What: "the engine's reply is not understood", Hint: whether})
+		text, _ = json.Marshal(failure{What: "the engine's reply is not understood", Hint: checkEngine})
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)

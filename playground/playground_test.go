@@ -172,7 +172,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	p := scene(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	var log strings.Builder
 	p.scene.Load().Log = slog.New(slog.NewTextHandler(&log, nil))
-	for path, want := range map[string]string{"search": errCut.Error(), "indices": "the engine can't be reached"} {
+	for path, want := range map[string]string{"search": errCutOff.Error(), "indices": "the engine can't be reached"} {
 		w := ask(p, path, good)
 		text := w.Body.String()
 		if w.Code != 502 || strings.Contains(text, "hunter2") || strings.Contains(text, "k3y") || !strings.Contains(text, want) {
@@ -247,12 +247,12 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	t.Run("many at once", func(t *testing.T) {
-		entered, leave := make(chan bool, 10*atOnce), make(chan bool)
+		entered, leave := make(chan bool, 10*concurrency), make(chan bool)
 		p := scene(t, func(w http.ResponseWriter, _ *http.Request) { entered <- true; <-leave; _, _ = io.WriteString(w, "a") })
-		for range 2 * atOnce {
+		for range 2 * concurrency {
 			go ask(p, "search", good)
 		}
-		for range atOnce {
+		for range concurrency {
 			<-entered
 		}
 		time.Sleep(50 * time.Millisecond)

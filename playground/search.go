@@ -18,18 +18,18 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// found is the answer to a search.
-type found struct {
-	// Total is the engine's count of hits, -1 where it gave none.
+// searchReply is the reply to api/search.
+type searchReply struct {
+	// Total is the engine's count of hits, -1 if it gave none.
 	Total int   `json:"total"`
 	Hits  []hit `json:"hits"`
 	// Pairs are those of pairsOf.
-	Pairs   [][]float64 `json:"pairs"`
-	Rule    shown       `json:"rule"`
-	Curve   curve       `json:"curve"`
-	Sidecar collapsed   `json:"sidecar"`
-	Timing  timing      `json:"timing"`
-	YAML    string      `json:"yaml"`
+	Pairs   [][]float64   `json:"pairs"`
+	Rule    ruleInfo      `json:"rule"`
+	Curve   curve         `json:"curve"`
+	Sidecar collapsedPage `json:"sidecar"`
+	Timing  timing        `json:"timing"`
+	YAML    string        `json:"yaml"`
 }
 
 // hit is one rank of the engine's list.
@@ -37,15 +37,15 @@ type hit struct {
 	Rank  int    `json:"rank"`
 	ID    string `json:"id"`
 	Index string `json:"index"`
-	// Score is null where the engine gave none.
+	// Score is null if the engine gave none.
 	Score json.RawMessage `json:"score"`
 	Title string          `json:"title"`
-	// Fields are the sketched texts as they are compared, without markup; Cut says that one is longer than what is shown.
+	// Fields are the texts that are compared, without markup; Cut says that one of them is longer than what is shown.
 	Fields map[string]string `json:"fields"`
 	Cut    bool              `json:"cut"`
-	// Sketch is where the sketch is from: stored, computed or none.
+	// Sketch is stored, computed or none.
 	Sketch string `json:"sketch"`
-	// Stale says that what is stored is the sketch of another text: the document was changed past the sidecar.
+	// Stale says that the stored sketch is that of another text: the document was changed without the sidecar.
 	Stale    bool   `json:"stale,omitempty"`
 	Shingles uint32 `json:"shingles"`
 	// Order is that of ordersOf.
@@ -53,14 +53,14 @@ type hit struct {
 	Pinned bool `json:"pinned,omitempty"`
 }
 
-// shown is the rule that is looked at.
-type shown struct {
+// ruleInfo is the rule of the search.
+type ruleInfo struct {
 	Match     string   `json:"match"`
 	Fields    []string `json:"fields"`
 	Threshold float64  `json:"threshold"`
-	// Window is what was collapsed over: no more than MaxRanks.
+	// Window is the window of the collapsed search, at most MaxRanks.
 	Window int `json:"window"`
-	// MaxWindow is the largest that can be asked for.
+	// MaxWindow is the largest that a user can choose.
 	MaxWindow      int      `json:"max_window"`
 	Preset         string   `json:"preset"`
 	Keep           int      `json:"keep"`
@@ -74,16 +74,16 @@ type shown struct {
 	Family         string   `json:"family"`
 }
 
-// collapsed is what the sidecar itself answers to the same search.
-type collapsed struct {
+// collapsedPage is the sidecar's reply to the same search.
+type collapsedPage struct {
 	Outcome string `json:"outcome"`
-	// IDs are the documents that it shows of the ranks looked at, in its order.
+	// IDs are the hits that it shows, among those that were compared.
 	IDs    []string `json:"ids"`
 	Status int      `json:"status"`
 	Error  string   `json:"error,omitempty"`
 }
 
-// timing is in milliseconds. Plain is the engine's own search, the others are of the search that was collapsed.
+// timing is in milliseconds. Plain is for the engine's own search, the others are for the collapsed one.
 type timing struct {
 	Engine float64 `json:"engine_ms"`
 	Plain  float64 `json:"plain_ms"`
@@ -91,59 +91,59 @@ type timing struct {
 	Total  float64 `json:"total_ms"`
 }
 
-// titles are the fields that may say in short what a document is.
+// titles are fields that may contain a document's title.
 var titles = []string{"title", "name", "headline", "subject", "heading", "label"}
 
-// looking is one search of a user.
-type looking struct {
+// search is one search of a user.
+type search struct {
 	engine *Engine
 	view   *View
 	look   adapters.Look
-	// threshold and window are those of the sidecar's search.
+	// threshold and window are those of the collapsed search.
 	threshold float64
 	window    int
 }
 
-// looking returns what a question asks for, or what is wrong with it.
-func (a *asked) looking(e *Engine) (*looking, error) {
+// search checks a request, and returns the search that it asks for.
+func (a *request) search(e *Engine) (*search, error) {
 	rule := e.Match(a.Index)
 	switch {
 	case a.Index == "":
 		return nil, Wrong("no index is named", "Choose one.")
 	case rule < 0:
 		return nil, Wrong("no rule matches "+short(a.Index), "Add one to indices in the configuration, or let sidecar init write it.")
-	case a.Threshold != 0 && !(a.Threshold >= least && a.Threshold <= 1):
-		return nil, Wrong(fmt.Sprintf("threshold: %v is out of range", a.Threshold), fmt.Sprintf("Use a number from %v to 1.", least))
+	case a.Threshold != 0 && !(a.Threshold >= minThreshold && a.Threshold <= 1):
+		return nil, Wrong(fmt.Sprintf("threshold: %v is out of range", a.Threshold), fmt.Sprintf("Use a number from %v to 1.", minThreshold))
 	case a.Window < 0:
 		return nil, Wrong(fmt.Sprintf("window: %d is out of range", a.Window), "Use a number of at least 1.")
 	case !utf8.ValidString(a.Query):
-		return nil, Wrong("query: it is no text", "Type words.")
+		return nil, Wrong("query: it is not text", "Type words.")
 	}
 	view, err := e.View(rule, a.Preset)
 	if err != nil {
 		return nil, err
 	}
-	l := &looking{engine: e, view: view, threshold: cmp.Or(a.Threshold, view.Rule.Profile.Threshold)}
-	l.window = min(cmp.Or(a.Window, view.Rule.Window), view.MaxWindow, MaxRanks)
-	l.look = adapters.Look{
+	s := &search{engine: e, view: view, threshold: cmp.Or(a.Threshold, view.Rule.Profile.Threshold)}
+	s.window = min(cmp.Or(a.Window, view.Rule.Window), view.MaxWindow, MaxRanks)
+	s.look = adapters.Look{
 		Index: a.Index, Words: strings.TrimSpace(a.Query), Size: MaxRanks, Header: e.Authorize(a.Credentials),
 		Fields: view.Rule.Fields, Titles: titles, Deciding: view.Rule.Deciding(),
 	}
-	return l, nil
+	return s, nil
 }
 
-// search answers a search: the engine's list, how far its hits agree, and what the sidecar makes of it.
-func (h *Handler) search(ctx context.Context, e *Engine, a *asked) (any, error) {
-	l, err := a.looking(e)
+// search answers a search: the engine's hits, their agreements, and the page that the sidecar returns.
+func (h *Handler) search(ctx context.Context, e *Engine, a *request) (any, error) {
+	s, err := a.search(e)
 	if err != nil {
 		return nil, err
 	}
 	var plain, whole proxy.Times
-	list, err := l.plain(proxy.WithTimes(ctx, &plain))
+	list, err := s.plain(proxy.WithTimes(ctx, &plain))
 	if err != nil {
 		return nil, err
 	}
-	hits, all := l.judged(ctx, list)
+	hits, all := s.judge(ctx, list)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -153,51 +153,51 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *asked) (any, error) 
 			shingles = append(shingles, hit.Sketch.Shingles)
 		}
 	}
-	f := &found{
-		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Rule: l.rule(), YAML: l.view.YAML,
-		Curve: curveOf(l.view.Rule.Sketcher.Scheme(), l.view.Rule.Profile.Measure, shingles),
+	reply := &searchReply{
+		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Rule: s.rule(), YAML: s.view.YAML,
+		Curve: curveOf(s.view.Rule.Sketcher.Scheme(), s.view.Rule.Profile.Measure, shingles),
 	}
-	f.Sidecar, err = l.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)
+	reply.Sidecar, err = s.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)
 	if err != nil {
 		return nil, err
 	}
-	f.Timing = timing{
+	reply.Timing = timing{
 		Engine: milliseconds(whole.Engine), Own: milliseconds(whole.Own), Total: milliseconds(whole.Total),
 		Plain: milliseconds(plain.Engine),
 	}
-	return f, nil
+	return reply, nil
 }
 
-// milliseconds returns a time to the microsecond.
+// milliseconds returns a duration in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// plain returns the engine's own list.
-func (l *looking) plain(ctx context.Context) (adapters.Looked, error) {
-	look := l.look
+// plain returns the engine's own hits.
+func (s *search) plain(ctx context.Context) (adapters.Looked, error) {
+	look := s.look
 	look.Judged = true
-	ask, err := l.engine.LookFor(look)
+	ask, err := s.engine.LookFor(look)
 	if err != nil {
 		return adapters.Looked{}, Wrong(err.Error(), "Choose another index, or type other words.")
 	}
-	reply, err := call(ctx, l.view.Handler, ask, "off")
+	reply, err := call(ctx, s.view.Handler, ask, "off")
 	if err != nil {
 		return adapters.Looked{}, err
 	}
-	list, err := l.engine.LookedAt(look, reply)
-	list.Hits = list.Hits[:min(len(list.Hits), MaxRanks)] // whatever was asked for: each is compared with all before it
+	list, err := s.engine.LookedAt(look, reply)
+	list.Hits = list.Hits[:min(len(list.Hits), MaxRanks)] // an engine may return more
 	return list, err
 }
 
-// ended is a deadline that comes when a context ends.
-type ended struct{ context.Context }
+// contextDeadline is a deadline that has passed when the context has ended.
+type contextDeadline struct{ context.Context }
 
 // Late implements rerank.Deadline.
-func (e ended) Late() bool { return e.Err() != nil }
+func (d contextDeadline) Late() bool { return d.Err() != nil }
 
-// judged returns the hits as they are compared and as they are answered.
-func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, all []hit) {
-	judge := rule.NewJudge(l.view.Rules, 0, 0)
-	judge.Doubting, judge.Deadline = list.Doubting, ended{ctx}
+// judge returns the hits for the comparison and for the reply.
+func (s *search) judge(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, all []hit) {
+	judge := rule.NewJudge(s.view.Rules, 0, 0)
+	judge.Doubting, judge.Deadline = list.Doubting, contextDeadline{ctx}
 	all = []hit{}
 	for i, seen := range list.Hits {
 		before := judge.Sketches()
@@ -213,12 +213,12 @@ func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rera
 				h.Sketch = "stored"
 			}
 		}
-		texts := l.view.Rule.FieldTexts(seen.Document)
-		for n, field := range l.view.Rule.Fields {
-			text, cut := cutAt(l.compared(texts[n]), MaxText)
+		texts := s.view.Rule.FieldTexts(seen.Document)
+		for n, field := range s.view.Rule.Fields {
+			text, cut := cutAt(s.content(texts[n]), MaxText)
 			h.Fields[field], h.Cut = text, h.Cut || cut
 		}
-		h.Title = l.title(seen.Document, h.Fields)
+		h.Title = s.title(seen.Document, h.Fields)
 		hits, all = append(hits, judged), append(all, h)
 	}
 	for i, order := range ordersOf(hits) {
@@ -227,17 +227,17 @@ func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rera
 	return hits, all
 }
 
-// compared returns a field's texts as one, as they are compared: without markup, where that does not count.
-func (l *looking) compared(texts []string) string {
+// content returns the part of a field's texts that is compared: without markup, unless that counts.
+func (s *search) content(texts []string) string {
 	plain := make([]string, len(texts))
 	for i, text := range texts {
-		plain[i] = l.view.Rule.Sketcher.Content(text)
+		plain[i] = s.view.Rule.Sketcher.Content(text)
 	}
 	return strings.Join(plain, "\n")
 }
 
-// title returns what a document is called, or else how its text begins.
-func (l *looking) title(document []byte, fields map[string]string) string {
+// title returns a document's title, or the beginning of its text.
+func (s *search) title(document []byte, fields map[string]string) string {
 	const most = 160
 	members, _ := jsonedit.Members(document)
 	for _, name := range titles {
@@ -246,7 +246,7 @@ func (l *looking) title(document []byte, fields map[string]string) string {
 			return text
 		}
 	}
-	for _, field := range l.view.Rule.Fields {
+	for _, field := range s.view.Rule.Fields {
 		if words := strings.Fields(fields[field]); len(words) > 0 {
 			text, _ := cutAt(strings.Join(words[:min(len(words), 24)], " "), most)
 			return text
@@ -255,7 +255,7 @@ func (l *looking) title(document []byte, fields map[string]string) string {
 	return ""
 }
 
-// cutAt returns a text of at most so many bytes, and whether it was longer.
+// cutAt cuts a text to a number of bytes, and reports whether it was longer.
 func cutAt(text string, most int) (string, bool) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= most {
@@ -267,29 +267,29 @@ func cutAt(text string, most int) (string, bool) {
 	return text[:most], true
 }
 
-// rule returns the rule as it is answered.
-func (l *looking) rule() shown {
-	r := l.view.Rule
+// rule returns the rule for the reply.
+func (s *search) rule() ruleInfo {
+	r := s.view.Rule
 	scheme := r.Sketcher.Scheme()
-	return shown{
-		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Preset: l.view.Preset,
-		Window: l.window, MaxWindow: min(l.view.MaxWindow, MaxRanks),
+	return ruleInfo{
+		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Preset: s.view.Preset,
+		Window: s.window, MaxWindow: min(s.view.MaxWindow, MaxRanks),
 		Keep: max(r.Profile.Keep, 1), Transitive: r.Transitive, MinShingles: r.Profile.MinShingles,
 		Measure:    string(cmp.Or(r.Profile.Measure, rerank.Resemblance)),
-		Conditions: append([]string{}, l.view.Conditions...), Representative: l.view.Representative,
+		Conditions: append([]string{}, s.view.Conditions...), Representative: s.view.Representative,
 		K: scheme.Positions, Bits: scheme.Bits, Family: string(scheme.Family),
 	}
 }
 
-// collapsed asks the sidecar for the same search, collapsed over the window at the threshold. The engine may refuse what it
-// granted a moment before: that is said, and the list is shown.
-func (l *looking) collapsed(ctx context.Context, list adapters.Looked, c Credentials) (collapsed, error) {
-	out := collapsed{IDs: []string{}}
-	ask, err := l.engine.LookFor(l.look)
+// collapsed sends the same search through the sidecar, collapsed with the window and threshold. If the engine refuses it, the page shows the
+// error along with the engine's own hits.
+func (s *search) collapsed(ctx context.Context, list adapters.Looked, c Credentials) (collapsedPage, error) {
+	out := collapsedPage{IDs: []string{}}
+	ask, err := s.engine.LookFor(s.look)
 	if err != nil {
 		return out, err
 	}
-	reply, err := call(ctx, l.view.Handler, ask, fmt.Sprintf("on; threshold=%v; window=%d", l.threshold, l.window))
+	reply, err := call(ctx, s.view.Handler, ask, fmt.Sprintf("on; threshold=%v; window=%d", s.threshold, s.window))
 	if err != nil {
 		return out, err
 	}
@@ -297,19 +297,19 @@ func (l *looking) collapsed(ctx context.Context, list adapters.Looked, c Credent
 	if lines := reply.Header[http.CanonicalHeaderKey(adapters.OutcomeHeader)]; len(lines) > 0 {
 		out.Outcome = lines[0]
 	}
-	answer, err := l.engine.LookedAt(l.look, reply)
+	answer, err := s.engine.LookedAt(s.look, reply)
 	if err != nil {
-		out.Error = explained(ctx, err, c).What
+		out.Error = failureOf(ctx, err, c).What
 		return out, nil
 	}
 	for _, seen := range answer.Hits {
 		out.IDs = append(out.IDs, seen.ID)
 	}
-	// A page goes on behind the ranks that are looked at, to be full.
-	held := func(id string) bool {
+	// To be full, the page may end with hits beyond those that were compared.
+	wasCompared := func(id string) bool {
 		return slices.ContainsFunc(list.Hits, func(h adapters.LookedHit) bool { return h.ID == id })
 	}
-	for len(out.IDs) > 0 && !held(out.IDs[len(out.IDs)-1]) {
+	for len(out.IDs) > 0 && !wasCompared(out.IDs[len(out.IDs)-1]) {
 		out.IDs = out.IDs[:len(out.IDs)-1]
 	}
 	return out, nil

@@ -103,8 +103,8 @@ func TestCompareRefuses(t *testing.T) {
 	twice := file(t, docLines("a", "x", "b", "y", "a", "z"))
 	for _, c := range []struct{ args, stdin, want string }{
 		{"--docs D --pairs -", "id_a\tid_b\na\tb\na\tc\n", "error: standard input:3: there is no document with the id c: look for it in the file that --docs names"},
-		{"--docs D --pairs -", "a\tb\nab\n", `error: standard input:2: "ab" is no pair: write two ids with a tab between`},
-		{"--docs TWICE --pairs -", "a\tb\n", "error: TWICE:3: id a stands in line 1 too: give each document its own"},
+		{"--docs D --pairs -", "a\tb\nab\n", `error: standard input:2: "ab" is not a pair: write two ids with a tab between`},
+		{"--docs TWICE --pairs -", "a\tb\n", "error: TWICE:3: id a is in line 1 too: give each document its own"},
 		{"--docs - --pairs D", "{\n", "error: standard input:1: is no JSON object"},
 		{"--docs nowhere --pairs -", "", "error: open nowhere: no such file or directory: name a file, or - for standard input"},
 		{"--docs - --pairs -", "", "error: --docs and --pairs can't both be standard input"},

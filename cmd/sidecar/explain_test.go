@@ -28,9 +28,9 @@ A contained in B    1.0000 ± 0.0028 by the sketches, 1.0000 exactly
 B contained in A    1.0000 ± 0.0028 by the sketches, 1.0000 exactly
 coverage            1.0000 of the words lie where both say the same
 
-default     near-duplicates: it is the same text, but perhaps for case and white space
-safe        near-duplicates: it is the same text, but perhaps for case and white space
-thorough    near-duplicates: it is the same text, but perhaps for case and white space
+default     near-duplicates: it is the same text, except perhaps for case and white space
+safe        near-duplicates: it is the same text, except perhaps for case and white space
+thorough    near-duplicates: it is the same text, except perhaps for case and white space
 
 Longest passages in both:
   32 words: the evening ferry returns to saltmere after eleven years the council voted for the boat … and the harbour master said that it would run from may tickets cost four pounds

@@ -117,7 +117,7 @@ func TestSketchCommandRefuses(t *testing.T) {
 		{"", good + "\n[1]", "error: standard input:3: is no JSON object"},
 		{"", good + `{"text":"x"}`, `error: standard input:2: has no field "id": give each document one, a text or a number`},
 		{"", good + `{"id":null}`, `error: standard input:2: id: null is no id: give a text or a number`},
-		{"", good + `{"id":"a\tb"}`, `error: standard input:2: id: holds a tab or a line break, which no table can hold: use --output json`},
+		{"", good + `{"id":"a\tb"}`, `error: standard input:2: id: contains a tab or a line break, which a table can't show: use --output json`},
 		{"", good + `{"id":1,"text":{"a":1}}`, `error: standard input:2: field text: {"a":1} is no text: write it in quotes, or leave the field out of --fields`},
 		{"", good + `{"id":1,"title":["x",3]}`, `error: standard input:2: field title: 3 is no text`},
 		{"", good + `{"id":1,"text":"x","text":"y"}`, `error: standard input:2: field text: "text" stands twice in one object: drop one`},

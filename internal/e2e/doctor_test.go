@@ -81,7 +81,7 @@ func TestDoctor(t *testing.T) {
 		holds(t, checks, "ok", "index", "doctor-1 is ready: 40 documents.* 100 % have a sketch")
 		holds(t, checks, "ok", "listener", "a search of doctor-1 through the sidecar at .*: collapsed; raw=40; folded=")
 		if e.Kind != engines.Typesense {
-			holds(t, checks, "warn", "sniffing", "past the sidecar: set .*rewrite_sniffing: true")
+			holds(t, checks, "warn", "sniffing", "bypass the sidecar: set .*rewrite_sniffing: true")
 		}
 		faulty := func(c finding) bool { return c.State != "ok" && c.Check != "sniffing" }
 		if slices.ContainsFunc(checks, faulty) {
@@ -144,8 +144,8 @@ func TestDoctorOnWaysBeside(t *testing.T) {
 		t.Setenv("NEARDUP_ENGINE_SETTINGS", "aux.transport.types: "+value+"\naux.transport.transport-grpc.port: 0")
 		e := engines.Own(t, engines.OpenSearch)
 		checks := doctor(t, config(t, e, setup{match: "doctor-*"}))
-		holds(t, checks, "warn", "node", `go past the sidecar: aux\.transport\.types: transport-grpc: keep clients from it`)
-		holds(t, checks, "warn", "sniffing", "past the sidecar")
+		holds(t, checks, "warn", "node", `bypass the sidecar: aux\.transport\.types: transport-grpc: keep clients from using it`)
+		holds(t, checks, "warn", "sniffing", "bypass the sidecar")
 		if testing.Short() {
 			return
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// defaultFields are read where nothing names others; a document may have both, or one of them.
+// defaultFields are the default of --fields. A document may have both, or one of them.
 var defaultFields = []string{"title", "text"}
 
 // Options say how documents are compared without an engine.
@@ -26,30 +26,30 @@ type Options struct {
 	Config string
 	// Index names a rule of the configuration.
 	Index string
-	// Fields are compared, in place of the rule's.
+	// Fields are compared, instead of the rule's.
 	Fields []string
-	// Preset, if not empty, brings in its own scheme.
+	// Preset, if not empty, decides the scheme.
 	Preset string
 }
 
-// Streams are where the file - is read from, and where results and notes are written.
+// Streams are where to read the file - from, and where to write results and notes.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Comparer sketches and compares documents of files by one rule.
+// Comparer sketches and compares the documents of files.
 type Comparer struct {
 	Streams
 	Sketcher *sketch.Sketcher
 	// Rule makes the sketches; it matches no index.
 	Rule *rule.Rule
-	// Index is the rule of the configuration that was chosen, if any; section what its sketches, or all, are made by.
+	// Index is the chosen rule of the configuration, nil if there is none. section is how sketches are made.
 	Index   *config.Index
 	section config.Sketch
 }
 
-// Open returns a comparer by these options.
+// Open returns a comparer with these options.
 func (o *Options) Open(io Streams) (*Comparer, error) {
 	g, fields := Comparer{Streams: io, section: config.Default().Sketch}, defaultFields
 	if o.Config != "" {
@@ -87,7 +87,7 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 	return &g, errors.Join(errs...)
 }
 
-// NameOf returns what to call a file in messages.
+// NameOf returns the name of a file for messages.
 func NameOf(file string) string {
 	if file == "-" {
 		return "standard input"
@@ -95,8 +95,7 @@ func NameOf(file string) string {
 	return file
 }
 
-// open opens a file for reading, "-" for standard input, and returns what to call it in messages. It unpacks a file whose name says
-// that it is gzipped.
+// open opens a file for reading, "-" for standard input, and returns its name for messages. It unpacks a file whose name ends in .gz.
 func (g *Comparer) open(file string) (io.ReadCloser, string, error) {
 	name := NameOf(file)
 	if file == "-" {
@@ -112,7 +111,7 @@ func (g *Comparer) open(file string) (io.ReadCloser, string, error) {
 	unpacked, err := gzip.NewReader(f)
 	if err != nil {
 		_ = f.Close()
-		return nil, name, fmt.Errorf("%s: is not gzipped, as its name says: %w", name, err)
+		return nil, name, fmt.Errorf("%s: is not gzipped, although its name ends in .gz: %w", name, err)
 	}
 	return struct {
 		io.Reader
@@ -126,14 +125,14 @@ func (g *Comparer) write(lines []byte) error {
 	return err
 }
 
-// AtLine adds to an error where it is.
+// AtLine adds a file and line to an error.
 func AtLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }
 
 // Sketch prints the sketches of a file of documents.
 func (g *Comparer) Sketch(ctx context.Context, file string, asJSON bool) error {
 	scheme := fmt.Sprintf("%08x", g.Sketcher.SchemeID())
 	return EachDocument(ctx, g, file, "id", func(out []byte, _ int, d *documents.Document) ([]byte, error) {
-		text := "" // of a document without a word
+		text := "" // for a document without a word
 		if s, has := g.Sketcher.Sketch(d.Texts...); has {
 			s.Source = g.Rule.Source()
 			text = s.String()
@@ -142,7 +141,7 @@ func (g *Comparer) Sketch(ctx context.Context, file string, asJSON bool) error {
 		case asJSON:
 			return fmt.Appendf(out, "{\"id\":%s,\"scheme\":%q,\"sketch\":%q}\n", d.RawID, scheme, text), nil
 		case strings.ContainsAny(d.ID, "\t\n\r"):
-			return out, errors.New("id: holds a tab or a line break, which no table can hold: use --output json")
+			return out, errors.New("id: contains a tab or a line break, which a table can't show: use --output json")
 		}
 		return fmt.Appendf(out, "%s\t%s\t%s\n", d.ID, scheme, text), nil
 	}, g.write)
@@ -150,20 +149,20 @@ func (g *Comparer) Sketch(ctx context.Context, file string, asJSON bool) error {
 
 // Comparison says how documents are compared.
 type Comparison struct {
-	// Docs and pairs are files of documents and of pairs of their ids, - for standard input.
+	// Docs and Pairs are files of documents and of pairs of their ids, - for standard input.
 	Docs, Pairs string
-	// Preset judges in place of the rule's, and threshold in place of the preset's; empty and 0 for those.
+	// Preset and Threshold override those of the rule; empty and 0 keep them.
 	Preset    string
 	Threshold float64
-	// NoTexts goes by the sketches alone, as a search does; json prints JSON.
+	// NoTexts compares the sketches alone, as a search does. JSON prints JSON.
 	NoTexts, JSON bool
 }
 
-// doubt is how far an agreement may lie from a threshold of one's own for the texts to decide: at 128 positions more than two
+// doubt is how close to a threshold of --threshold an agreement must be for the texts to decide: at 128 positions more than two
 // standard errors.
 const doubt = 0.1
 
-// profile returns what is judged by: the rule's profile, if there is one, less what the flags say otherwise.
+// profile returns the profile to judge by: that of the rule, with the values of the flags.
 func (f *Comparison) profile(g *Comparer) rerank.Profile {
 	i := config.DefaultIndex()
 	if g.Index != nil {
@@ -181,16 +180,16 @@ func (f *Comparison) profile(g *Comparer) rerank.Profile {
 	}
 	p.MinShingles = i.MinShingles
 	switch {
-	case i.Measure == string(rerank.Containment): // the second look is at the resemblance
+	case i.Measure == string(rerank.Containment): // texts are compared by resemblance alone
 		p.Measure, p.Threshold, p.Check = rerank.Containment, i.Threshold, rerank.Check{}
 	case i.Threshold != p.Threshold:
 		p.Threshold, p.Check = i.Threshold, rerank.Check{From: i.Threshold - doubt, To: i.Threshold + doubt}
 	}
-	return f.checked(g, p)
+	return f.withTexts(g, p)
 }
 
-// checked returns the profile without its second look at doubtful pairs where there is no text to look at.
-func (f *Comparison) checked(g *Comparer, p rerank.Profile) rerank.Profile {
+// withTexts returns the profile, without the comparison of texts if there are no texts to compare.
+func (f *Comparison) withTexts(g *Comparer, p rerank.Profile) rerank.Profile {
 	if f.NoTexts || g.Sketcher.Scheme().Features == sketch.Value64 {
 		p.Check = rerank.Check{}
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/neardup/sidecar/sketch/content"
 )
 
-// side is one of the two texts that are explained.
+// side is one of the two texts.
 type side struct {
 	Name string `json:"name"`
-	// HTML says that its text was taken out of markup.
+	// HTML says that its text was extracted from HTML.
 	HTML     bool `json:"html"`
 	Words    int  `json:"words"`
 	Shingles int  `json:"shingles"`
@@ -33,24 +33,24 @@ type side struct {
 	text   *sketch.Text
 }
 
-// estimated is a value as the sketches have it, and in truth.
+// estimated is a value as estimated from the sketches, and the exact one.
 type estimated struct {
 	Estimate float64 `json:"estimate"`
 	Error    float64 `json:"error"`
-	// Exact is nil where there is no set to count.
+	// Exact is nil for ready values, which are not sets.
 	Exact *float64 `json:"exact,omitempty"`
 }
 
-// verdict is what one profile makes of the two.
+// verdict says whether the two are near-duplicates by one profile.
 type verdict struct {
 	Profile       string `json:"profile"`
 	NearDuplicate bool   `json:"near_duplicate"`
 	Why           string `json:"why"`
-	// BySketches is the verdict of a search, which has no texts.
+	// BySketches is the verdict of a search, which compares sketches alone.
 	BySketches bool `json:"by_sketches_alone"`
 }
 
-// Explanation is all there is to say about two texts.
+// Explanation is the comparison of two texts.
 type Explanation struct {
 	Scheme      string     `json:"scheme"`
 	A           *side      `json:"a"`
@@ -61,11 +61,11 @@ type Explanation struct {
 	BInA        *estimated `json:"containment_b_in_a"`
 	Coverage    float64    `json:"coverage"`
 	Verdicts    []verdict  `json:"verdicts"`
-	// Asks are the conditions of the rule that texts can't show.
-	Asks      []string            `json:"rule_asks_too,omitempty"`
-	Shared    []documents.Passage `json:"shared"`
-	Differing []documents.Passage `json:"differing"`
-	scheme    sketch.Scheme
+	// Conditions are those of the rule, which need more than the texts.
+	Conditions []string            `json:"rule_asks_too,omitempty"`
+	Shared     []documents.Passage `json:"shared"`
+	Differing  []documents.Passage `json:"differing"`
+	scheme     sketch.Scheme
 }
 
 // Explain prints why two texts are near-duplicates or not.
@@ -80,7 +80,7 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 	}
 	e.measure()
 	for _, name := range slices.Sorted(maps.Keys(rerank.Presets())) {
-		e.judge(name, f.checked(g, rerank.Presets()[name]))
+		e.judge(name, f.withTexts(g, rerank.Presets()[name]))
 	}
 	_, judged := rerank.Presets()[f.Preset]
 	switch {
@@ -90,23 +90,23 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 		e.judge(f.Preset, f.profile(g))
 	case g.Index != nil && f.Preset == "":
 		e.judge(g.Index.Match, f.profile(g))
-		e.Asks = g.Index.Conditions()
+		e.Conditions = g.Index.Conditions()
 	}
 	switch e.scheme.Features {
 	case sketch.Tags:
 		e.Shared, e.Differing = documents.Passages(e.A.words, e.B.words, 1)
-	case sketch.Value64: // holds no words
+	case sketch.Value64: // it has no words
 	default:
 		e.Shared, e.Differing = documents.Passages(e.A.words, e.B.words, e.scheme.Words)
 	}
-	e.Shared, e.Differing = append([]documents.Passage{}, e.Shared...), append([]documents.Passage{}, e.Differing...) // lists in JSON, if empty ones
+	e.Shared, e.Differing = append([]documents.Passage{}, e.Shared...), append([]documents.Passage{}, e.Differing...) // [] in JSON, not null
 	if f.JSON {
 		return terminal.WriteJSON(g.Out, &e)
 	}
 	return explanationTemplate.Execute(g.Out, &e)
 }
 
-// side reads one file. It is one text, but for tags, of which there is one in each line.
+// side reads one file: one text, or a tag in each line.
 func (g *Comparer) side(ctx context.Context, file string) (*side, error) {
 	src, name, err := g.open(file)
 	if err != nil {
@@ -135,7 +135,7 @@ func (g *Comparer) side(ctx context.Context, file string) (*side, error) {
 	return &s, nil
 }
 
-// measure fills in what is estimated and what is true.
+// measure fills in the estimated and the exact values.
 func (e *Explanation) measure() {
 	a, b := e.A, e.B
 	if a.sketch == nil || b.sketch == nil {
@@ -163,12 +163,12 @@ func (e *Explanation) measure() {
 	}
 }
 
-// judge adds what a profile makes of the two, and which of its rules decides.
+// judge adds the verdict of a profile, and which of its rules decides.
 func (e *Explanation) judge(name string, p rerank.Profile) {
 	v := verdict{Profile: name}
 	a, b := e.A.sketch, e.B.sketch
 	if a == nil || b == nil {
-		v.Why = "a text without a word is like none"
+		v.Why = "a text without a word is a near-duplicate of none"
 		e.Verdicts = append(e.Verdicts, v)
 		return
 	}
@@ -186,11 +186,11 @@ func (e *Explanation) judge(name string, p rerank.Profile) {
 	}
 	switch {
 	case e.SameText:
-		v.Why = "it is the same text, but perhaps for case and white space"
+		v.Why = "it is the same text, except perhaps for case and white space"
 	case int64(short) < int64(p.MinShingles):
 		v.Why = fmt.Sprintf("one has %d shingles, and with fewer than %d only the same text counts", short, p.MinShingles)
 	case doubtful:
-		v.Why = fmt.Sprintf("the agreement %.4f leaves a doubt, and ", max(0, agreement)) + settled(p, resemblance, coverage)
+		v.Why = fmt.Sprintf("the agreement %.4f leaves a doubt, and ", max(0, agreement)) + whyByTexts(p, resemblance, coverage)
 	case near:
 		v.Why = fmt.Sprintf("the %s %.4f reaches %v", word, agreement, p.Threshold)
 	default:
@@ -199,8 +199,8 @@ func (e *Explanation) judge(name string, p rerank.Profile) {
 	e.Verdicts = append(e.Verdicts, v)
 }
 
-// settled says how the texts themselves settle a doubtful pair.
-func settled(p rerank.Profile, resemblance, coverage float64) string {
+// whyByTexts says how the texts decide a doubtful pair.
+func whyByTexts(p rerank.Profile, resemblance, coverage float64) string {
 	switch {
 	case resemblance >= p.Threshold:
 		return fmt.Sprintf("the exact resemblance %.4f reaches %v", resemblance, p.Threshold)
@@ -228,7 +228,7 @@ var explanationTemplate = template.Must(template.New("explanation").Funcs(templa
 	},
 }).Parse(explanationText))
 
-// Worded reports whether the two are texts: tags and ready values have no runs of words.
-func (e *Explanation) Worded() bool {
+// HasWords reports whether the two are texts: tags and ready values have no runs of words.
+func (e *Explanation) HasWords() bool {
 	return e.scheme.Features != sketch.Tags && e.scheme.Features != sketch.Value64
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// batchSize is how many bytes of a stream are worked on as one, in whole lines: enough that handing them over costs nothing.
+// batchSize is the size of a batch in bytes: large enough that passing it to another goroutine costs nothing.
 const batchSize = 256 << 10
 
 // Batch is a run of whole lines of a stream.
@@ -43,9 +43,9 @@ func (b Batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// EachBatch reads a stream to its end, works on its batches on all cores, and hands on what came of each in the order of the
-// stream. The first error of work ends it after its batch's result, which may be a part, has been handed on. The memory it takes
-// does not grow with the stream.
+// EachBatch reads a stream to its end. It calls work for its batches on all cores, and use for their results in the order of the stream. It
+// stops at the first error of work, after use has got the result of that batch, which may be partial. Its memory does not grow with the
+// stream.
 func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,10 +54,10 @@ func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, e
 		err    error
 	}
 	ordered := make(chan chan outcome, runtime.GOMAXPROCS(0))
-	var unread error // good once ordered is closed
+	var readErr error // valid once ordered is closed
 	go func() {
 		defer close(ordered)
-		unread = cutBatches(terminal.UntilDone(ctx, src), func(b Batch) bool {
+		readErr = cutBatches(terminal.UntilDone(ctx, src), func(b Batch) bool {
 			done := make(chan outcome, 1)
 			select {
 			case ordered <- done:
@@ -71,7 +71,7 @@ func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, e
 			return true
 		})
 		if ctx.Err() != nil { // the stream was not read to its end
-			unread = terminal.ErrInterrupted
+			readErr = terminal.ErrInterrupted
 		}
 	}()
 	for done := range ordered {
@@ -80,11 +80,11 @@ func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, e
 			return err
 		}
 	}
-	return unread
+	return readErr
 }
 
-// EachDocument reads the documents of a file, one in each line, on all cores. add takes one and the number of its line into what is
-// made of a batch; use takes that in the order of the file. Where no document has any of the fields a note says so.
+// EachDocument reads the documents of a file, one in each line, on all cores. add adds a document and its line number to the result of a batch;
+// use gets the results in the order of the file. If no document has any of the fields, a note says so.
 func EachDocument[R any](
 	ctx context.Context, g *Comparer, file, id string, add func(R, int, *documents.Document) (R, error), use func(R) error,
 ) error {
@@ -93,40 +93,40 @@ func EachDocument[R any](
 		return err
 	}
 	defer src.Close()
-	var count, held atomic.Int64
-	work := func(b Batch) (made R, err error) {
+	var count, withField atomic.Int64
+	work := func(b Batch) (result R, err error) {
 		for number, line := range b.Lines() {
 			d, err := documents.Read(line, id, g.Rule.Fields)
 			if err == nil {
-				made, err = add(made, number, &d)
+				result, err = add(result, number, &d)
 			}
 			if err != nil {
-				return made, AtLine(name, number, err)
+				return result, AtLine(name, number, err)
 			}
 			count.Add(1)
 			if d.Held {
-				held.Add(1)
+				withField.Add(1)
 			}
 		}
-		return made, nil
+		return result, nil
 	}
 	err = EachBatch(ctx, src, work, use)
-	if err == nil && count.Load() > 0 && held.Load() == 0 {
+	if err == nil && count.Load() > 0 && withField.Load() == 0 {
 		const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
 		_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
 	}
 	return err
 }
 
-// cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch exceeds batchSize
-// by its last line at most.
+// cutBatches cuts a stream into batches, until its end or until next returns false. A batch is complete at batchSize, or if reading the next line
+// would block.
 func cutBatches(src io.Reader, next func(Batch) bool) error {
 	in, b := bufio.NewReaderSize(src, batchSize), Batch{first: 1}
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		b.text = append(b.text, line...)
-		came, _ := in.Peek(in.Buffered())
-		blocks := bytes.IndexByte(came, '\n') < 0 // the next line may take its time
+		buffered, _ := in.Peek(in.Buffered())
+		blocks := bytes.IndexByte(buffered, '\n') < 0
 		if len(b.text) > 0 && (blocks || err != nil || len(b.text) >= batchSize) {
 			if !next(b) {
 				return nil

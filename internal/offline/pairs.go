@@ -11,13 +11,13 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// member is a document as it is kept to be compared.
+// member is a document to compare.
 type member struct {
 	id string
-	// sketch is nil where the document has no word.
+	// sketch is nil if the document has no word.
 	sketch *sketch.Sketch
-	texts  []string // kept where they may be asked for
-	line   int      // that it stands in
+	texts  []string // nil if the profile compares no texts
+	line   int      // in the file
 }
 
 // judge compares pairs of documents. It is safe for concurrent use.
@@ -25,7 +25,7 @@ type judge struct {
 	sketcher *sketch.Sketcher
 	profile  rerank.Profile
 	members  map[string]member
-	pairs    string // what the pairs are called in messages
+	pairs    string // the name of the pairs' file for messages
 	json     bool
 }
 
@@ -64,7 +64,7 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 	}, func(list []member) error {
 		for _, m := range list {
 			if before, taken := j.members[m.id]; taken {
-				return AtLine(NameOf(file), m.line, fmt.Errorf("id %s stands in line %d too: give each document its own", m.id, before.line))
+				return AtLine(NameOf(file), m.line, fmt.Errorf("id %s is in line %d too: give each document its own", m.id, before.line))
 			}
 			j.members[m.id] = m
 		}
@@ -72,7 +72,7 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 	})
 }
 
-// batch returns the lines of a batch of pairs, and with an error those before it.
+// batch returns the output lines for a batch of pairs. With an error it returns those before it.
 func (j *judge) batch(b Batch) (out []byte, err error) {
 	for number, line := range b.Lines() {
 		first, rest, tab := bytes.Cut(line, []byte("\t"))
@@ -81,7 +81,7 @@ func (j *judge) batch(b Batch) (out []byte, err error) {
 			continue
 		}
 		if !tab || len(first) == 0 || len(second) == 0 {
-			return out, AtLine(j.pairs, number, fmt.Errorf("%.60q is no pair: write two ids with a tab between", line))
+			return out, AtLine(j.pairs, number, fmt.Errorf("%.60q is not a pair: write two ids with a tab between", line))
 		}
 		var sides [2]member
 		for i, id := range [][]byte{first, second} {
@@ -102,8 +102,8 @@ func (j *judge) batch(b Batch) (out []byte, err error) {
 	return out, nil
 }
 
-// compare returns the verdict on two documents, their agreement, never below 0, and its standard error. A document without a
-// word is a near-duplicate of none.
+// compare reports whether two documents are near-duplicates, and returns their agreement, at least 0, with its standard error. A document
+// without a word is a near-duplicate of none.
 func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 	if a.sketch == nil || b.sketch == nil {
 		return false, 0, 0

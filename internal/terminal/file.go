@@ -10,18 +10,18 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a file that takes its name when it is whole: what stood there before stays until then, or if write fails.
+// WriteFile replaces a file once the new one is complete. The old one stays until then, or if write fails.
 func WriteFile(name string, write func(io.Writer) error) (err error) {
-	// not os.CreateTemp, which knows nothing of who else may read files here: see umask(2)
+	// not os.CreateTemp, which ignores umask(2)
 	const readable = 0o666
-	hidden := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text())
-	file, err := os.OpenFile(hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable)
+	temporary := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text())
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable)
 	if err != nil {
 		return fmt.Errorf("write %s: %w: name a file in a folder that you may write to", name, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(hidden)
+			_ = os.Remove(temporary)
 			err = fmt.Errorf("write %s: %w", name, err)
 		}
 	}()
@@ -32,5 +32,5 @@ func WriteFile(name string, write func(io.Writer) error) (err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(hidden, name)
+	return os.Rename(temporary, name)
 }

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Count returns a number of things.
+// Count returns a number and a noun, in the plural unless the number is 1.
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -18,13 +18,13 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// ErrInterrupted ends what was interrupted.
+// ErrInterrupted is returned after an interrupt.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrFound ends a command that has printed what is wrong as its result.
+// ErrFound is returned by a command that has printed problems as its result.
 var ErrFound = errors.New("something is wrong")
 
-// WriteJSON writes a value as JSON for people and programs.
+// WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -32,7 +32,7 @@ func WriteJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// Harmless returns a text without what a terminal would obey: errors quote engines and files.
+// Harmless replaces control characters other than line ends and tabs: errors quote engines and files.
 func Harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
@@ -42,7 +42,7 @@ func Harmless(text string) string {
 	}, text)
 }
 
-// UntilDone returns a reader that ends with [ErrInterrupted] when the context does, whatever it waits for.
+// UntilDone returns a reader that fails with [ErrInterrupted] when the context ends, even if a read blocks.
 func UntilDone(ctx context.Context, r io.Reader) io.Reader { return untilDone{ctx, r} }
 
 type untilDone struct {
@@ -52,19 +52,19 @@ type untilDone struct {
 
 // Read implements [io.Reader].
 func (u untilDone) Read(p []byte) (int, error) {
-	type got struct {
+	type result struct {
 		text []byte
 		err  error
 	}
-	done := make(chan got, 1)
+	done := make(chan result, 1)
 	go func() {
-		own := make([]byte, len(p)) // as p may be used again while this still waits
-		n, err := u.r.Read(own)
-		done <- got{own[:n], err}
+		buffer := make([]byte, len(p)) // the caller may reuse p while this still waits
+		n, err := u.r.Read(buffer)
+		done <- result{buffer[:n], err}
 	}()
 	select {
-	case g := <-done:
-		return copy(p, g.text), g.err
+	case r := <-done:
+		return copy(p, r.text), r.err
 	case <-u.ctx.Done():
 		return 0, ErrInterrupted
 	}

@@ -1,4 +1,4 @@
-// Package terminal prints for people: colours and progress where there is a terminal, lines elsewhere, and nothing that a terminal would obey.
+// Package terminal helps to print on terminals and elsewhere: colours, text without control characters, files that are replaced at once.
 package terminal
 
 import (
@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// IsTerminal reports whether a person sees what is written to w as it comes.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w any) bool {
 	file, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -24,8 +24,7 @@ const (
 	Yellow = "33"
 )
 
-// Paint returns a text in the colour where w is a terminal that shows colours and NO_COLOR (no-color.org) is not set, and else
-// as it is.
+// Paint colours a text if w is a terminal that shows colours and NO_COLOR (no-color.org) is not set.
 func Paint(w io.Writer, colour, text string) string {
 	if !Movable(w) || os.Getenv("TERM") == "" || os.Getenv("NO_COLOR") != "" {
 		return text
