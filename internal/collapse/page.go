@@ -74,8 +74,8 @@ func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outco
 
 // search is one search being answered. Ranks are places in the engine's list, from 0.
 type search struct {
-	adapters.Search
-	asked  *adapters.Asked
+	client adapters.Search // the client's search, as the dialect reads it
+	asked  *adapters.Asked // what it asks for
 	plan   *adapters.Plan
 	engine engine
 
@@ -115,8 +115,8 @@ type special struct {
 
 // newSearch returns the search of a place in the request.
 func newSearch(all *adapters.Searches, place int, engine engine) *search {
-	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, total: -1}
-	s.asked = s.Asked()
+	s := &search{client: all.List[place], plan: &all.Plan, engine: engine, total: -1}
+	s.asked = s.client.Asked()
 	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
 }
@@ -261,7 +261,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
 	}
-	reader, err := s.Read(*r)
+	reader, err := s.client.Read(*r)
 	if err != nil {
 		return nil, s.readingFailed(err)
 	}
@@ -410,7 +410,7 @@ func (s *search) rendered() (adapters.Pieces, error) {
 		if s.cursor != nil {
 			s.remember()
 		}
-		return adapters.Pieces{s.Clean(s.asSent)}, nil
+		return adapters.Pieces{s.client.Clean(s.asSent)}, nil
 	}
 	total := -1
 	if s.asked.Scope.CollapsedTotals {
@@ -425,7 +425,7 @@ func (s *search) rendered() (adapters.Pieces, error) {
 			return nil, err
 		}
 	}
-	result, err := s.Render(s.frame.Hits, hits, total)
+	result, err := s.client.Render(s.frame.Hits, hits, total)
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
