@@ -17,4 +17,9 @@
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
 // hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), source filters, filter_path.
+//
+// A bulk takes two more:
+//
+//	write.go      EnrichWrite   its lines, one by one: rule.Enricher adds our fields to each document
+//	clean.go      CleanReply    the reply, should it quote our fields
 package elastic
