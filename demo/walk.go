@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/sidecar/internal/server"
 )
 
-// The walk-through's own choices. Its threshold lies between the versions of one article and the look-alikes of the corpus.
+// The settings of the walk-through. The threshold is between the agreement of versions of an article and that of look-alikes.
 const (
 	demoIndex     = "news"
 	demoThreshold = 0.6
@@ -30,9 +30,9 @@ var demoQueries = []string{"ferry crossing", "library open midnight"}
 
 // walk is one walk-through.
 type walk struct {
-	out            io.Writer
-	log            io.Writer
-	engine, before string // base URLs of the embedded engine and of the sidecar before it
+	out             io.Writer
+	log             io.Writer
+	engine, sidecar string // base URLs
 }
 
 // Options say where the walk-through listens, and whether it ends after printing.
@@ -50,13 +50,13 @@ func Run(ctx context.Context, o Options, out, errOut io.Writer) error {
 func (d *walk) run(ctx context.Context, o Options) error {
 	i := config.DefaultIndex()
 	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
-	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that go by them
+	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that use them
 	s, err := server.ServeDemo(i, o.Listen, o.Page, d.log)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	d.engine, d.before = s.Engine, s.Sidecar
+	d.engine, d.sidecar = s.Engine, s.Sidecar
 	if err := d.load(ctx); err != nil {
 		return fmt.Errorf("load the corpus: %w", err)
 	}
@@ -92,7 +92,7 @@ func (d *walk) load(ctx context.Context) error {
 		fmt.Fprintf(&body, "{\"index\":{\"_id\":%q}}\n%s\n", document.ID, line)
 	}
 	began := time.Now()
-	reply, err := d.post(ctx, d.before+"/"+demoIndex+"/_bulk?refresh=true", "application/x-ndjson", &body)
+	reply, err := d.post(ctx, d.sidecar+"/"+demoIndex+"/_bulk?refresh=true", "application/x-ndjson", &body)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (d *walk) post(ctx context.Context, url, contentType string, body io.Reader
 func (d *walk) compare(ctx context.Context, q string) error {
 	var columns [2][]string
 	var outcome string
-	for i, base := range []string{d.engine, d.before} {
+	for i, base := range []string{d.engine, d.sidecar} {
 		body := fmt.Sprintf(`{"size":%d,"query":{"multi_match":{"query":%q,"fields":["title","body"]}},"_source":["title","host"]}`, demoSize, q)
 		reply, err := d.post(ctx, base+"/"+demoIndex+"/_search", "application/json", strings.NewReader(body))
 		if err != nil {
@@ -175,7 +175,7 @@ func at(lines []string, i int) string {
 	return ""
 }
 
-// column returns the text cut and filled to the width of a column.
+// column cuts or pads a text to the width of a column.
 func column(text string) string {
 	text = shorten(text)
 	return text + strings.Repeat(" ", columnWidth-utf8.RuneCountInString(text))
@@ -203,5 +203,5 @@ The engine itself, the same through the sidecar, with another threshold, and lef
 %s
 
 Ctrl-C ends it; nothing is kept.
-`, page, search(d.engine, ""), search(d.before, ""), search(d.before, "&neardup_threshold=0.95"), search(d.before, "&neardup=off"))
+`, page, search(d.engine, ""), search(d.sidecar, ""), search(d.sidecar, "&neardup_threshold=0.95"), search(d.sidecar, "&neardup=off"))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/sidecar/internal/offline"
 )
 
-// compareFlags are what the command line asks of a comparison.
+// compareFlags are the flags of compare.
 type compareFlags struct {
 	offlineFlags
 	offline.Comparison
@@ -21,25 +21,25 @@ func compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B | --docs docs.jsonl --pairs pairs.tsv",
 		Short: "Say which documents are near-duplicates and why, without an engine",
-		Long: `Compare with two files explains one pair: how many shingles each text has, how far they agree by their sketches and
-in truth, what each preset makes of it and which rule decides, and the longest passages that the two share and that only
-one has. HTML is recognised and its text taken.
+		Long: `Compare with two files explains one pair: how many shingles each text has, their estimated and exact agreement, whether
+they are near-duplicates under each preset and which rule decides, and the longest passages that both have and that only one
+has. Of HTML it compares the text.
 
-With --docs and --pairs it judges many pairs. Documents are one JSON object in each line, as for sidecar sketch. Pairs are
-lines of two ids with a tab between; further columns do not count, and a first line that begins with id_a and id_b is skipped.
+With --docs and --pairs it compares many pairs. Documents are one JSON object in each line, as for sidecar sketch. Pairs are
+lines of two ids with a tab between; further columns are ignored, and a first line that begins with id_a and id_b is skipped.
 For each pair it prints, in the same order: both ids, the agreement, its standard error, and whether they are
-near-duplicates. A pair in which a document has no word, or which can't be compared, has 0 for both and is none. Documents
-are kept in memory; pairs may be any number.
+near-duplicates. If a document has no word or the two can't be compared, the numbers are 0 and the answer is no. Documents
+are kept in memory; the number of pairs is not limited.
 
-Where the agreement of two sketches leaves a doubt, the texts themselves decide. --no-texts goes by the sketches alone, as a
-search does. --threshold, or a threshold in the rule of a configuration, takes the place of the preset's: near-duplicates
-are then the pairs whose resemblance is at or above it.
+If the agreement of two sketches leaves a doubt, the texts themselves decide. With --no-texts the sketches alone decide, as in
+a search. --threshold, or a threshold in the rule of a configuration, replaces the preset's: near-duplicates are then the pairs
+whose resemblance is at or above it.
 
-The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
-fields, sketch, preset, measure, threshold and min_shingles of its rule if there is one alone or --index names it. What else the
-rule asks of two hits (within, same, different) is said, not judged.
+It uses the defaults, not config.yaml, unless --config names a file. Of that file it reads the section sketch, and the fields,
+sketch, preset, measure, threshold and min_shingles of the rule that --index names, or of the only rule. The other conditions of
+the rule (within, same, different) are printed, not checked.
 
-Exit code 0: done, whatever was found. 1: failed or interrupted.`,
+Exit code 0: done, whatever the answer. 1: failed or interrupted.`,
 		Example: `  sidecar compare old.txt new.html
   sidecar compare --docs docs.jsonl --pairs pairs.tsv > verdicts.tsv
   sidecar compare --docs docs.jsonl --fields title,body --pairs - --preset safe < pairs.tsv
@@ -71,13 +71,13 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	f.StringVar(&flags.Docs, "docs", "", "`file` of documents, - for standard input")
 	f.StringVar(&flags.Pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
 	f.Var(choice{&flags.Options.Preset, config.PresetNames()}, "preset", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
-	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
+	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, instead of the preset's")
 	boundShare(f, "threshold")
-	f.BoolVar(&flags.NoTexts, "no-texts", false, "go by the sketches alone, as a search does")
+	f.BoolVar(&flags.NoTexts, "no-texts", false, "compare the sketches alone, as a search does")
 	return cmd
 }
 
-// check returns what is wrong with the flags and arguments.
+// check checks the flags and arguments.
 func (f *compareFlags) check(args []string, many bool) error {
 	switch {
 	case many && len(args) > 0:

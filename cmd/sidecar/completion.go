@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 )
 
-// completeFlags has a shell complete the values of flags that take a name of the configuration or one of a few words.
+// completeFlags adds shell completion to flags whose value is a name in the configuration or one of a few words.
 func completeFlags(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		completeFlags(child)
@@ -28,10 +28,10 @@ func completeFlags(cmd *cobra.Command) {
 		case few:
 			complete = cobra.FixedCompletions(words.words, cobra.ShellCompDirectiveNoFileComp)
 		case cmd.Name() == "cluster" && flag.Name == "output":
-			complete = cobra.FixedCompletions([]string{formText, formJSON}, cobra.ShellCompDirectiveDefault) // it may be a file, too
+			complete = cobra.FixedCompletions([]string{formText, formJSON}, cobra.ShellCompDirectiveDefault) // a file is possible too
 		case flag.Name != "engine" && flag.Name != "index":
 			return
 		}
-		_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails only where a flag has one already
+		_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete) // fails only if a flag has one already
 	})
 }

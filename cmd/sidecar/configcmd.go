@@ -13,9 +13,9 @@ import (
 
 func configCommand() *cobra.Command {
 	parent := &cobra.Command{
-		Use: "config", Short: "Look at the configuration", Args: cobra.NoArgs,
-		Long: `Config says what is wrong with a configuration (check), or all that it amounts to (print). Neither asks an engine:
-what does is sidecar doctor.`,
+		Use: "config", Short: "Check or print the configuration", Args: cobra.NoArgs,
+		Long: `Config reports the errors in a configuration (check), or prints it with all defaults (print). Neither connects to an engine:
+sidecar doctor does.`,
 		Example: `  sidecar config check
   sidecar config print --config /etc/neardup/config.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -28,20 +28,20 @@ func configCheckCommand() *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Report everything that is wrong with the configuration, or its rules in short",
-		Long: `Check reads the configuration and reports everything that is wrong with it, each with its key, its value and what to
-do; or, where nothing is, its rules in short: what all of them have, and what differs from the defaults.
+		Short: "Report all errors in the configuration, or a summary of its rules",
+		Long: `Check reads the configuration and reports all errors in it, each with its key, its value and what to do. If there are none
+it prints a summary of the rules: what every rule has, and what differs from the defaults.
 
-With --output json what is wrong is part of the result: the list errors.
+With --output json the errors are part of the result, in the list errors.
 
-Exit code 0: it can be served. 1: it can't.`,
+Exit code 0: it is valid. 1: it is not.`,
 		Example: `  sidecar config check
   sidecar config check --config /etc/neardup/config.yaml
   sidecar config check --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configOf(cmd)
-			_, unreadable := errors.AsType[*fs.PathError](err) // which is no finding
+			_, unreadable := errors.AsType[*fs.PathError](err) // the check itself has failed then
 			switch {
 			case err == nil:
 				return show(cmd.OutOrStdout(), output, c.Checked(), c.Describe())
@@ -59,12 +59,12 @@ func configPrintCommand() *cobra.Command {
 	output := ""
 	cmd := &cobra.Command{
 		Use:   "print",
-		Short: "Show all of what the configuration amounts to, as YAML or JSON and without secrets",
-		Long: `Print writes every key with its value: variables and files are replaced, presets applied, defaults filled in. In the
-place of a secret (credentials, the seed, what a URL may hide) stands … and nothing else, so that the output can be shown to
-others. It is YAML, and read again, but for the secrets, it is the same configuration; with --output json it is the same as JSON.
+		Short: "Print the whole configuration with defaults, as YAML or JSON and without secrets",
+		Long: `Print writes every key with its value: variables and files are replaced, presets applied, defaults filled in. A secret
+(credentials, the seed, parts of URLs) is shown as …, so the output can be shown to others. As YAML it can be read again: apart
+from the secrets it is the same configuration.
 
-Exit code 0: done. 1: something is wrong with the configuration.`,
+Exit code 0: done. 1: the configuration is invalid.`,
 		Example: `  sidecar config print
   sidecar config print --output json`,
 		Args: cobra.NoArgs,

@@ -13,8 +13,8 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "See it work: an embedded engine, a small corpus, one search without and with",
 		Long: `Demo starts an embedded search engine and a sidecar in front of it, writes a corpus of articles through the sidecar, and
-prints the same searches as the engine answers them and as the sidecar does. Then it goes on running, with the playground to
-look at what folds at which threshold (docs/playground.md), and requests to try. Nothing is installed and nothing is kept.
+prints some searches as the engine answers them and as the sidecar does. Then it keeps running, with requests to try and the
+playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and nothing is stored.
 
 Exit code 0: done, or ended by a signal. 1: failed.`,
 		Example: `  sidecar demo

@@ -11,14 +11,14 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check everything that the sidecar needs, and say what to do",
-		Long: `Doctor looks at the configuration, at each node of each engine, at the indices of each rule and at the sidecar that
-runs with this configuration, if there is one: whether it is valid, the engine's version, the credentials, the
-mapping, how many documents have their sketches, and a search, directly and through the sidecar. It prints a line for
-each check: ok, warn or fail, what it found, and what to do about it. It changes nothing: whether the credentials
-suffice to write is found out with an update of a document that is not there. It reads up to 100 documents of each
-index, chosen at random.
+		Long: `Doctor checks the configuration, each node of each engine, the indices of each rule, and the sidecar that runs with this
+configuration, if there is one. It checks versions, credentials, mappings, how many documents have a sketch of their text, and a
+search, directly and through the sidecar. It prints a line for each check: ok, warn or fail, what it found, and what to do.
 
-Exit code 0: no check failed. 1: some did.`,
+It changes nothing: to check the right to write it sends an update of a document that does not exist. It reads up to 100 random
+documents of each index.
+
+Exit code 0: no check failed. 1: at least one failed.`,
 		Example: `  sidecar doctor
   sidecar doctor --engine elasticsearch --output json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

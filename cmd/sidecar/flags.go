@@ -13,16 +13,16 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// The forms of what is printed.
+// The output formats.
 const (
 	formText = "text"
 	formJSON = "json"
 )
 
-// addOutput adds the flag that says in which form results are printed.
+// addOutput adds the flag --output.
 func addOutput(flags *pflag.FlagSet, output *string) {
 	*output = formText
-	flags.Var(choice{output, []string{formText, formJSON}}, "output", "the `form` of what is printed: text or json")
+	flags.Var(choice{output, []string{formText, formJSON}}, "output", "print results in this `form`: text or json")
 }
 
 // choice is the value of a flag that takes one of a few words; it implements [pflag.Value].
@@ -43,7 +43,7 @@ func (c choice) String() string { return *c.to }
 
 func (c choice) Type() string { return "string" }
 
-// show prints a result in the form that was asked for.
+// show prints a result in the given form.
 func show(w io.Writer, form string, result any, text string) error {
 	if form == formJSON {
 		return terminal.WriteJSON(w, result)
@@ -56,20 +56,21 @@ func show(w io.Writer, form string, result any, text string) error {
 type bounded struct {
 	pflag.Value
 	least, most float64
-	use         string // in place of a number outside of them
+	use         string // describes valid numbers, for the error
 }
 
-// bound puts bounds to the flag with the name.
+// bound adds bounds to the flag with the name.
 func bound(flags *pflag.FlagSet, name string, least, most float64, use string) {
 	flag := flags.Lookup(name)
 	flag.Value = bounded{flag.Value, least, most, use}
 }
 
-// boundShare bounds a flag that is a share of a whole, and boundBelow one that limits something, where 0 is no limit.
+// boundShare bounds a flag that is a share of a whole.
 func boundShare(flags *pflag.FlagSet, name string) {
 	bound(flags, name, math.SmallestNonzeroFloat64, 1, "a number above 0, at most 1")
 }
 
+// boundBelow bounds a flag that is a limit, where 0 means no limit.
 func boundBelow(flags *pflag.FlagSet, name string) {
 	bound(flags, name, 0, math.MaxFloat64, "a number above 0, or 0 for no bound")
 }

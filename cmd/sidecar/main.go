@@ -1,5 +1,5 @@
-// Sidecar stands in front of a search engine and collapses near-duplicate hits. There is one file for each command: flags in, one call, exit code
-// out. What the commands do is in the packages below internal and in jobs.
+// Sidecar is a proxy in front of a search engine that collapses near-duplicate hits. There is one file for each command: flags in, one call, exit
+// code out. The packages below internal and jobs do the work.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-first
-		signal.Stop(first) // a second one ends the process at once: from now on, not a moment after what follows from the first
+		signal.Stop(first) // before stop: from now on a second signal ends the process at once
 		stop()
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -32,12 +32,12 @@ func main() {
 // Exit codes.
 const (
 	exitDone    = 0
-	exitFailed  = 1 // or what was asked is not so
-	exitTrouble = 2 // of verify, which says with 1 what it found
-	exitRefused = 3 // the job came to its end, and the engine refused some documents
+	exitFailed  = 1 // or the answer is no
+	exitTrouble = 2 // verify failed; its 1 means that it found problems
+	exitRefused = 3 // the job finished, and the engine refused some documents
 )
 
-// run is the program: the arguments without its name in, the exit code out. It ends soon after ctx.
+// run runs the program with its arguments, and returns the exit code. It ends soon after ctx.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -55,26 +55,26 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitCode(cmd, err)
 }
 
-// errRefused ends a job that left refused documents behind. Its summary has said so.
+// errRefused is returned by a job if the engine refused documents. Its summary lists them.
 var errRefused = errors.New("documents were refused")
 
-// rootLong is what the help begins with.
-const rootLong = `sidecar stands in front of a search engine and speaks its API. Documents on their way in get a small sketch of
-their text; hits on their way out are left out where a better ranked one says nearly the same.
+// rootLong is the beginning of the help.
+const rootLong = `sidecar is a proxy in front of a search engine that speaks its API. It adds a small sketch of their text to documents
+as they are written, and hides a hit in a reply if a better ranked hit says nearly the same.
 
-Results go to standard output, and nothing else does: progress, notes and errors go to standard error. With --output json
-results are JSON, and standard error has an object on each line: {"error": "..."}, or {"note": "..."} where it is no terminal.
-Colours and progress bars are for terminals alone, elsewhere a job writes a line every few seconds; TERM=dumb keeps both away,
+Only results go to standard output. Progress, notes and errors go to standard error. With --output json results are JSON, and
+standard error has an object on each line: {"error": "..."}, or {"note": "..."} if it is not a terminal.
+On a terminal a job shows colours and a progress bar, elsewhere it writes a line every few seconds. TERM=dumb turns off both,
 NO_COLOR the colours.
 
 Exit codes:
 
   0  done
-  1  failed or interrupted; or what was asked is not so: of ready, doctor, config check, and of verify where something is wrong
-  2  of verify alone: something could not be read or written, or the command line or the configuration is wrong
+  1  failed or interrupted; ready, doctor and config check: the answer is no; verify: it found problems
+  2  verify alone: something could not be read or written, or the command line or the configuration is wrong
   3  done, and the engine refused some documents`
 
-// commandGroup is a heading of the help, and the commands below it.
+// commandGroup is a group of commands in the help.
 type commandGroup struct {
 	id, title string
 	commands  []*cobra.Command
@@ -82,12 +82,12 @@ type commandGroup struct {
 
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"begin", "To begin with:", []*cobra.Command{initCommand(), doctorCommand(), demoCommand()}},
+		{"begin", "To start with:", []*cobra.Command{initCommand(), doctorCommand(), demoCommand()}},
 		{"live", "In front of an engine:", []*cobra.Command{setupCommand(), serveCommand(), readyCommand()}},
-		{"stored", "Documents that are stored already:", []*cobra.Command{
+		{"stored", "For documents that are stored already:", []*cobra.Command{
 			reindexCommand(), verifyCommand(), calibrateCommand(), similarCommand(), clusterCommand(), removeCommand(),
 		}},
-		{"files", "Texts in files, without an engine:", []*cobra.Command{sketchCommand(), compareCommand()}},
+		{"files", "For texts in files, without an engine:", []*cobra.Command{sketchCommand(), compareCommand()}},
 		{"other", "Other:", []*cobra.Command{configCommand(), versionCommand(), manCommand()}},
 	}
 }
@@ -126,7 +126,7 @@ func newRoot() *cobra.Command {
 // configFile returns the file that --config names.
 func configFile(cmd *cobra.Command) string { return cmd.Flag("config").Value.String() }
 
-// configOf loads the configuration that the command was given.
+// configOf loads the configuration that --config names.
 func configOf(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(configFile(cmd), os.LookupEnv)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/neardup/sidecar/internal/buildinfo"
 )
 
-// manCommand writes the manual, for those who build packages.
+// manCommand writes the manual pages, for packages.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIRECTORY",
 		Short: "Write a manual page for each command",
-		Long: `Man writes sidecar.1 and, for each command, a page such as sidecar-serve.1 into a directory, which it makes. The date on
-the pages is that of SOURCE_DATE_EPOCH, or of today.
+		Long: `Man writes sidecar.1 and, for each command, a page such as sidecar-serve.1 to a directory, which it creates. The pages
+have the date of SOURCE_DATE_EPOCH, or of today.
 
 Exit code 0: done. 1: failed.`,
 		Example: `  sidecar man man1`,
@@ -36,7 +36,7 @@ Exit code 0: done. 1: failed.`,
 	}
 }
 
-// indentTables indents what is indented in the help by as much as Markdown, from which the pages are made, needs to keep its lines.
+// indentTables indents tables in the help further: the pages are made from Markdown, which joins lines that are indented less.
 func indentTables(cmd *cobra.Command) {
 	cmd.Long = strings.ReplaceAll(cmd.Long, "\n  ", "\n      ")
 	for _, child := range cmd.Commands() {

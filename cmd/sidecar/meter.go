@@ -11,15 +11,15 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// meterEvery is how often a line is written where there is no terminal.
+// meterEvery is how often a line is written if there is no terminal.
 const meterEvery = 5 * time.Second
 
-// meter shows a job's progress on an index: in its metrics, and to people as a bar on a terminal that can draw one, or as a line every few seconds.
+// meter reports a job's progress on an index: in its metrics, and as a bar on a terminal or a line every few seconds.
 type meter struct {
 	*server.IndexMetrics
 	w     io.Writer
 	title string
-	bar   *progressbar.ProgressBar // nil off a terminal
+	bar   *progressbar.ProgressBar // nil without a terminal
 	next  time.Time
 	// first is how many were scanned at the first update, at the time start. Earlier runs may have scanned some.
 	first int
@@ -38,7 +38,7 @@ func newMeter(w io.Writer, title string, metrics *server.IndexMetrics) *meter {
 	return m
 }
 
-// at takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
+// at reports how many documents were scanned, how many there are (0 if unknown), and more text for the line.
 func (m *meter) at(scanned, total int, more string) {
 	m.At(scanned, total)
 	if m.start.IsZero() {
@@ -48,7 +48,7 @@ func (m *meter) at(scanned, total int, more string) {
 		if total := int64(total); total > 0 && total != m.bar.GetMax64() {
 			m.bar.ChangeMax64(total)
 		}
-		_ = m.bar.Set(scanned) // a bar that can't be drawn is no reason to stop
+		_ = m.bar.Set(scanned) // the job continues if the bar can't be drawn
 		return
 	}
 	if now := time.Now(); now.After(m.next) {
@@ -61,7 +61,7 @@ func (m *meter) at(scanned, total int, more string) {
 	}
 }
 
-// left returns how fast it goes, and how long it will take at that rate.
+// left returns the rate, and the time that is left at that rate.
 func (m *meter) left(now time.Time, scanned, total int) string {
 	rate := float64(scanned-m.first) / now.Sub(m.start).Seconds()
 	if rate <= 0 {
@@ -74,7 +74,7 @@ func (m *meter) left(now time.Time, scanned, total int) string {
 	return text
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (m *meter) end() {
 	if m.bar != nil {
 		_ = m.bar.Clear()

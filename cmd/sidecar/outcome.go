@@ -18,17 +18,17 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// asked is where a command line asks for JSON.
-var asked = regexp.MustCompile(` --(output|report)[= ]json( |$)`)
+// jsonFlag matches a flag that asks for JSON.
+var jsonFlag = regexp.MustCompile(` --(output|report)[= ]json( |$)`)
 
-// asksJSON reports whether the command line asks for JSON, also where it can't be read to its end.
+// asksJSON reports whether the command line asks for JSON, even if it is invalid.
 func asksJSON(args []string) bool {
 	line, _, _ := strings.Cut(" "+strings.Join(args, " "), " -- ")
-	return asked.MatchString(line)
+	return jsonFlag.MatchString(line)
 }
 
-// jsonLines takes the place of standard error if results are JSON and it is no terminal: each line becomes an object, so that a
-// program can read that stream too.
+// jsonLines replaces standard error if results are JSON and it is not a terminal: each line becomes an object, so that a program can
+// read that stream too.
 type jsonLines struct{ w io.Writer }
 
 // Write takes whole lines; with it jsonLines implements [io.Writer].
@@ -50,10 +50,10 @@ func jsonLine(w io.Writer, key, text string) error {
 	return err
 }
 
-// silentErrors are the ends of commands that have said all there is to say.
+// silentErrors are not printed: the command has printed or logged the reason.
 var silentErrors = []error{errRefused, terminal.ErrFound, server.ErrLogged}
 
-// printErrors writes what went wrong to standard error: a line for each error, or an object.
+// printErrors writes errors to standard error, each as a line or an object.
 func printErrors(err error, inJSON bool, stderr io.Writer) {
 	for _, e := range config.Flatten(err) {
 		if slices.Contains(silentErrors, e) {
@@ -61,14 +61,14 @@ func printErrors(err error, inJSON bool, stderr io.Writer) {
 		}
 		text := strings.TrimSpace(e.Error())
 		if inJSON {
-			_ = jsonLine(stderr, "error", text) // there is no one left to tell, here and below
+			_ = jsonLine(stderr, "error", text) // an error here can't be reported, nor one below
 			continue
 		}
 		_, _ = fmt.Fprintf(stderr, "%s %s\n", terminal.Paint(stderr, terminal.Red, "error:"), terminal.Harmless(text))
 	}
 }
 
-// exitCode returns what the program ends with.
+// exitCode returns the exit code for a command's error.
 func exitCode(cmd *cobra.Command, err error) int {
 	switch {
 	case err == nil:
@@ -81,8 +81,8 @@ func exitCode(cmd *cobra.Command, err error) int {
 	return exitFailed
 }
 
-// results is where results go: standard output, and what went wrong there first, so that no command ends well whose results were
-// lost. It is safe for concurrent use.
+// results is standard output. It keeps the first error of writing, so that a command whose results are lost fails. It is safe for
+// concurrent use.
 type results struct {
 	w io.Writer
 
@@ -101,7 +101,7 @@ func (r *results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd returns the file descriptor, or an invalid one if the output is no file.
+// Fd returns the file descriptor, or an invalid one if the output is not a file.
 func (r *results) Fd() uintptr {
 	if file, ok := r.w.(*os.File); ok {
 		return file.Fd()
@@ -109,7 +109,7 @@ func (r *results) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// withWriteError returns how a command ended, with the loss of results unless that is it.
+// withWriteError joins a command's error and the error of writing results, unless they are the same.
 func (r *results) withWriteError(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/internal/server"
 )
 
-// maxReady bounds what is read of the admin listener's answer, in bytes.
+// maxReady is the size limit of the admin listener's answer, in bytes.
 const maxReady = 1 << 20
 
 func readyCommand() *cobra.Command {
@@ -22,9 +22,9 @@ func readyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ready",
 		Short: "Ask the sidecar that runs with this configuration whether it is ready",
-		Long: `Ready reads /readyz of the admin listener and prints what it says: a line for each engine. It is meant for health
-checks in containers, where there is no other client. Of the configuration it reads admin alone: what else is wrong with it is
-no news of a sidecar that goes on with the one before.
+		Long: `Ready reads /readyz of the admin listener and prints the answer: a line for each engine. It is meant for health checks in
+containers that have no other HTTP client. It reads only the key admin of the configuration: if another key is invalid, a running
+sidecar still serves the previous configuration.
 
 Exit code 0: ready. 1: not ready, or not running.`,
 		Example: `  sidecar ready
@@ -35,10 +35,10 @@ Exit code 0: ready. 1: not ready, or not running.`,
 	return cmd
 }
 
-// readiness is what the admin listener says, as it is reported in JSON.
+// readiness is the answer of the admin listener, for JSON.
 type readiness struct {
 	Ready bool `json:"ready"`
-	// Status is that of HTTP, Lines are what it says of each engine.
+	// Status is the HTTP status. Lines has a line for each engine.
 	Status int      `json:"status"`
 	Lines  []string `json:"lines"`
 }
@@ -49,7 +49,7 @@ func askReady(cmd *cobra.Command, output string) error {
 		return err
 	}
 	if c.Admin == "" {
-		return errors.New("admin is empty: there is no listener to ask: set it to an address such as 127.0.0.1:9600")
+		return errors.New("admin is empty, so there is no listener to ask: set it to an address such as 127.0.0.1:9600")
 	}
 	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, "http://"+c.Admin+"/readyz", nil)
 	if err != nil {
@@ -58,7 +58,7 @@ func askReady(cmd *cobra.Command, output string) error {
 	client := &http.Client{Timeout: 2 * server.ProbeTimeout, Transport: &http.Transport{}}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the admin listener: %w: see that sidecar serve runs, and with this configuration", err)
+		return fmt.Errorf("ask the admin listener: %w: check that sidecar serve runs, with this configuration", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxReady))

@@ -64,7 +64,7 @@ func TestReadyCommand(t *testing.T) {
 		t.Errorf("%q", texts)
 	}
 	got = sidecar(t, "ready", "-c", write(t, "admin: 127.0.0.1:1\n"))
-	if got.code != exitFailed || got.stdout != "" || !strings.HasSuffix(got.stderr, ": see that sidecar serve runs, and with this configuration\n") {
+	if got.code != exitFailed || got.stdout != "" || !strings.HasSuffix(got.stderr, ": check that sidecar serve runs, with this configuration\n") {
 		t.Errorf("%+v", got)
 	}
 }

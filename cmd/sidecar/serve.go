@@ -13,18 +13,18 @@ func serveCommand() *cobra.Command {
 	var o server.Options
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Stand in front of the engines and serve until a signal comes",
-		Long: `Serve listens at every engine's address and passes requests on to the engine.
+		Short: "Serve clients in front of the engines until a signal",
+		Long: `Serve listens on the address of each engine in the configuration and forwards requests to that engine.
 
-SIGHUP, and a change of the configuration or of a file it names (certificates, secrets), loads it anew. What did not change
-goes on as it is; a configuration that is wrong is not taken, and one line of the log says why.
+It reloads the configuration on SIGHUP, and when the file or a file that it names (certificates, secrets) changes. Engines that
+did not change keep running. If the new configuration is invalid the previous one stays, and one line of the log says why.
 
-On SIGINT or SIGTERM /readyz says so at once, the listeners close after --drain-delay, the requests under way end within
---drain, and serve ends. A second signal ends it at once. Exit code 0: all requests ended; 1: it could not start, or requests
-were cut off.
+On SIGINT or SIGTERM /readyz reports at once that it drains, the listeners close after --drain-delay, the requests in progress
+may take up to --drain to end, and serve ends. A second signal ends it at once. Exit code 0: all requests ended; 1: it could not
+start, or requests were cut off.
 
-Under systemd it tells when it is ready, reloading and stopping, answers to a watchdog, and takes over sockets that are called
-as an engine is (or admin). It prints nothing: its log goes to standard error, as text or as JSON (log.format in the configuration).`,
+Under systemd it reports when it is ready, reloading and stopping, answers the watchdog, and takes over sockets that have the
+name of an engine (or admin). It prints nothing: its log goes to standard error, as text or JSON (log.format in the configuration).`,
 		Example: `  sidecar serve
   sidecar serve --config /etc/neardup/config.yaml --drain 60s`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,8 +37,8 @@ as an engine is (or admin). It prints nothing: its log goes to standard error, a
 		},
 	}
 	flags := command.Flags()
-	flags.DurationVar(&o.Drain, "drain", server.DefaultDrain, "at the end, give requests under way this `span` to end")
-	flags.BoolVar(&o.PProf, "pprof", false, "show profiles on the admin listener, at /debug/pprof/")
-	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "at the end, take connections for this `span` more, while /readyz says that it drains")
+	flags.DurationVar(&o.Drain, "drain", server.DefaultDrain, "at the end, let requests in progress take up to this `span`")
+	flags.BoolVar(&o.PProf, "pprof", false, "serve profiles on the admin listener, at /debug/pprof/")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "at the end, first accept connections for another `span`, while /readyz says that it drains")
 	return command
 }

@@ -15,15 +15,15 @@ func sketchCommand() *cobra.Command {
 		Short: "Print the sketches of documents in a file, without an engine",
 		Long: `Sketch reads documents, one JSON object in each line, and prints a line for each in the same order: its id, the scheme
 (8 hexadecimal digits) and its sketch, with tabs between. A document without a word has no sketch and an empty last column.
-Without a file, or for -, it reads standard input. However many documents there are, it takes the same memory.
+Without a file, or for -, it reads standard input. Its memory does not grow with the number of documents.
 
-A document has its id, a text or a number, in the field id. The fields that are compared hold texts or lists of texts; a dot
-leads into an object. A sketch is the one that the sidecar stores for the same fields under the same configuration.
+A document has its id, a text or a number, in the field id. The fields to compare are texts or lists of texts; a dot
+leads into an object. A sketch is the one that the sidecar stores for the same fields with the same configuration.
 
-The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
-fields and the sketch of its rule if there is one alone or --index names it.
+It uses the defaults, not config.yaml, unless --config names a file. Of that file it reads the section sketch, and the fields and
+sketch of the rule that --index names, or of the only rule.
 
-A line that can't be read ends it: what was printed before is whole.
+It stops at a line that can't be read: the lines printed before are complete.
 
 Exit code 0: done. 1: failed or interrupted.`,
 		Example: `  sidecar sketch docs.jsonl > sketches.tsv
@@ -59,12 +59,12 @@ type offlineFlags struct {
 
 func (o *offlineFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.Index, "index", "", "the rule for the index with this `name` in the configuration gives the fields, the sketch and the preset")
-	flags.StringSliceVar(&o.Fields, "fields", nil, "the `fields` that are compared, as in title,body (by default those of the rule, or title,text)")
+	flags.StringVar(&o.Index, "index", "", "take fields, sketch and preset from the rule for the index with this `name` in the configuration")
+	flags.StringSliceVar(&o.Fields, "fields", nil, "the `fields` to compare, as in title,body (by default those of the rule, or title,text)")
 	addOutput(flags, &o.output)
 }
 
-// newComparer takes what the command line says of every command: the configuration, if it was given, and the streams.
+// newComparer opens a comparer with the configuration, if --config was given, and the command's streams.
 func newComparer(cmd *cobra.Command, o offline.Options) (*offline.Comparer, error) {
 	if cmd.Flags().Changed("config") {
 		o.Config = configFile(cmd)

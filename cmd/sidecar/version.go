@@ -16,7 +16,7 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Version prints the version, the revision that it was built from where the build knows it, and what it was built with and for.
+		Long: `Version prints the version, the revision that it was built from if that is known, the Go version and the platform.
 
 Exit code 0.`,
 		Example: `  sidecar version
