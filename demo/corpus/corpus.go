@@ -1,4 +1,4 @@
-// Package corpus holds the sample corpus of the walk-through: some seventy-five articles on everyday subjects, each in two to six
+// Package corpus has the sample corpus of the walk-through: about seventy-five articles on everyday subjects, each in two to six
 // versions as they occur on the web, and look-alikes that share phrases with one another and yet are different texts. All of it
 // was written for this project; the people and hosts in it are invented, and so are most of the places.
 //
@@ -7,7 +7,7 @@
 // that wrap what they store.
 //
 // Every document carries a label, its Group: documents of the same group are near-duplicates, documents of different groups are not.
-// The package's test holds the texts to that by their exact resemblance.
+// The package's test checks this by the exact resemblance of the texts.
 package corpus
 
 import (
@@ -24,14 +24,14 @@ type Document struct {
 	Body        string `json:"body"`         // paragraphs parted by an empty line
 	PublishedAt string `json:"published_at"` // RFC 3339, UTC
 
-	// Group labels near-duplicates: an article's versions share it, a look-alike has one of its own.
+	// Group labels near-duplicates: an article's versions share it, a look-alike has its own.
 	Group string `json:"-"`
 	// Version says how the document came about: original, syndicated, corrected, mirror, repost, copy or lookalike.
 	Version string `json:"-"`
 }
 
 // Documents returns the whole corpus, always in the same order, in which no two versions of an article are neighbours. The slice is the
-// caller's. It is Load without the error: a fault in the embedded texts, which the package's test rules out, gives none at all.
+// caller's. It is Load without the error: if the embedded texts were invalid, which the package's test rules out, it would return none.
 func Documents() []Document {
 	documents, err := Load()
 	if err != nil {

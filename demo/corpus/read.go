@@ -22,7 +22,7 @@ type section struct {
 // site is what a host puts around each page that it stores.
 type site struct{ menu, footer string }
 
-// read returns all documents in the order in which they were written.
+// read returns all documents in the order of the files.
 func read() ([]Document, error) {
 	sites, err := readSites()
 	if err != nil {
@@ -92,7 +92,7 @@ func readSections(name string) ([]section, error) {
 			last := &sections[len(sections)-1]
 			last.lines = append(last.lines, line)
 		case line != "":
-			return nil, fmt.Errorf("read %s: %q stands before the first section", name, line)
+			return nil, fmt.Errorf("read %s: %q is before the first section", name, line)
 		}
 	}
 	return sections, nil

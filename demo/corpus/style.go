@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// styles are the ways in which pages write the same words.
+// styles are different ways to write the same words in a page.
 var styles = map[string]func(string) string{
 	"typographic": typographic,
 	"ascii":       ascii.Replace,

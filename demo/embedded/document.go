@@ -9,14 +9,14 @@ import (
 	"strconv"
 )
 
-// document is one version of a stored document. It is never changed, so a scroll can hold on to it.
+// document is one version of a stored document. It never changes, so a scroll can keep it.
 type document struct {
 	index                 *index
 	id                    string
 	version, seqNo, order int64
 	source                []byte
 	fields                map[string][]any // string, int64 (dates are milliseconds), float64 or bool, in the source's order
-	words                 map[term][]spot  // where each word stands
+	words                 map[term][]spot  // the positions of each word
 	lengths               map[string]int   // words in each text field
 	ignored               []string         // fields that left a value out for its length
 }
@@ -152,7 +152,7 @@ func (r *reader) bad(path string, f *field, v any) error {
 		"[1:1] failed to parse field [%s] of type [%s] in document with id '%s'. Preview of field's value: '%s'", path, f.Type, r.doc.id, shown)
 }
 
-// convert turns a JSON scalar into the form in which a field of this type keeps it.
+// convert converts a JSON scalar to the form that a field of this type stores.
 func (f *field) convert(v any) (any, bool) {
 	s := text(v)
 	switch f.kind() {

@@ -12,7 +12,7 @@ import (
 type failure struct {
 	status int
 	plain  string // replaces the object where Elasticsearch gives a string only
-	shard  string // the index on whose shard a search failed
+	shard  string // the index whose shard failed
 	cause  cause
 }
 

@@ -20,7 +20,7 @@ type index struct {
 	dynamic    string            // true, false or strict
 	meta       json.RawMessage
 	docs       map[string]*document
-	gone       map[string]int64 // versions of deleted documents, which a new one of that id continues
+	gone       map[string]int64 // versions of deleted documents: a new document with the id continues them
 	seqNo      int64            // of the next write
 	inverted   map[term]map[*document]bool
 	stats      map[string]fieldStats // nil after a write
@@ -214,7 +214,7 @@ func (e *Engine) clusterSettings(*request) (int, any, error) {
 	return http.StatusOK, []byte(`{"persistent":{},"transient":{},"defaults":{"action.auto_create_index":"true"}}`), nil
 }
 
-// templates answers that there are none.
+// templates answers with an empty list.
 func (e *Engine) templates(*request) (int, any, error) {
 	return http.StatusOK, []byte(`{"index_templates":[]}`), nil
 }

@@ -241,7 +241,7 @@ func matchesAny(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return wildcard(p, s) })
 }
 
-// wildcard says whether s matches pattern, in which * stands for any characters.
+// wildcard says whether s matches pattern, where * matches any characters.
 func wildcard(pattern, s string) bool {
 	head, rest, star := strings.Cut(pattern, "*")
 	if !star {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// field is the definition of a mapped field, in the order in which Elasticsearch shows its parameters.
+// field is the definition of a mapped field. Its parameters have the order of Elasticsearch.
 type field struct {
 	Dynamic     any               `json:"dynamic,omitempty"`
 	Type        string            `json:"type,omitempty"`
@@ -191,7 +191,7 @@ var dateLayouts = []struct {
 
 var millisPattern = regexp.MustCompile(`^-?\d{5,}$`)
 
-// parseDate reads a date in strict_date_optional_time or epoch_millis into the first and last millisecond that it stands for.
+// parseDate reads a date in strict_date_optional_time or epoch_millis, and returns its first and last millisecond.
 func parseDate(s string) (first, last int64, ok bool) {
 	if s == "now" {
 		n := time.Now().UnixMilli()

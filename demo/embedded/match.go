@@ -11,7 +11,7 @@ import (
 type matcher struct {
 	text        string
 	all, phrase bool
-	lenient     bool // a field that cannot hold the text does not match, rather than fail
+	lenient     bool // a field that cannot have the text does not match; otherwise the search fails
 	atLeast     any
 }
 

@@ -121,7 +121,7 @@ func (s *searchRequest) fieldsOf(h hit) map[string][]any {
 	return out
 }
 
-// appendValue appends what the hit was sorted by, and for a number that is missing Elasticsearch's stand-in.
+// appendValue appends a hit's sort value, for a missing number the value that Elasticsearch uses.
 func (k sortKey) appendValue(b []byte, h hit) []byte {
 	v := k.of(h)
 	f := h.index.lookup(k.field)
@@ -156,7 +156,7 @@ func appendScore(b []byte, score float32) []byte {
 	return append(b, s...)
 }
 
-// scroll is a search that is being read page by page. It holds the documents as they were when it began.
+// scroll is a search that is being read page by page. It keeps the documents as they were when it began.
 type scroll struct {
 	*searchRequest
 	all     found

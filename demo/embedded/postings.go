@@ -72,10 +72,10 @@ func (x *index) idf(path string, matching int) float64 {
 	return math.Log(1 + (x.statsOf(path).documents-float64(matching)+0.5)/(float64(matching)+0.5))
 }
 
-// word scores the documents that hold a word.
+// word scores the documents with a word.
 func (x *index) word(path, word string) scores { return x.phrase(path, []string{word}) }
 
-// phrase scores the documents that hold the words one after the other.
+// phrase scores the documents with the words one after the other.
 func (x *index) phrase(path string, words []string) scores {
 	idf, out := 0.0, scores{}
 	for _, w := range words {
@@ -99,7 +99,7 @@ func (x *index) phrase(path string, words []string) scores {
 	return out
 }
 
-// where gives score 1 to the documents for which keep holds.
+// where gives score 1 to the documents for which keep returns true.
 func (x *index) where(keep func(*document) bool) scores {
 	out := scores{}
 	for _, d := range x.docs {
@@ -110,7 +110,7 @@ func (x *index) where(keep func(*document) bool) scores {
 	return out
 }
 
-// having gives score 1 to the documents that have a value of the field for which keep holds.
+// having gives score 1 to the documents with a value of the field for which keep returns true.
 func (x *index) having(path string, keep func(any) bool) scores {
 	return x.where(func(d *document) bool { return slices.ContainsFunc(d.fields[path], keep) })
 }

@@ -17,7 +17,7 @@ type query func(*index) (scores, error)
 // parameters are the body of one query.
 type parameters map[string]any
 
-// parsers are filled at start, because queries hold queries.
+// parsers is filled by init, because queries contain queries.
 var parsers map[string]func(parameters) (query, error)
 
 func init() {
@@ -176,7 +176,7 @@ func parseMultiMatch(p parameters) (query, error) {
 	return m.over(fields, tie), err
 }
 
-// strs reads a string or a list of scalars; absent is none.
+// strs reads a string or a list of scalars; an absent one is an empty list.
 func strs(v any, name string) ([]string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -285,7 +285,7 @@ func parseRange(p parameters) (query, error) {
 	}, inner["boost"])
 }
 
-// bound converts the end of a range; a date such as 2024-05-01 stands for its first or its last millisecond.
+// bound converts the end of a range; a date such as 2024-05-01 becomes its first or its last millisecond.
 func (x *index) bound(path string, f *field, s string, last bool) (any, error) {
 	switch f.kind() {
 	case "date":

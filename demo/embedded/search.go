@@ -21,8 +21,8 @@ type searchRequest struct {
 	source            sourceFilter
 	docValues, fields []string
 	millis            []string // the doc values that are shown as such
-	after             query    // what the hits must match beside the query; nil for nothing
-	track             int      // how far hits are counted; -1 is not at all
+	after             query    // a second query that hits must match; nil for none
+	track             int      // up to which number hits are counted; -1 to not count them
 	version, seqNo    bool
 	trackScores       bool
 }
@@ -87,7 +87,7 @@ func readSearch(body []byte) (*searchRequest, error) {
 	return s, nil
 }
 
-// read takes one key of the body, whose value is of a type that it may have.
+// read reads one key of the body. Its value has an allowed type.
 func (s *searchRequest) read(m member) error {
 	var v any
 	err := decode(m.value, &v)
@@ -148,7 +148,7 @@ func readTrack(s string) (int, error) {
 	return atoi("track_total_hits", s)
 }
 
-// fieldNames reads a list of names or {"field": name}, some of which want dates as milliseconds.
+// fieldNames reads a list of names or {"field": name}, where some ask for dates in milliseconds.
 func fieldNames(key string, v any) (names, millis []string, err error) {
 	for _, e := range v.([]any) {
 		if o, ok := e.(map[string]any); ok {
@@ -345,7 +345,7 @@ func (x *index) noDocValues(path string) error {
 		"Use doc values instead.", path, x.lookup(path).Type)
 }
 
-// of is what a hit is sorted by under this key: of several values the lowest, or descending the highest; nil if there is none.
+// of returns the sort value of a hit: of several values the lowest, or descending the highest; nil if there is none.
 func (k sortKey) of(h hit) any {
 	switch k.field {
 	case "_score":

@@ -74,7 +74,7 @@ func (e *Engine) apply(op operation) (*result, error) {
 	return e.store(x, op, old)
 }
 
-// check refuses a write whose condition does not hold.
+// check refuses a write whose condition is not met.
 func (x *index) check(op operation, old *document) error {
 	const kind = "version_conflict_engine_exception"
 	switch {

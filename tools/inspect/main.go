@@ -1,8 +1,8 @@
-// Inspect reads files of packaging with the libraries of those who will read them, for the tests of internal/packages.
+// Inspect reads package files with the libraries of the programs that install them, for the tests of internal/packages.
 //
 //	inspect dockerfile FILE        parses it as BuildKit does, and prints its lint warnings, one in each line
 //	inspect compose FILE [PROFILE…]  loads it as Docker Compose does: schema, interpolation, references; prints the services
-//	inspect rpm FILE               prints what an rpm holds as JSON
+//	inspect rpm FILE               prints the content of an rpm as JSON
 //	inspect custom FILE            decodes the ServiceMonitors and PrometheusRules in it strictly into the operator's own types
 //
 // Exit code 1 and the reason on standard error: the file is not what it should be.

@@ -18,7 +18,7 @@ type rpmFile struct {
 	Flags int    `json:"flags"` // 1 configuration, 16 noreplace
 }
 
-// rpmHeld is what an rpm holds.
+// rpmHeld is the content of an rpm.
 type rpmHeld struct {
 	Name     string            `json:"name"`
 	License  string            `json:"license"`

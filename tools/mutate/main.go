@@ -5,7 +5,7 @@
 // build, each behind a number that the environment switches on (schema.go), so the whole run compiles once. A first pass runs every test alone and
 // notes which places it reaches; the second pass runs, for each place, only those tests, the package's own first (run.go).
 //
-// The same seed and sources give the same places. Two figures are not held against each other unless the sources are the same.
+// The same seed and sources give the same places. Figures can be compared only if the sources are the same.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	count := flag.Int("n", 300, "how many places are broken")
 	all := flag.Bool("all", false, "also run the tests on real engines, for what the short ones did not notice: the main job, then internal/e2e and the adapters")
 	budget := flag.Duration("budget", 20*time.Second, "the longest that the tests with -all may take for one place, by package; the shortest tests go first, longer ones are left out")
-	out := flag.String("out", "", "a file for the result of each place, as JSON lines; places that it holds already are not tried again")
+	out := flag.String("out", "", "a file for the result of each place, as JSON lines; places that it already has are not tried again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -46,7 +46,7 @@ type result struct {
 	Line    int
 	Break   string
 	Reached int    // tests that reach it
-	By      string // the package whose tests noticed it, or nothing
+	By      string // the package whose tests noticed it; empty if none did
 	Long    bool   // noticed by make test-all alone
 	Tried   bool   // with -all: the long forms were tried
 }
@@ -57,7 +57,7 @@ type runner struct {
 	budget       time.Duration
 }
 
-// judge fills results, which holds what earlier runs found, and appends each new result to the file.
+// judge adds results to those of earlier runs, and appends each new one to the file.
 func (r *runner) judge(ctx context.Context, results map[int]*result, out string, all bool) error {
 	if open := r.open(results, false); len(open) > 0 {
 		tests, err := r.tests(ctx, false, open)
@@ -177,10 +177,10 @@ func (s *suite) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// endGroup ends a test process with all that it started: a broken place, or a test that runs out of time, can leave sidecars behind.
+// endGroup ends a test process with all that it started: a broken place, or a test that runs out of time, can leave sidecars running.
 func endGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// runGroup runs a test process and ends what it leaves behind.
+// runGroup runs a test process and ends all processes that it left running.
 func runGroup(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return err
@@ -365,7 +365,7 @@ func readResults(path string, sites []*site) (map[int]*result, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if res.ID < 1 || res.ID > len(sites) || sites[res.ID-1].File != res.File || sites[res.ID-1].Line != res.Line {
-			return nil, fmt.Errorf("%s holds places of other sources or another seed: name a new file", path)
+			return nil, fmt.Errorf("%s has places of other sources or another seed: name a new file", path)
 		}
 		results[res.ID] = &res
 	}

@@ -66,7 +66,7 @@ func sortSites(list []*site) {
 	})
 }
 
-// imported adds the import of breaks behind the package clause, on its line, so that lines keep their numbers.
+// imported adds the import of breaks on the line of the package clause, so that lines keep their numbers.
 func imported(text string) string {
 	var at int
 	for line := range strings.Lines(text) {

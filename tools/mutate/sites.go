@@ -157,7 +157,7 @@ func (f *finder) returned(n *ast.ReturnStmt) {
 	}
 }
 
-// statements leaves out calls, assignments, counts and jumps that stand in a list of statements.
+// statements leaves out calls, assignments, counts and jumps in a list of statements.
 func (f *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		what := ""

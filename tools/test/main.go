@@ -49,10 +49,10 @@ type step struct {
 	silent  bool   // fails if it prints anything
 }
 
-// onEngines are the packages whose tests ask real engines, each on indices of its own.
+// onEngines are the packages whose tests use real engines, each with its own indices.
 var onEngines = []string{"./internal/engines", "./adapters/elastic", "./adapters/typesense", "./internal/server"}
 
-// concurrent are the packages in which goroutines meet.
+// concurrent are the packages with concurrency.
 var concurrent = []string{"./proxy", "./jobs/...", "./cmd/sidecar", "./internal/server", "./internal/upstream", "./internal/certs", "./adapters/elastic", "./adapters/typesense"}
 
 // shortForm are the tests of internal/e2e that run on the majors before the current ones as well: the main job, the backfill, the contract,
@@ -63,7 +63,7 @@ var onOlder = []string{"NEARDUP_OLDER=1"}
 
 var withoutEngines = []string{"NEARDUP_ENGINES=off", "CI="}
 
-// checks are the steps of make check, and of make test beside its main job.
+// checks are the steps of make check. make test adds its main job.
 func checks() []step {
 	return []step{
 		{name: "gofmt", args: []string{"gofmt", "-l", "."}, silent: true},
@@ -100,7 +100,7 @@ func allPlan() plan {
 	current, older := &fleet{names: engines.Kinds}, &fleet{names: engines.Older}
 	return plan{
 		intro: `make test-all: the long forms of all tests; the race detector where goroutines meet; on real engines everything that is claimed of them; packages,
-documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt, vet of the root module or staticcheck: make test does.`,
+documentation, examples and clients. On two cores: 25 minutes. It does not run gofmt, vet of the root module or staticcheck: make test does.`,
 		prepare: []string{"engines", "older", "python", "javascript", "browser", "flink", "suites"},
 		lanes: [][]step{
 			{
@@ -120,14 +120,14 @@ documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt
 				{name: "e2e", args: goTest("-tags=goclient", "-timeout=30m", "./internal/e2e"), engines: current},
 				{name: "older engines", args: goTest("-short", "-p=1", "-timeout=15m", "./adapters/elastic"), engines: older, env: onOlder},
 				{name: "e2e on older engines", args: goTest("-short", "-timeout=15m", "-run="+shortForm, "-skip=/typesense", "./internal/e2e"), engines: older, env: onOlder},
-				// It measures, so it comes last, when little else runs, and has engines of its own.
+				// It measures, so it comes last, when little else runs, and starts its own engines.
 				{name: "bench", args: goTest("-timeout=15m", "./..."), dir: "bench"},
 			},
 		},
 	}
 }
 
-// goTest returns a command; the arguments may hold several words.
+// goTest returns a command; an argument may have several words.
 func goTest(args ...string) []string {
 	return append([]string{"go", "test", "-json", "-vet=off", "-count=1"}, strings.Fields(strings.Join(args, " "))...)
 }
