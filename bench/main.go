@@ -1,6 +1,6 @@
-// Command bench measures how fast texts become sketches: this project's package beside its peers, in one run, on the same
+// Command bench measures how fast texts become sketches: this project's package and its peers, in one run, on the same
 // corpora, one core each. It prints the tables as Markdown on the standard output and what it is doing on the standard error.
-// What it needs and doesn't find it fetches into a cache; a peer that can't be had stands in the table as absent. See README.md.
+// It fetches what it needs into a cache. A peer that is not available is shown as absent. See README.md.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run() error {
 // key names a cell of the table.
 type key struct{ contender, corpus string }
 
-// cell is the best pass of a contender over a corpus, or why there is none.
+// cell is the best pass of a contender over a corpus, or the reason why there is none.
 type cell struct {
 	documents, bytes int
 	seconds          float64

@@ -21,7 +21,7 @@ import (
 const patience = 3 * time.Minute
 
 // family is a group of peers that one process runs. The process reads requests from its standard input and writes answers to its
-// standard output, one a line; the protocol stands at the top of each program in peers/.
+// standard output, one a line; the protocol is at the top of each program in peers/.
 type family struct {
 	prepare func(cache string) (*exec.Cmd, error)
 	members []contender

@@ -77,7 +77,7 @@ func (r report) printSpeeds(w io.Writer) {
 // ceiling are the lines that are no peers, in their order at the top of the table.
 var ceiling = []string{copying, hashing, hashCold, ours, oursCold, oursSet}
 
-// ordered returns the ceiling, ours, and the others from the fastest on; what is absent comes last.
+// ordered returns the ceiling, ours, and the others, the fastest first and absent ones last.
 func (r report) ordered() []contender {
 	list := slices.Clone(r.contenders)
 	place := func(c contender) float64 {
@@ -135,7 +135,7 @@ func oneCell(err error) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(err.Error()), " "), "|", "/")
 }
 
-// figure prints a number with so many significant digits, without an exponent.
+// figure prints a number with some significant digits, without an exponent.
 func figure(x float64, digits int) string {
 	decimals := digits
 	for limit := 1.0; decimals > 0 && limit <= x+math.Pow10(-decimals)/2; limit *= 10 {

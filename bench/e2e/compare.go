@@ -108,7 +108,7 @@ func (c *comparison) ratio(what, ours, against string, of func(sample) float64) 
 	return over(what, against, "×", quotients(c.samples[a], c.samples[z], of))
 }
 
-// forTail is how many requests a turn must have for its p99 to be told: with fewer that is the slowest or the one before.
+// forTail is how many requests a turn must have for its p99 to be shown: with fewer that is the slowest or the one before.
 const forTail = 200
 
 // tailless says why there are no p99, if so.

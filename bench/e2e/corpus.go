@@ -113,7 +113,7 @@ func source(document, purpose int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(document), uint64(purpose)))
 }
 
-// body puts runs of sentences together to so many bytes, less the rest of a word.
+// body joins runs of sentences to a text of this many bytes, cut at a word.
 func (t *texts) body(r *rand.Rand, bytes int) string {
 	var b strings.Builder
 	b.Grow(bytes + 1000)

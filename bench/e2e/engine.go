@@ -31,7 +31,7 @@ var names = map[string]string{
 	engines.Elasticsearch: "Elasticsearch", engines.OpenSearch: "OpenSearch", engines.Typesense: "Typesense",
 }
 
-// openEngine takes the engine that the environment names, or starts one; get is engines.Acquire, or engines.Launch for one of its own.
+// openEngine takes the engine that the environment names, or starts one; get is engines.Acquire, or engines.Launch for a separate one.
 func openEngine(ctx context.Context, kind string, get func(kind string) (*engines.Engine, func() error, error)) (*engine, error) {
 	found, release, err := get(kind)
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *engine) drop(index string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	_ = e.do(ctx, e.base, request{method: "DELETE", path: path}, nil) // mostly there is none
+	_ = e.do(ctx, e.base, request{method: "DELETE", path: path}, nil) // usually it does not exist
 }
 
 // write is the request that stores documents.
@@ -235,7 +235,7 @@ func (e *engine) request(index, words string, s search) request {
 	if s.grouped {
 		s.more += `,"collapse":{"field":"cluster"}`
 	}
-	path, more, _ := strings.Cut(s.more, "?") // what stands behind a question mark is for the URL
+	path, more, _ := strings.Cut(s.more, "?") // the part after a question mark is for the URL
 	body := fmt.Appendf(nil, `{"query":{"match":{"body":%q}},"from":%d,"size":%d%s}`, words, s.from, s.size, path)
 	if more != "" {
 		more = "?" + more

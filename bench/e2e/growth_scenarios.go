@@ -185,7 +185,7 @@ var byDocuments = scenario{[]measured.Curve{{
 	return nil
 }}
 
-// bySidecars has the number of sidecars grow behind one balancer, each with one core.
+// bySidecars measures a growing number of sidecars behind one balancer, each with one core.
 var bySidecars = scenario{[]measured.Curve{{
 	Name: "sidecars", Title: "Requests a second, by the number of sidecars behind HAProxy", Across: "sidecars", Up: "requests a second",
 	Notes: []string{"32 clients ask HAProxy, which hands requests to sidecars that may use one core each (`GOMAXPROCS=1`). Passed through is " +
@@ -237,7 +237,7 @@ func (g *growing) oneCore() (*process, error) {
 	return b.sidecar(g.engine, setup{limits: patient})
 }
 
-// balanced measures what so many sidecars behind a balancer do.
+// balanced measures a number of sidecars behind a balancer.
 func (g *growing) balanced(sidecars []*process, index string, words []string) error {
 	var to []string
 	for _, p := range sidecars {

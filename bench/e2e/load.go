@@ -19,7 +19,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// request is what is asked of a contender, whose address stands before the path.
+// request is a request to a contender. The path is added to its address.
 type request struct {
 	method, path string
 	header       http.Header
@@ -57,7 +57,7 @@ type sample struct {
 	p50, p95, p99 float64
 	requests      int                // that these are of
 	rate          float64            // answered requests a second
-	kilobytes     float64            // of a reply's body as it came, in the mean
+	kilobytes     float64            // mean size of a reply's body on the wire
 	cpu           map[string]float64 // processor time for each request, by the process's name
 	proxy         float64            // that of the first of the watched
 	engine, own   float64            // means of what a search waited for the engine, and of what the sidecar took besides
@@ -113,7 +113,7 @@ func (c *contender) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// probe returns how many requests a second the contender answers at most, to so many clients that wait for their answers.
+// probe returns how many requests a second the contender can answer, to a number of clients that each wait for their answer.
 func (c *contender) probe(ctx context.Context, clients int, length time.Duration) (float64, error) {
 	s, err := c.closed(ctx, clients, length)
 	return s.rate, err
@@ -228,7 +228,7 @@ func (c *contender) attack(ctx context.Context, rate float64, length time.Durati
 // they looked and of how many of these the sketch was stored, and seconds.
 type clocks struct{ searches, hits, stored, engine, own float64 }
 
-// readClocks reads the metrics at an address; nothing where there is none.
+// readClocks reads the metrics at an address, if there is one.
 func readClocks(ctx context.Context, base string) (c clocks, err error) {
 	if base == "" {
 		return c, nil

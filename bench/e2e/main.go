@@ -1,5 +1,5 @@
-// Command e2e measures what the sidecar costs from end to end, on real engines: in front of what it takes beside a bare reverse proxy,
-// how long a collapsed page takes beside the engine's own, what writes, memory and the index grow by, and how all of that grows. It
+// Command e2e measures what the sidecar costs from end to end, on real engines: in front of what it takes compared with a bare reverse proxy,
+// how long a collapsed page takes compared with the engine's own, what writes, memory and the index grow by, and how all of that grows. It
 // writes what it finds to docs/performance.json, from which the documentation's tables and pictures are made. See README.md one
 // folder up.
 package main

@@ -82,7 +82,7 @@ func (b *bench) memory() error {
 	return nil
 }
 
-// occupy returns what memory a process takes before, with and after requests on so many connections, in MB.
+// occupy returns what memory a process takes before, with and after requests on a number of connections, in MB.
 func (b *bench) occupy(p *process, connections int, first request, then func(i int) request) (figures map[string]float64, err error) {
 	figures = map[string]float64{}
 	note := func(name string) error {
@@ -137,7 +137,7 @@ func (b *bench) occupy(p *process, connections int, first request, then func(i i
 	return figures, err
 }
 
-// inTwenties calls a function so many times, 20 of them at once.
+// inTwenties calls a function many times, 20 at a time.
 func inTwenties(times int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(20)

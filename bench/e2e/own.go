@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/sidecar/internal/measured"
 )
 
-// own measures the processor time of a collapsed search without HTTP, by the benchmarks that stand beside the code.
+// own measures the processor time of a collapsed search without HTTP, with the benchmarks of the packages.
 func (b *bench) own() error {
 	t := measured.Table{
 		Name: "own", Title: "Our own processor time",

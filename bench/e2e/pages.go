@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/sidecar/internal/measured"
 )
 
-// Names of contenders of pages, beside direct and ours.
+// Names of contenders of pages, other than direct and ours.
 const (
 	ownCollapse = "the engine's own collapse"
 	ownPipeline = "oversample, collapse, truncate_hits"
@@ -26,11 +26,11 @@ const unhurried = "deadline: 60s"
 type page struct {
 	what   string
 	search search
-	// most is what ours may take beside the plain page.
+	// most is what ours may take, as a multiple of the plain page.
 	most float64
 }
 
-// pages measures a collapsed page beside the same page of the engine.
+// pages measures a collapsed page, and the same page of the engine.
 func (b *bench) pages() error {
 	s := shelf{count: 20_000, bytes: 2000, duplicates: .3}
 	deep := 50
@@ -202,7 +202,7 @@ func (b *bench) ranksRead(c *contender) (float64, error) {
 	return (after.hits - before.hits) / float64(len(c.requests)), err
 }
 
-// asMany is a search for so many ranks: with what is shown of them for the first page, their sketches alone for later ones.
+// asMany is a search for a number of ranks: with their shown fields for the first page, their sketches alone for later ones.
 func (e *engine) asMany(s search, ranks float64) search {
 	many := search{size: int(ranks + .5), gzip: s.gzip}
 	switch {
@@ -215,7 +215,7 @@ func (e *engine) asMany(s search, ranks float64) search {
 	return many
 }
 
-// sketches are requests for so many ranks' sketches of Typesense, which gives no more than 250 hits at once.
+// sketches are requests for the sketches of a number of ranks. Typesense returns at most 250 hits at once.
 func (e *engine) sketches(index string, words []string, ranks float64) (list []request) {
 	for _, w := range words {
 		var searches []map[string]any
@@ -245,7 +245,7 @@ func (e *engine) someHits(r reply) error {
 		several.Results = []json.RawMessage{body}
 	}
 	sum := 0
-	for _, one := range several.Results { // a later one may lie behind the end of the list
+	for _, one := range several.Results { // a later one may be after the end of the list
 		if bytes.Contains(one[:min(100, len(one))], []byte(`"error"`)) {
 			return fmt.Errorf("refused: %.300s", one)
 		}
@@ -261,7 +261,7 @@ func (e *engine) someHits(r reply) error {
 	return nil
 }
 
-// pipeline makes the search pipeline that oversamples, collapses and cuts, or says why there is none.
+// pipeline makes the search pipeline that oversamples, collapses and cuts, or returns why it can't.
 func (b *bench) pipeline(e *engine, name string) (absent string) {
 	var nodes struct {
 		Nodes map[string]struct {

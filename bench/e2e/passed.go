@@ -6,7 +6,7 @@ import (
 	"github.com/neardup/sidecar/internal/measured"
 )
 
-// passed measures what a request that passes untouched takes beside other proxies, in front of each engine.
+// passed measures a request that passes unchanged, through the sidecar and through other proxies, on each engine.
 func (b *bench) passed() error {
 	t := measured.Table{
 		Name: "passed", Title: "Requests that pass", Columns: timeColumns,

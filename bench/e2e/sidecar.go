@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// setup is what a sidecar is configured with beside its engine.
+// setup is the configuration of a sidecar, other than its engine.
 type setup struct {
 	rule   string // members of the one rule, YAML in one line: `threshold: 0.7, window: 100`
 	limits string // members of the section limits: `max_window: 10000`
@@ -94,7 +94,7 @@ const (
 	hap    = "HAProxy"
 )
 
-// bare starts Go's own reverse proxy, and nothing else, as a process of its own.
+// bare starts Go's own reverse proxy, and nothing else, in a separate process.
 func (b *bench) bare(to string, tuned bool) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {

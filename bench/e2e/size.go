@@ -111,7 +111,7 @@ func (e *engine) copyWithSource(ctx context.Context, from, to string) error {
 	return e.settle(ctx, to)
 }
 
-// sizesOfServer returns the bytes that a document takes in a Typesense of its own, without a sketch and with one.
+// sizesOfServer returns the bytes that a document takes in a separate Typesense, without a sketch and with one.
 func (b *bench) sizesOfServer(_ *engine, s shelf) (sizes []float64, err error) {
 	for _, sketched := range []bool{false, true} {
 		size, err := b.sizeOfServer(s, sketched)

@@ -53,7 +53,7 @@ func (b *bench) writes() error {
 	return nil
 }
 
-// writesOf has the ways of writing take turns, with bulks of so many documents.
+// writesOf measures the ways of writing in turn, with bulks of a number of documents.
 func (b *bench) writesOf(e *engine, each int) (measured.Row, error) {
 	row := measured.Row{What: fmt.Sprintf("bulks of %d", each), Engine: e.name}
 	s, rounds := shelf{count: 12_000, bytes: 2000, duplicates: .3}, 4

@@ -22,7 +22,7 @@ import (
 // document is one that is indexed. Its sketch is that of its text, and no other document has it.
 type document struct{ title, text, sketch string }
 
-// source returns the document as JSON, the sketch spliced in behind the last member as the sidecar does it.
+// source returns the document as JSON, the sketch added after the last member as the sidecar does it.
 func (d document) source(withSketch bool) []byte {
 	title, _ := json.Marshal(d.title) // strings always marshal
 	text, _ := json.Marshal(d.text)
@@ -36,7 +36,7 @@ func (d document) source(withSketch bool) []byte {
 // corpus is what is indexed, and words to ask for.
 type corpus struct {
 	documents, large []document
-	// common are words that stand in 2 to 20 % of the documents, rare ones in 0.05 to 0.5 %.
+	// common are words in 2 to 20 % of the documents, rare ones in 0.05 to 0.5 %.
 	common, rare []string
 }
 

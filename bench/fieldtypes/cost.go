@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// texts are the fields of a document beside the sketch.
+// texts are the fields of a document other than the sketch.
 const texts = `"title":{"type":"text"},"text":{"type":"text"}`
 
 // cost measures bytes, indexing and reading of documents of usual size.

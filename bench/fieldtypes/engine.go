@@ -56,7 +56,7 @@ func (e *engine) version() (string, error) {
 	return root.Version.Number, err
 }
 
-// create makes an index anew, with one shard, no copies and no refreshes but those asked for.
+// create creates an index again, with one shard, no copies and no automatic refreshes.
 func (e *engine) create(index, codec, mappings string) error {
 	e.drop(index)
 	e.indices = append(e.indices, index)

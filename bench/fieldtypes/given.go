@@ -139,7 +139,7 @@ func refusal(status int, data []byte) string {
 			Cause  struct{ Reason string }   `json:"caused_by"`
 		}
 	}
-	_ = json.Unmarshal(data, &e) // a refusal without a reason is told by its status
+	_ = json.Unmarshal(data, &e) // without a reason the status is shown
 	reason := e.Error.Reason
 	if len(e.Error.Root) > 0 {
 		reason = e.Error.Root[0].Reason

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// long returns a value of so many bytes before base64.
+// long returns a value of n bytes before base64.
 func long(n int) string {
 	raw := make([]byte, n)
 	for i := range raw {
@@ -40,7 +40,7 @@ func stores(value string) func(giver) (string, error) {
 	}
 }
 
-// back tells what doc values an index of one document has, beside the value that was indexed.
+// back shows the doc values of an index of one document, and the value that was indexed.
 func (g giver) back(index, value string) (string, error) {
 	f, refused, err := g.ask(index, `{"docvalue_fields":["`+field+`"]}`)
 	if err != nil || refused != "" {

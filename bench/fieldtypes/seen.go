@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// probe is a request of a client that knows nothing of our field. INDEX stands for the index.
+// probe is a request of a client that does not know our field. INDEX is replaced by the index.
 type probe struct{ name, method, path, body string }
 
 // probes look at all fields at once or list them. The texts are analysed as English, whose stop words show where another field
@@ -67,7 +67,7 @@ var probes = []probe{
 	{"`_mapping/field/*`", "GET", "INDEX/_mapping/field/*", ""},
 }
 
-// english are the fields of a document beside the sketch.
+// english are the fields of a document other than the sketch.
 const english = `"title":{"type":"text","analyzer":"english"},"text":{"type":"text","analyzer":"english"}`
 
 // seen compares the replies to each probe with those of the index without sketches, less what the sidecar takes out of replies:
@@ -180,7 +180,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("status %d", a.status)
 }
 
-// beside says how an answer differs from that of the index without sketches.
+// beside describes how an answer differs from that of the index without sketches.
 func (a answer) beside(none answer) string {
 	named := ""
 	if text, err := json.Marshal(a.body); err == nil && bytes.Contains(text, []byte(field)) {

@@ -75,7 +75,7 @@ func Prepare(cache string, documents int) (all Corpora, missing []string, err er
 	return all, append(missing, absent...), err
 }
 
-// Real makes or fetches the English texts of Debian's packages alone, at most so many, and loads them. The error says why there are none.
+// Real makes or fetches the English texts of Debian's packages alone, and loads at most this many documents of them.
 func Real(cache string, documents int) (Corpus, error) {
 	folder, err := folderOf(cache, documents)
 	if err != nil {
@@ -139,7 +139,7 @@ func load(folder string, wanted []string) (all Corpora, missing []string, err er
 // debianPackages hold the real texts. The kernel's documentation has the version in its package's name: linux-doc depends on it.
 var debianPackages = []string{"linux-doc", "manpages", "jargon-text", "fortunes", "debian-handbook"}
 
-// unpackDebian downloads and unpacks the packages without being root, with package lists of its own, and returns the folder they
+// unpackDebian downloads and unpacks the packages without being root, with separate package lists, and returns the folder they
 // lie in, or "" where none could be had, and whether it unpacked one in this run. A package that failed is tried again in the next.
 func unpackDebian(folder string) (root string, fresh bool, missing []string) {
 	root = filepath.Join(folder, "root")
