@@ -1,7 +1,7 @@
-// What the page asks of the sidecar, and the user's credentials for the engines. These stay in memory and, where the user says
-// so, in the session of this tab; they are sent in the bodies of our own requests and nowhere else.
+// The page's requests to the sidecar, and the user's credentials for the engines. Credentials are kept in memory and, if the user
+// chooses so, in the session of this tab. They are only sent in the bodies of our own requests.
 
-// Problem is an answer that is none: status 0 where the sidecar itself did not answer.
+// Problem is a failed request: its status is 0 if the sidecar did not answer.
 export class Problem extends Error {
   constructor (status, message, hint) {
     super(message)
@@ -31,8 +31,8 @@ async function ask (what, body, signal) {
     answer = await reply.json()
   } catch (error) {
     if (error.name === 'AbortError') throw error
-    if (reply) throw new Problem(reply.status, `The sidecar's answer (status ${reply.status}) is no JSON.`, 'Look at its log.')
-    throw new Problem(0, 'The sidecar does not answer.', 'See whether it still runs, then try again.')
+    if (reply) throw new Problem(reply.status, `The sidecar's answer (status ${reply.status}) is not JSON.`, 'Check its log.')
+    throw new Problem(0, 'The sidecar does not answer.', 'Check whether it still runs, then try again.')
   }
   if (!reply.ok) throw new Problem(reply.status, answer.error ?? `status ${reply.status}`, answer.hint ?? '')
   return answer
@@ -50,7 +50,7 @@ const credentials = engine => {
   return given ? { credentials: given } : {}
 }
 
-// known returns what was given for an engine, or undefined.
+// known returns the credentials for an engine, or undefined.
 export function known (engine) {
   if (!inMemory.has(engine)) {
     try {
@@ -63,7 +63,7 @@ export function known (engine) {
   return inMemory.get(engine)
 }
 
-// give takes credentials for an engine, and keeps them for as long as the tab is open if that is wanted.
+// give sets the credentials for an engine, and keeps them until the tab is closed if the user chooses so.
 export function give (engine, given, keep) {
   forget(engine)
   inMemory.set(engine, given)
@@ -83,7 +83,7 @@ export function forget (engine) {
   }
 }
 
-// kept reports whether the session of the tab has credentials for an engine.
+// kept reports whether the tab's session has credentials for an engine.
 export function kept (engine) {
   try {
     return sessionStorage.getItem(drawer + engine) !== null

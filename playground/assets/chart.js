@@ -1,4 +1,4 @@
-// The curve p(r) with the threshold and its error, over the hits by their greatest agreement, on the slider's own scale.
+// The curve p(r) with the threshold and its error, above the hits by their greatest agreement, on the scale of the slider.
 
 import { deviation, doubt, folds } from './curve.js'
 import { draw, make, three, two } from './dom.js'
@@ -80,7 +80,7 @@ function bars (best, threshold, x, y) {
   return all
 }
 
-// described is what the curve says at a threshold.
+// described describes the curve at a threshold in words.
 export function described (curve, threshold, measure) {
   const { from, to } = doubt(curve, threshold)
   const error = three(deviation(curve, threshold))
@@ -88,7 +88,7 @@ export function described (curve, threshold, measure) {
   return `At ${two(threshold)}, ${where}; the standard error there is ${error}.`
 }
 
-// curveTable is the curve, and the hits, in numbers.
+// curveTable shows the curve and the hits as a table of numbers.
 export function curveTable (curve, threshold, best) {
   const p = folds(curve, threshold)
   const rows = []
@@ -116,7 +116,7 @@ export function curveTable (curve, threshold, best) {
   )
 }
 
-// scale shows an agreement and its error beside the threshold, for those who see it.
+// scale draws an agreement, its error and the threshold.
 export function scale (agreement, error, threshold) {
   const x = r => 1 + 54 * Math.min(Math.max(r, 0), 1)
   return draw(
@@ -129,7 +129,7 @@ export function scale (agreement, error, threshold) {
   )
 }
 
-// shares draws the parts of a whole beside one another.
+// shares draws the parts of a whole next to one another.
 export function shares (parts) {
   const all = Math.max(
     1e-9,

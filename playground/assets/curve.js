@@ -1,5 +1,5 @@
-// p(r): how probable it is that two documents of a resemblance r fold at a threshold. A reply's curve says how probable it is
-// that one position of two sketches agrees (matching) and what an agreement's standard error is (errors), at r = 0, 0.01 … 1.
+// p(r) is the probability that two documents of resemblance r fold at a threshold. A reply's curve has the probability that one
+// position of two sketches agrees (matching) and the standard error of an agreement (errors), at r = 0, 0.01 … 1.
 
 const at = (list, r) => {
   const x = Math.min(Math.max(r, 0), 1) * (list.length - 1)
@@ -7,15 +7,15 @@ const at = (list, r) => {
   return list[i] + (list[i + 1] - list[i]) * (x - i)
 }
 
-// slope is how much a position's probability to agree rises with r.
+// slope is how fast the probability that a position agrees rises with r.
 const slope = (list, r) => {
   const steps = list.length - 1
   const i = Math.min(Math.floor(Math.min(Math.max(r, 0), 1) * steps), steps - 1)
   return (list[i + 1] - list[i]) * steps
 }
 
-// atLeast is the probability that at least so many of some independent positions agree, each with a probability of q. It adds the
-// terms of the binomial distribution, from the side on which they fall.
+// atLeast is the probability that at least a number of independent positions agree, each with probability q. It adds the terms of
+// the binomial distribution, from the side where they decrease.
 export function atLeast (q, matches, positions) {
   q = Math.min(Math.max(q, 0), 1)
   if (matches <= 0) return 1
@@ -38,7 +38,7 @@ function tail (q, matches, positions) {
   return Math.min(sum, 1)
 }
 
-// matches is how many positions have to agree at a threshold; 0 where agreements are not counted in positions.
+// matches is how many positions must agree at a threshold; 0 if agreements are not counted in positions.
 export function matches (curve, threshold) {
   return curve.positions ? Math.ceil(curve.positions * at(curve.matching, threshold) - 1e-9) : 0
 }
@@ -61,15 +61,15 @@ function below (x) {
   return x > 0 ? 1 - rest / 2 : rest / 2
 }
 
-// deviation is the standard error of an agreement that was found, as sketch.Estimate has it: half a position is added to either
-// side, so that it is never 0 where positions are counted.
+// deviation is the standard error of an agreement, as in sketch.Estimate: half a position is added to either side, so that it is
+// never 0 if positions are counted.
 export function deviation (curve, agreement) {
   if (!curve.positions) return at(curve.errors, agreement)
   const share = (curve.positions * at(curve.matching, agreement) + 0.5) / (curve.positions + 1)
   return Math.sqrt((share * (1 - share)) / curve.positions) / slope(curve.matching, agreement)
 }
 
-// doubt returns between which resemblances chance decides: from one pair in twenty folding to nineteen.
+// doubt returns the resemblances between which chance decides: where one pair in twenty folds, and where nineteen do.
 export function doubt (curve, threshold) {
   const p = folds(curve, threshold)
   const where = share => {

@@ -1,12 +1,12 @@
-// The words by which two texts differ: Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) in linear
+// The words in which two texts differ: Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) in linear
 // space. Words are compared much as sketches do: without case, accents, punctuation and white space.
 
 const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: 'word' })
 const wordy = /[\p{L}\p{N}]/u
 const parts = /[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+/gu
 
-// tokens cuts a text into its words, in scripts without spaces too: {text, key, rest}. key is what is compared, rest stands
-// between the word and the next. The list's own before is what stands before the first.
+// tokens cuts a text into its words, in scripts without spaces too: {text, key, rest}. key is what is compared, rest is
+// the text between the word and the next. The list's before is the text before the first word.
 export function tokens (text) {
   const list = []
   list.before = ''
@@ -20,7 +20,7 @@ export function tokens (text) {
   return list
 }
 
-// accents are the marks in which editions of one text differ, and the Arabic elongation.
+// accents are combining marks that editions of one text often leave out, and the Arabic elongation.
 const accents = new RegExp(
   '[\\u0300-\\u036f\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f' + // Latin, Greek, Cyrillic
     '\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7' + // Hebrew
@@ -38,11 +38,11 @@ const folded = word =>
     .replace(/[^\p{L}\p{M}\p{N}]/gu, '')
     .normalize('NFKC')
 
-// The paths that are tried before a place to cut is taken that may not be the best: two texts without a common word would
-// otherwise take seconds.
+// The number of paths that are tried before a cut that may not be the best is accepted: otherwise two texts without a common word
+// would take seconds.
 const PATIENCE = 2500
 
-// diff returns what became of a to give b, as runs {kind, from, to}: kind "same" and "gone" are tokens of a, "new" tokens of b.
+// diff returns the edits from a to b, as runs {kind, from, to}: kind "same" and "gone" are tokens of a, "new" tokens of b.
 export function diff (a, b) {
   const numbers = new Map()
   const number = ({ key }) => {
@@ -78,7 +78,7 @@ function runs (gone, fresh) {
   return list
 }
 
-// compare marks in x[a:b] what is gone and in y[c:d] what is new.
+// compare marks the tokens of x[a:b] that are gone and those of y[c:d] that are new.
 function compare (x, a, b, y, c, d, gone, fresh) {
   for (;;) {
     while (a < b && c < d && x[a] === y[c]) {
@@ -101,7 +101,7 @@ function compare (x, a, b, y, c, d, gone, fresh) {
   }
 }
 
-// middle returns a point on a shortest path, somewhere in its middle, by walking from both ends until the two meet.
+// middle returns a point near the middle of a shortest path, by walking from both ends until they meet.
 function middle (x, a, b, y, c, d) {
   const n = b - a
   const m = d - c
@@ -134,7 +134,7 @@ function middle (x, a, b, y, c, d) {
 
 const inside = (i, j, n, m) => i >= 0 && j >= 0 && i <= n && j <= m
 
-// farthest returns the point that the paths from the start have come farthest to.
+// farthest returns the farthest point of the paths from the start.
 function farthest (forth, zero, n, m, a, c) {
   let best = [0, 0]
   for (let k = -zero + 1; k < zero; k++) {

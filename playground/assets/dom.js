@@ -1,8 +1,8 @@
-// Elements and numbers. Text goes into the page as text alone.
+// Elements and numbers. Text is always added as text, never as HTML.
 
 export const byId = id => document.getElementById(id)
 
-// make returns an element with attributes, and children that are elements or text; what is null or false is left out.
+// make returns an element with attributes, and children that are elements or text; null and false are left out.
 export function make (name, attributes, ...children) {
   return fill(document.createElement(name), attributes, children)
 }
@@ -20,7 +20,7 @@ function fill (element, attributes, children) {
   return element
 }
 
-// spoken is text for those who listen.
+// spoken is text for screen readers.
 export const spoken = text => make('span', { class: 'spoken' }, text)
 
 const whole = new Intl.NumberFormat('en', { useGrouping: true })

@@ -1,5 +1,5 @@
-// Folding, in the page: what the sidecar's package rerank does with sketches, done with the agreements of the pairs that a reply
-// brings. So a threshold costs no query. A test holds the two against each other.
+// Folding in the page: the same as the sidecar's package rerank, with the agreements in a reply instead of sketches. So moving
+// the threshold needs no request. A test compares the two.
 
 // neighbours returns for each rank the earlier ones that it can fold into at some threshold, as {rank, agreement, same}, by rank.
 export function neighbours (hits, pairs) {
@@ -9,9 +9,9 @@ export function neighbours (hits, pairs) {
   return list
 }
 
-// fold returns the collapsed list over the first ranks, as many as the window says: {groups, group, shown}. A group is {leader,
+// fold returns the collapsed list over the ranks in the window: {groups, group, shown}. A group is {leader,
 // representative, kept, folded} in ranks; group says for each rank in which it is, or -1 beyond the window; shown are the ranks
-// of the collapsed list in order, those beyond the window behind it as they are.
+// of the collapsed list in order, with those beyond the window at the end, unchanged.
 export function fold (hits, near, { threshold, window, keep = 1, transitive = false }) {
   const end = Math.min(Math.max(window, 0), hits.length)
   const members = (transitive ? components : grouped)(hits, near, threshold, end)
@@ -26,7 +26,7 @@ export function fold (hits, near, { threshold, window, keep = 1, transitive = fa
   return { groups, group, shown }
 }
 
-// grouped puts each hit into the group of the first leader that it folds into.
+// grouped adds each hit to the group of the first leader that it folds into.
 function grouped (hits, near, threshold, end) {
   const groups = []
   const leads = new Map()
@@ -42,7 +42,7 @@ function grouped (hits, near, threshold, end) {
   return groups
 }
 
-// components groups what is connected; a component that is near a pinned hit which ranks before it joins the first such hit.
+// components groups connected hits. A component that is near a pinned hit ranked before it joins the first such hit.
 function components (hits, near, threshold, end) {
   const first = Array.from({ length: end }, (_, rank) => rank)
   const of = rank => {
@@ -73,7 +73,7 @@ function components (hits, near, threshold, end) {
   return [...groups.values()]
 }
 
-// choose makes a group of its members and notes what is shown in which place. The best takes the leader's place and the leader,
+// choose makes a group of its members and sets which of them are shown, and where. The best takes the leader's place and the leader,
 // if it is shown too, the place of the best.
 function choose (hits, members, keep, place) {
   const leader = members[0]
@@ -88,7 +88,7 @@ function choose (hits, members, keep, place) {
   return { leader, representative: best[0], kept: kept.sort(rising), folded: folded.sort(rising) }
 }
 
-// between returns the pair of two ranks, or undefined where they can't fold.
+// between returns the pair of two ranks, or undefined if they can't fold.
 export function between (near, a, b) {
   const earlier = Math.min(a, b)
   return near[Math.max(a, b)].find(n => n.rank === earlier)

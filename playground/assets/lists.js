@@ -1,4 +1,4 @@
-// The two lists: the engine's with what becomes of each hit, and the collapsed one with what folded into each.
+// The two lists: the engine's hits, each with what happens to it, and the collapsed ones, each with what folded into it.
 //
 // A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, open (ranks whose words are shown), words (the
 // elements made for them, by both ranks), and jump(rank), which leads to a hit in the collapsed list.
@@ -32,7 +32,7 @@ export function engineItem (view, rank) {
   )
 }
 
-// fate says in the engine's list what becomes of a hit.
+// fate describes, in the engine's list, what happens to a hit.
 function fate (view, rank, group, isFolded) {
   if (!group) return make('span', { class: 'tag' }, 'beyond the window')
   if (isFolded) {
@@ -54,7 +54,7 @@ function fate (view, rank, group, isFolded) {
   return null
 }
 
-// collapsedItem is a place of the collapsed list.
+// collapsedItem is an item of the collapsed list.
 export function collapsedItem (view, place) {
   const rank = view.folded.shown[place]
   const hit = view.reply.hits[rank]
@@ -82,13 +82,13 @@ export function collapsedItem (view, place) {
   )
 }
 
-// beside says of a further member that is shown for whom it is one.
+// beside names the representative of a further member that is shown.
 function beside (view, rank, group) {
   if (!group || group.representative === rank) return null
   return make('span', { class: 'tag keep' }, `shown beside rank ${group.representative + 1}`)
 }
 
-// nearly says to which earlier hit a hit that stays comes close.
+// nearly names the earlier hit that a hit nearly folds into.
 function nearly (view, rank, group) {
   if (!group || group.leader !== rank) return null
   const leads = new Set(view.folded.groups.map(g => g.leader))
@@ -122,7 +122,7 @@ function snippet (view, hit) {
 
 const shorten = (text, most) => (text.length > most ? (text.slice(0, most).toWellFormed?.() ?? text.slice(0, most)) : text)
 
-// about is what else is known of a hit.
+// about shows the other details of a hit.
 function about (view, rank) {
   const hit = view.reply.hits[rank]
   const parts = [make('span', { class: 'id' }, hit.id)]
@@ -137,7 +137,7 @@ function about (view, rank) {
   return parts
 }
 
-// versions lists what folded into a representative.
+// versions lists the hits that folded into a representative.
 function versions (view, group) {
   const items = group.folded.map(rank => version(view, group, rank))
   const box = make('div', { class: 'versions' }, make('h4', null, counted(items.length, 'folded version')))
@@ -194,7 +194,7 @@ function version (view, group, rank) {
   return make('li', null, details)
 }
 
-// measured is the agreement with the representative or, where these two could not fold, with the leader.
+// measured is the agreement with the representative or, if these two could not fold, with the leader.
 function measured (view, group, rank) {
   const { curve } = view.reply
   const pair = between(view.near, group.representative, rank)
@@ -259,14 +259,14 @@ function field ({ name, a, b, runs }, rank) {
   return make('div', { class: 'part' }, make('p', { class: 'name' }, name), text)
 }
 
-// words are tokens as text, without what stands behind the last.
+// words are tokens as text, without the text after the last.
 function words (list, from, to) {
   let text = ''
   for (let i = from; i < to; i++) text += list[i].text + (i < to - 1 ? list[i].rest : '')
   return text
 }
 
-const around = 12 // equal words that are shown beside others
+const around = 12 // equal words that are shown next to others
 
 // same shows a run of equal words, a long one shortened.
 function same (list, from, to, first, last) {
@@ -287,7 +287,7 @@ function same (list, from, to, first, last) {
   return [text(from, start), button, ' ', text(end, to)]
 }
 
-// whole is a hit's own text, made when it is opened.
+// whole is a hit's text, made when it is opened.
 function whole (view, hit) {
   const box = make('div', { class: 'words' })
   const details = make('details', { class: 'whole' }, make('summary', null, 'Text', spoken(` of ${hit.title || hit.id}`)), box)
@@ -303,7 +303,7 @@ function whole (view, hit) {
         )
       )
     }
-    if (hit.cut) box.append(make('p', { class: 'note' }, 'Long texts are cut here; the sketch is of the whole.'))
+    if (hit.cut) box.append(make('p', { class: 'note' }, 'Long texts are cut here; the sketch is of the whole text.'))
   })
   return details
 }

@@ -4,7 +4,7 @@ import { forget, give, kept, known } from './api.js'
 import { byId } from './dom.js'
 
 export class Login {
-  // changed is called when there are other credentials for the engine.
+  // changed is called when the credentials for the engine change.
   constructor (changed) {
     this.changed = changed
     byId('credentials').addEventListener('submit', event => {
@@ -29,7 +29,7 @@ export class Login {
     return this.engine.credentials === 'key' ? 'key' : document.querySelector('input[name=way]:checked').value
   }
 
-  // use makes the form that of an engine.
+  // use sets the engine of the form.
   use (engine) {
     this.engine = engine
     byId('credentials-engine').textContent = engine.name

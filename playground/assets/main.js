@@ -1,4 +1,4 @@
-// The page: what was chosen, what was asked, what is shown.
+// The page: the user's choices, the requests and the results.
 
 import { engines, indices, known, Problem, search } from './api.js'
 import { byId, count, counted, make, two } from './dom.js'
@@ -52,7 +52,7 @@ function address () {
 let shown = '' // the address of what is shown
 let writing = 0 // the timer that is to write it
 
-// writeAddress gives the page the address of what it shows; add makes it a step that the browser can go back from.
+// writeAddress sets the page's address to what it shows; add adds it to the browser's history.
 function writeAddress (add) {
   clearTimeout(writing)
   writing = 0
@@ -75,7 +75,7 @@ function showEngines () {
   byId('engine-field').hidden = there.engines.length < 2
 }
 
-// showIndices offers the indices; where the engine does not list all to the user, a name can be typed.
+// showIndices offers the indices; if the user may not list them all, a name can be typed.
 function showIndices (typed) {
   const field = byId('index-field')
   const old = byId('index')
@@ -137,7 +137,7 @@ async function pickEngine (name) {
   await list()
 }
 
-// list asks which indices there are, and searches the one that is chosen.
+// list requests the indices, and searches the chosen one.
 async function list () {
   renew()
   clear('Looking which indices there are …')
@@ -178,7 +178,7 @@ async function pickIndex (name) {
   await find(true).catch(trouble)
 }
 
-// pickPreset looks at the index under a preset; where that can't be, it says why and leaves all as it was.
+// pickPreset searches the index with another preset. If that fails, it says why and changes nothing.
 async function pickPreset (name) {
   const before = { ...chosen }
   Object.assign(chosen, { preset: name, threshold: null, window: null })
@@ -200,7 +200,7 @@ function renew () {
   asking = new AbortController()
 }
 
-// find asks for what is chosen and shows it; add makes it a step that the browser can go back from.
+// find sends the chosen search and shows the result; add adds it to the browser's history.
 async function find (add) {
   renew()
   const { signal } = asking
@@ -245,12 +245,12 @@ function question () {
 const busy = () => byId('main').setAttribute('aria-busy', 'true')
 const idle = () => byId('main').setAttribute('aria-busy', 'false')
 
-// trouble shows what went wrong, and leaves out what was given up for something else.
+// trouble shows an error, unless it is of a request that was cancelled.
 function trouble (error) {
   if (error.name === 'AbortError') return
   idle()
   clear('')
-  warn(error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Load it anew.'))
+  warn(error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Reload it.'))
   if (error.refused) login.ask()
 }
 
@@ -259,7 +259,7 @@ function warn ({ message, hint }) {
   byId('problem').hidden = false
 }
 
-// clear takes the results away and says why there are none.
+// clear removes the results and says why there are none.
 function clear (why) {
   view.reply = null
   idle()
@@ -271,7 +271,7 @@ function clear (why) {
 
 // ---- the results
 
-// refold folds what is at hand by what is chosen, and shows it.
+// refold folds the hits again with the user's choices, and shows the result.
 function refold () {
   const { reply, near } = view
   view.threshold = chosen.threshold ?? reply.rule.threshold
@@ -301,7 +301,7 @@ function refold () {
   pages.collapsed.show(view.folded.shown.length)
 }
 
-// agrees tells whether the sidecar's own answer to the search that was just made is what is shown; undefined where it gave none.
+// agrees reports whether the sidecar's answer to the last search is what is shown; undefined if it gave none.
 function agrees () {
   const { reply, folded } = view
   if (!/^collapsed(?!.*native)/.test(reply.sidecar.outcome)) return undefined
@@ -335,7 +335,7 @@ function summarise () {
   }, 500)
 }
 
-// jump leads from the engine's list to where a hit is in the collapsed one.
+// jump moves from the engine's list to a hit in the collapsed one.
 function jump (rank) {
   const { folded } = view
   const group = folded.groups[folded.group[rank]]
@@ -367,7 +367,7 @@ function setThreshold (value) {
   later()
 }
 
-// light marks the members of a group in both lists.
+// light highlights the members of a group in both lists.
 function light (event) {
   const group = event.target.closest?.('[data-group]')?.dataset.group
   for (const item of document.querySelectorAll('[data-group]')) item.classList.toggle('lit', item.dataset.group === group)
@@ -418,7 +418,7 @@ function listen () {
   })
 }
 
-// place puts what one reads last behind the lists where these stand below one another.
+// place moves the details after the lists on narrow screens.
 function place () {
   const narrow = matchMedia('(max-width: 45.99rem)')
   const put = () => (narrow.matches ? byId('bench') : byId('tune')).append(byId('facts'))
@@ -437,7 +437,7 @@ async function start () {
   for (const { path, says } of links)
     if (!listed.includes(path))
       byId('links').append(' ', make('a', { href: path, title: says }, path.replaceAll('/', ' ').trim()))
-  if (!list.length) return clear('The configuration names no engine: add one to engines in config.yaml.')
+  if (!list.length) return clear('The configuration has no engine: add one to engines in config.yaml.')
   readAddress()
   await pickEngine(chosen.engine)
 }

@@ -5,7 +5,7 @@ import { byId, make } from './dom.js'
 const size = 10
 
 export class Pages {
-  // item makes the element of a place; the list and its pager have ids that begin with name.
+  // item makes the element for a position; the list and its pager have ids that begin with name.
   constructor (name, item) {
     Object.assign(this, { item, page: 0, length: 0, list: byId(name + '-list') })
     this.place = make('span', { class: 'place' })
@@ -22,7 +22,7 @@ export class Pages {
     return Math.max(0, Math.ceil(this.length / size) - 1)
   }
 
-  // show draws the page that is at hand, of a list of this length.
+  // show draws the current page of a list of this length.
   show (length) {
     this.length = length
     this.page = Math.min(Math.max(this.page, 0), this.last)
@@ -34,7 +34,7 @@ export class Pages {
     this.buttons.forEach((button, i) => button.setAttribute('aria-disabled', this.page === (i ? this.last : 0)))
   }
 
-  // turn goes to a page and brings its beginning into sight.
+  // turn goes to a page and scrolls to its beginning.
   turn (page) {
     if (page < 0 || page > this.last) return
     this.page = page
@@ -43,7 +43,7 @@ export class Pages {
     if (top < 0) this.list.parentElement.scrollIntoView({ block: 'start' })
   }
 
-  // turnTo goes to the page with a place.
+  // turnTo goes to the page with a position.
   turnTo (place) {
     this.turn(Math.floor(place / size))
   }

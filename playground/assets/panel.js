@@ -1,9 +1,9 @@
-// What stands beside the lists: the threshold with its curve, the YAML, the times, the rule.
+// The panel next to the lists: the threshold with its curve, the YAML, the times, the rule.
 
 import { curveTable, described, drawCurve, shares } from './chart.js'
 import { byId, count, counted, make, millis, two } from './dom.js'
 
-// yamlOf is the rule's YAML with the threshold and, where one was chosen, the window that the page shows.
+// yamlOf is the rule's YAML with the threshold and, if one was chosen, the window of the page.
 export function yamlOf (yaml, threshold, window) {
   const put = (text, key, value) =>
     text.replace(new RegExp(`^([ \\t]*(?:- )?${key}:[ \\t]*)[\\d.]+`, 'm'), (_, before) => before + value)
@@ -11,7 +11,7 @@ export function yamlOf (yaml, threshold, window) {
   return window ? put(yaml, 'window', String(window)) : yaml
 }
 
-// showThreshold draws what depends on the threshold and on which hits there are.
+// showThreshold draws what depends on the threshold and the hits.
 export function showThreshold (view) {
   const { reply, threshold, best } = view
   const { measure } = reply.rule
@@ -32,8 +32,8 @@ export function showThreshold (view) {
   if (byId('table').closest('details').open) byId('table').replaceChildren(curveTable(reply.curve, threshold, best))
 }
 
-// showReply draws what depends on the reply alone; looked is how many hits one has at most, agrees whether the sidecar itself answers
-// what is shown.
+// showReply draws what depends on the reply alone; looked is how many hits it has at most, agrees whether the sidecar's answer is what
+// is shown.
 export function showReply (reply, looked, agrees) {
   const { timing, rule, sidecar } = reply
   const own = timing.own_ms
@@ -50,7 +50,7 @@ export function showReply (reply, looked, agrees) {
       term('', 'Together', millis(timing.total_ms)),
       term('', 'Without neardup', millis(timing.plain_ms))
     ),
-    make('p', { class: 'note' }, 'Of this one search, which reads more than a page needs.')
+    make('p', { class: 'note' }, 'Of this one search, which reads more hits than a page needs.')
   )
   byId('rule').replaceChildren(
     make(
@@ -78,9 +78,9 @@ export function showReply (reply, looked, agrees) {
     const all = reply.total < 0 ? '; how many there are the engine does not say' : ` hits of ${count(reply.total)}`
     notes.push(`The page looks at the first ${count(reply.hits.length)}${all}.`)
   }
-  if (/^bypassed/.test(sidecar.outcome)) notes.push(`The sidecar itself left this search as it was (${sidecar.outcome}).`)
+  if (/^bypassed/.test(sidecar.outcome)) notes.push(`The sidecar itself did not collapse this search (${sidecar.outcome}).`)
   if (agrees === false) {
-    notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, or sketches in it are of other texts.')
+    notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, or stored sketches do not match their texts.')
   }
   byId('looked').textContent = notes.join(' ')
   byId('window-says').textContent = `Hits that are compared; at most ${count(rule.max_window)} in this page.`
@@ -88,14 +88,14 @@ export function showReply (reply, looked, agrees) {
 
 const term = (name, title, value) => make('div', name ? { class: name } : null, make('dt', null, title), make('dd', null, value))
 
-// copy puts the YAML where it can be pasted from, and says so.
+// copy copies the YAML to the clipboard, and says so.
 export async function copy () {
   const says = byId('copied')
   try {
     await navigator.clipboard.writeText(byId('yaml').textContent)
     says.textContent = 'Copied'
   } catch {
-    // without https, or without leave
+    // without https, or not allowed
     const range = document.createRange()
     range.selectNodeContents(byId('yaml'))
     getSelection().removeAllRanges()
