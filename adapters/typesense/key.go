@@ -46,10 +46,10 @@ func (k *key) read(search []jsonedit.Member) {
 // check returns why a search that is made with the key is left alone, or nothing.
 func (k *key) check(q *query) adapters.Reason {
 	switch {
-	case k.fixed["preset"] != "":
-		return "preset"
 	case k.fixed["page"]+k.fixed["limit"]+k.fixed["offset"] != "": // the rest of the list is not to be had
 		return "scoped_key"
+	case k.fixed["preset"] != "":
+		return "preset"
 	case k.unsure, q.preset() && q.hidesID(): // nothing would show that what is read beside the client's hits is of them
 		return "scoped_key"
 	}
