@@ -26,21 +26,23 @@ func keyOf(r *adapters.Request, params []adapters.Param) string {
 
 // key is what a search is made with. A scoped one imposes parameters.
 type key struct {
-	text   string
-	own    bool              // the search brings it itself
-	unsure bool              // it may count or not
-	fixed  map[string]string // what it imposes: it counts in place of whatever is asked
+	text  string
+	own   bool              // the search brings it itself
+	fixed map[string]string // what it imposes: it counts in place of whatever is asked
+	doubt adapters.Reason   // why a search is left alone whose key may not be the one that counts
 }
 
-// read reads which key counts, the search's own before that of the request, and what it imposes. It is unsure where a search brings a scoped
-// key to a request that has another: the engine does not look at the search's if the request's is the server's own.
+// read reads which key counts, the search's own before that of the request, and what it imposes. It is in doubt where a search brings a
+// scoped key to a request that has another: the engine does not look at the search's if the request's is the server's own.
 func (k *key) read(search []jsonedit.Member) {
 	outer := k.text
 	if own, given := jsonedit.Text(jsonedit.Get(search, keyParam)); given {
 		k.text, k.own = own, true
 	}
 	k.fixed = embedded(k.text)
-	k.unsure = k.text != outer && outer != "" && steers(k.fixed)
+	if k.text != outer && outer != "" && steers(k.fixed) {
+		k.doubt = "scoped_key"
+	}
 }
 
 // check returns why a search that is made with the key is left alone, or nothing.
@@ -50,7 +52,7 @@ func (k *key) check(q *query) adapters.Reason {
 		return "scoped_key"
 	case k.fixed["preset"] != "":
 		return "preset"
-	case k.unsure, q.preset() && q.hidesID(): // nothing would show that what is read beside the client's hits is of them
+	case q.preset() && q.hidesID(): // nothing would show that what is read beside the client's hits is of them
 		return "scoped_key"
 	}
 	return ""

@@ -119,7 +119,7 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 	case !known:
 		a.Reason = adapters.ReasonNotUnderstood // the engine says what is wrong
 	default:
-		a.Reason = cmp.Or(q.check(), q.readPage(), q.key.check(q), q.readNeighbours())
+		a.Reason = cmp.Or(q.check(), q.readPage(), q.key.check(q), q.readNeighbours(), q.key.doubt)
 	}
 	if a.Reason == "" {
 		q.rules, q.texts, q.deciding = p.Rules, rooted(a.Scope.Texts), decidingFields(a.Scope.Deciding)
