@@ -169,7 +169,7 @@ func escapePart(part string) string {
 
 // The findings that are allowed, one a line: KIND, WHAT and WHY between bars. Lines that begin with # are comments.
 //
-//	known  | section          | why    its replies differ for a reason that docs/guarantees.md tells
+//	known  | section          | why    its replies differ for a reason that docs/internals/guarantees.md tells
 //	differ | what of endpoint | why    the endpoint's replies may differ in this
 //
 //go:embed testdata/allowed.txt

@@ -12,7 +12,7 @@ import (
 	inject "github.com/neardup/sidecar/internal/faults"
 )
 
-// failure is a row of the table in docs/guarantees.md, "When something fails".
+// failure is a row of the table in docs/internals/guarantees.md, "When something fails".
 type failure struct {
 	name   string
 	kinds  func(*faultKind) bool // of requests
