@@ -1,6 +1,6 @@
 // Command e2e measures what the sidecar costs from end to end, on real engines: in front of what it takes compared with a bare reverse proxy,
 // how long a collapsed page takes compared with the engine's own, what writes, memory and the index grow by, and how all of that grows. It
-// writes what it finds to docs/performance.json, from which the documentation's tables and pictures are made. See README.md one
+// writes what it finds to docs/internals/performance.json, from which the documentation's tables and pictures are made. See README.md one
 // folder up.
 package main
 
@@ -75,7 +75,7 @@ const growth = "window,source,duplicates,concurrency,index,sidecars"
 func run() error {
 	only := flag.String("only", "", "the parts to run, with commas between them (growth: all curves); all, unless given")
 	short := flag.Bool("short", false, "a tiny form of everything, whose figures mean nothing")
-	out := flag.String("out", filepath.Join("..", "docs", "performance.json"), "the file to write")
+	out := flag.String("out", filepath.Join("..", "docs", "internals", "performance.json"), "the file to write")
 	kinds := flag.String("engines", strings.Join(engines.Kinds, ","), "the engines to run on, with commas between them")
 	program := flag.String("sidecar", "", "the sidecar's program; built, unless given")
 	listen := flag.String("bare", "", "be the bare reverse proxy, listening here (for the program's own use)")
@@ -91,7 +91,7 @@ func run() error {
 	elsewhere := false
 	flag.Visit(func(f *flag.Flag) { elsewhere = elsewhere || f.Name == "out" })
 	if (*only != "" || *short) && !elsewhere {
-		return errors.New("say by -out where the results of parts go: docs/performance.json is of whole runs")
+		return errors.New("say by -out where the results of parts go: docs/internals/performance.json is of whole runs")
 	}
 	chosen, err := choose(*only)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package measured is the form of docs/performance.json: what one run of `make bench-e2e` has found. The program of bench/e2e writes
-// it; internal/pictures renders it into docs/performance.md and docs/images, and holds both to it.
+// Package measured is the form of docs/internals/performance.json: what one run of `make bench-e2e` has found. The program of bench/e2e writes
+// it; internal/pictures renders it into docs/internals/performance.md and docs/images, and holds both to it.
 package measured
 
 import (

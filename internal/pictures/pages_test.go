@@ -16,7 +16,7 @@ import (
 // elsewhere are the pictures that were drawn once.
 var elsewhere = []string{"curve.svg", "flow.svg", "fold.svg", "valley.svg"}
 
-var image = regexp.MustCompile(`!\[([^\]]*)\]\((?:docs/)?images/([a-z0-9-]+\.svg)\)`)
+var image = regexp.MustCompile(`!\[([^\]]*)\]\((?:docs/|\.\./)?images/([a-z0-9-]+\.svg)\)`)
 
 var (
 	// figure is a number in a text.
@@ -41,7 +41,7 @@ func TestPicturesAreShown(t *testing.T) {
 		text := expect.Value(os.ReadFile(filepath.Join(folder, name)))(t)
 		return markup.ReplaceAllString(string(text), " ")
 	}
-	for _, pattern := range []string{"../../docs/*.md", "../../README.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/internals/*.md", "../../README.md"} {
 		pages := expect.Value(filepath.Glob(pattern))(t)
 		for _, path := range pages {
 			text := expect.Value(os.ReadFile(path))(t)

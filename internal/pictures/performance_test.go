@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	performancePage = "../../docs/performance.md"
-	performanceData = "../../docs/performance.json"
+	performancePage = "../../docs/internals/performance.md"
+	performanceData = "../../docs/internals/performance.json"
 
 	endToEnd      = "<!-- drawn: end to end -->\n"
 	endOfEndToEnd = "<!-- end of end to end -->"
@@ -198,7 +198,7 @@ func curveTable(c measured.Curve) string {
 	return b.String()
 }
 
-// performanceSection is the part of docs/performance.md that a run writes.
+// performanceSection is the part of docs/internals/performance.md that a run writes.
 func performanceSection(r measured.Report) string {
 	var b strings.Builder
 	var versions []string
@@ -222,7 +222,7 @@ func performanceSection(r measured.Report) string {
 		b.WriteString("\n### How cost grows\n")
 	}
 	for _, c := range r.Curves {
-		fmt.Fprintf(&b, "\n![%s: %s over %s, a panel for each engine, the same figures as in the table below](images/%s)\n\n",
+		fmt.Fprintf(&b, "\n![%s: %s over %s, a panel for each engine, the same figures as in the table below](../images/%s)\n\n",
 			c.Title, c.Up, c.Across, growthFile(c))
 		if len(c.Notes) > 0 {
 			fmt.Fprintf(&b, "%s\n\n", strings.Join(c.Notes, " "))
@@ -240,16 +240,16 @@ func performance(t *testing.T) measured.Report {
 	return expect.Value(measured.Read(performanceData))(t)
 }
 
-// TestPerformance holds the section of docs/performance.md to docs/performance.json; TestPictures does it with the curves.
+// TestPerformance holds the section of docs/internals/performance.md to docs/internals/performance.json; TestPictures does it with the curves.
 func TestPerformance(t *testing.T) {
 	r := performance(t)
 	for _, part := range []string{"passed", "pages", "own", "writes", "size", "memory"} {
 		if !slices.ContainsFunc(r.Tables, func(table measured.Table) bool { return table.Name == part }) {
-			t.Errorf("docs/performance.json has no table %s: it is not of a whole run", part)
+			t.Errorf("docs/internals/performance.json has no table %s: it is not of a whole run", part)
 		}
 	}
 	if len(r.Curves) != 8 {
-		t.Errorf("docs/performance.json has %d curves of 8", len(r.Curves))
+		t.Errorf("docs/internals/performance.json has %d curves of 8", len(r.Curves))
 	}
 	text := expect.Value(os.ReadFile(performancePage))(t)
 	head, rest, found := strings.Cut(string(text), endToEnd)
@@ -259,7 +259,7 @@ func TestPerformance(t *testing.T) {
 	}
 	if want := performanceSection(r); got != want {
 		if !*update {
-			t.Error("docs/performance.md is not what docs/performance.json says: go test ./internal/pictures -run Performance -update")
+			t.Error("docs/internals/performance.md is not what docs/internals/performance.json says: go test ./internal/pictures -run Performance -update")
 			return
 		}
 		expect.OK(t, os.WriteFile(performancePage, []byte(head+endToEnd+want+endOfEndToEnd+after), 0o644))

@@ -27,7 +27,7 @@ var pictures = map[string]func() ([]byte, error){
 	"error.svg":     drawError,
 }
 
-// allPictures are these, and the curves of docs/performance.json.
+// allPictures are these, and the curves of docs/internals/performance.json.
 func allPictures(t *testing.T) map[string]func() ([]byte, error) {
 	t.Helper()
 	all := maps.Clone(pictures)
