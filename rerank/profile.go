@@ -54,7 +54,7 @@ type Check struct {
 	Coverage float64
 }
 
-// Default is the preset with the best mean F1 over the kinds of text measured. The presets are chosen by measurement: see docs/quality.md.
+// Default is the preset with the best mean F1 over the kinds of text measured. The presets are chosen by measurement: see docs/internals/quality.md.
 func Default() Profile {
 	return Profile{Threshold: 0.64, MinShingles: 8, Check: Check{From: 0.25, To: 0.76, Coverage: 0.90}}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-const thresholdPage = "../../docs/threshold.md"
+const tuningPage = "../../docs/tuning.md"
 
-// figures are the tables of docs/threshold.md that are computed.
+// figures are the tables of docs/tuning.md that are computed.
 var figures = map[string]func() string{"folds": foldsTable, "lengths": lengthsTable}
 
-// TestFigures holds the tables of docs/threshold.md to what they are computed from.
+// TestFigures holds the tables of docs/tuning.md to what they are computed from.
 func TestFigures(t *testing.T) {
-	text := expect.Value(os.ReadFile(thresholdPage))(t)
+	text := expect.Value(os.ReadFile(tuningPage))(t)
 	page := string(text)
 	for name, table := range figures {
 		from, to := fmt.Sprintf("<!-- drawn: %s -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
@@ -37,7 +37,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	if *update {
-		expect.OK(t, os.WriteFile(thresholdPage, []byte(page), 0o644))
+		expect.OK(t, os.WriteFile(tuningPage, []byte(page), 0o644))
 	}
 }
 
