@@ -18,6 +18,7 @@
 // What a block is, HTML comments say in the lines right before its fence, where a reader of the page does not see them:
 //
 //	<!-- run: ENGINE -->          run it, where the page's addresses lead to elasticsearch, opensearch, typesense or none
+//	<!-- run: ENGINE and ENGINE -->  in front of each of them
 //	<!-- run: ENGINE, OPTIONS --> with options between commas:
 //	                                index NAME    an index of this name holds the sample corpus before the page begins, and
 //	                                              config.yaml a rule for it

@@ -18,7 +18,7 @@ import (
 
 // How is what the marker of a run block says.
 type How struct {
-	Engine     string // elasticsearch, opensearch, typesense, none
+	Engines    []string // elasticsearch, opensearch, typesense; none for none of them
 	Background bool
 	Exit       int // the code of its last command
 	InTree     bool
@@ -35,8 +35,12 @@ var fronts = []string{"elasticsearch", "opensearch", "typesense", "none"}
 // ParseRun reads the marker of a run block.
 func ParseRun(value string) (how How, err error) {
 	parts := strings.Split(value, ",")
-	if how.Engine = strings.TrimSpace(parts[0]); !slices.Contains(fronts, how.Engine) {
-		return how, fmt.Errorf("the marker runs the block in front of %q: elasticsearch, opensearch, typesense or none", how.Engine)
+	for _, engine := range strings.Split(parts[0], " and ") {
+		engine = strings.TrimSpace(engine)
+		if !slices.Contains(fronts, engine) {
+			return how, fmt.Errorf("the marker runs the block in front of %q: elasticsearch, opensearch, typesense or none", engine)
+		}
+		how.Engines = append(how.Engines, engine)
 	}
 	for _, part := range parts[1:] {
 		switch option := strings.Fields(part); {
@@ -63,11 +67,14 @@ func ParseRun(value string) (how How, err error) {
 				"background, exit N, in the tree, needs NAME", strings.TrimSpace(part))
 		}
 	}
-	if how.Engine == "none" && (how.Prepared || how.Served || len(how.Indices) > 0 || len(how.Makes) > 0) {
+	if how.none() && (how.Prepared || how.Served || len(how.Indices) > 0 || len(how.Makes) > 0) {
 		return how, errors.New("the marker has an index or a sidecar in front of none: name an engine")
 	}
 	return how, nil
 }
+
+// none reports whether the block is run without an engine.
+func (how How) none() bool { return slices.Contains(how.Engines, "none") }
 
 // Step is a block in the order of a run: commands, or a file to be put down.
 type Step struct {
@@ -87,14 +94,14 @@ func (p *Page) Steps() (byEngine map[string][]*Step, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", b.Line, err)
 			}
-			if how.Engine != "none" && first == "none" {
-				first = how.Engine
+			if !how.none() && first == "none" {
+				first = how.Engines[0]
 			}
 		}
 	}
 	byEngine = map[string][]*Step{}
 	var files []*Step
-	var last *Step
+	var last []*Step // one for each engine
 	for _, b := range p.Blocks {
 		if name, file := b.Marker("file"); file {
 			files = append(files, &Step{Block: b, File: name})
@@ -102,23 +109,27 @@ func (p *Page) Steps() (byEngine map[string][]*Step, err error) {
 				byEngine[engine] = append(byEngine[engine], files[len(files)-1])
 			}
 		}
-		if _, output := b.Marker("output"); output && last != nil {
-			last.Output = b
+		if _, output := b.Marker("output"); output {
+			for _, s := range last {
+				s.Output = b
+			}
 		}
 		value, run := b.Marker("run")
 		if !run {
 			continue
 		}
 		how, _ := ParseRun(value) // was read above
-		engine := how.Engine
-		if engine == "none" {
-			engine = first
+		last = nil
+		for _, engine := range how.Engines {
+			if engine == "none" {
+				engine = first
+			}
+			if byEngine[engine] == nil {
+				byEngine[engine] = slices.Clone(files)
+			}
+			last = append(last, &Step{Block: b, How: how})
+			byEngine[engine] = append(byEngine[engine], last[len(last)-1])
 		}
-		if byEngine[engine] == nil {
-			byEngine[engine] = slices.Clone(files)
-		}
-		last = &Step{Block: b, How: how}
-		byEngine[engine] = append(byEngine[engine], last)
 	}
 	return byEngine, nil
 }

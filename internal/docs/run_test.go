@@ -58,3 +58,16 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+// TestStepsOfTwoEngines runs one block in front of two engines, and one without any in front of the first.
+func TestStepsOfTwoEngines(t *testing.T) {
+	const page = "<!-- run: elasticsearch and opensearch -->\n```sh\ntrue\n```\n<!-- output -->\n```text\na\n```\n<!-- run: none -->\n```sh\ntrue\n```\n"
+	steps, err := Parse("x.md", page).Steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	es, os := steps["elasticsearch"], steps["opensearch"]
+	if len(steps) != 2 || len(es) != 2 || len(os) != 1 || es[0].Output == nil || os[0].Output == nil {
+		t.Errorf("steps: %v", steps)
+	}
+}
