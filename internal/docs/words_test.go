@@ -3,10 +3,12 @@ package docs
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +121,32 @@ func figuresOf(text string) map[string]figures {
 		}
 	}
 	return read
+}
+
+// plainer are turns of phrase that readers stumbled over, and what to say instead.
+var plainer = map[string]string{
+	"so many": "this many, or the number", "anew": "again", "of late": "recently", "whereupon": "and then", "mend": "fix, repair",
+	"comes of": "results in", "came of": "resulted in", "is none": "is not a …", "be it": "whether", "be they": "whether",
+	"is told": "gets, is informed", "are told": "get, are informed", "stands behind": "follows, is the reason for", "as it stands": "unchanged",
+	"at hand": "present, current", "does so too": "the same", "in place of": "instead of", "behind which": "a new sentence",
+}
+
+// TestPlainWords holds the pages for users to words that are understood at the first reading.
+func TestPlainWords(t *testing.T) {
+	files := []string{"README.md", "docs/README.md", "config.yaml"}
+	for _, name := range shelves {
+		files = append(files, shelf(t, name)...)
+	}
+	phrases := regexp.MustCompile(`(?i)\b(` + strings.Join(slices.Sorted(maps.Keys(plainer)), "|") + `)(?:s|ed)?\b`)
+	lines := func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) }
+	for _, file := range files {
+		text := string(expect.Value(os.ReadFile(filepath.Join("../..", file)))(t))
+		for n, line := range strings.Split(fenced.ReplaceAllStringFunc(text, lines), "\n") {
+			if m := phrases.FindStringSubmatch(line); m != nil {
+				t.Errorf("%s, line %d says %q: say %s", file, n+1, m[0], plainer[strings.ToLower(m[1])])
+			}
+		}
+	}
 }
 
 // TestCounts holds the counting to texts that were counted by hand.
