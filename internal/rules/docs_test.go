@@ -32,7 +32,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	var documents []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "bench/*.md", "examples/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md", "docs/decisions/*.md", "bench/*.md", "examples/*.md"} {
 		found := expect.Value(filepath.Glob(filepath.Join(root, pattern)))(t)
 		documents = append(documents, found...)
 	}
