@@ -32,19 +32,17 @@ func reindexCommand() *cobra.Command {
 	r.resumeHint = "go on where this run stopped with --resume"
 	cmd := &cobra.Command{
 		Use:   "reindex",
-		Short: "Give documents that are stored already their sketches",
-		Long: `Reindex reads every document of the indices that a rule matches, and stores the sketch of each that has none or a
-wrong one, with its bands and cluster where the rule has them. Nothing else in a document changes, and a document that changes
-meanwhile is left to its writer.
+		Short: "Store sketches in documents that are there already",
+		Long: `Reindex reads every document of the indices that a rule matches, and stores a sketch where it is missing or wrong, with bands and
+cluster if the rule has them. Nothing else in a document changes. A document that changes meanwhile is left alone.
 
-It works on parts of the index, --slices of them at once. Its progress is kept in the engine: the same command on other
-machines joins in, each part being one worker's at a time, and the parts of a worker that was killed are taken over. With --resume
-an interrupted job goes on where it stopped, on any machine. Without, it begins again: it reads everything and writes only what is not
-right yet. When the engine has no room it slows down until there is room again.
+It works on --slices parts of an index at once. The same command on other machines joins in. Its progress is stored in the engine:
+with --resume an interrupted job goes on, on any machine. Without it, the job starts again and writes only what is missing. When
+the engine is busy, it slows down.
 
---watch stays when all is done, and keeps filling in what live updates cleared, until it is interrupted.
+--watch keeps running and fills in what live updates cleared.
 
-Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
+Exit code 0: done. 1: failed or interrupted. 3: done, but the engine refused some documents.`,
 		Example: `  sidecar reindex --dry-run
   sidecar reindex --index news-2024 --slices 4 --requests-per-second 2000
   sidecar reindex --index news-2024 --resume
@@ -55,16 +53,16 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
-	flags.StringVar(&r.Query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
+	flags.StringVar(&r.Query, "query", "", "only documents that match a `query` of the engine: JSON, or a filter")
 	flags.IntVar(&r.Slices, "slices", 2, "work on this many parts of an index at once")
 	bound(flags, "slices", 1, maxSlices, fmt.Sprintf("1 to %d", maxSlices))
-	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most this many documents per second; 0 is no limit")
-	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after writing this many documents; 0 is no limit")
+	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most this many documents a second; 0: no limit")
+	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after this many written documents; 0: no limit")
 	boundBelow(flags, "requests-per-second")
 	boundBelow(flags, "max-docs")
-	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")
-	flags.BoolVar(&r.Resume, "resume", false, "go on where the last run of the same job stopped")
-	flags.DurationVar(&r.every, "watch", 0, "stay, and look again after each such `interval`")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: say what would be written")
+	flags.BoolVar(&r.Resume, "resume", false, "continue the last run of the same job")
+	flags.DurationVar(&r.every, "watch", 0, "keep running, and look again after each `interval`")
 	flags.Lookup("watch").NoOptDefVal = "30s"
 	r.bindUntested(cmd)
 	r.bindMetrics(cmd)

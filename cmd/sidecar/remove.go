@@ -34,19 +34,16 @@ func removeCommand() *cobra.Command {
 	r.resumeHint = "the same command goes on where this one stopped"
 	cmd := &cobra.Command{
 		Use:   "remove --index NAME",
-		Short: "Take our fields out of an index again",
-		Long: `Remove takes our fields out of every document of the indices of a name, and then their declarations out of the
-index, as far as the engine can do that; it says what stays and how to be rid of it. Every other byte of a document
-stays as it was: it is again what it was before the sidecar came. A document that changes meanwhile is not overwritten
-but looked at again.
+		Short: "Remove our fields from an index",
+		Long: `Remove takes our fields out of every document of the indices behind a name, and then out of the mapping where the engine can do that;
+it says what stays. Every other byte of a document stays as it was. A document that changes meanwhile is read again.
 
-No rule need match the index. A sidecar that serves under one would write the fields again, which remove can't see:
-take the rule out of its configuration and restart it, or stop it, and then remove.
+First take the rule out of the configuration of every sidecar that serves the index, or stop these sidecars: they would write the
+fields again. Remove itself needs no rule.
 
---jobs drops the journals of reindex on these indices as well, in which it keeps how far it is, and where no other is
-left all that they were kept in.
+--jobs also removes the progress notes of reindex.
 
-On a terminal it asks before it writes; elsewhere it needs --yes. Run again, it goes on where it was broken off.
+On a terminal it asks first; elsewhere it needs --yes. You can run it again after an interruption.
 
 Exit code 0: nothing of ours is left. 1: failed, interrupted, or some documents changed again and again. 3: the engine
 refused some.`,
@@ -58,10 +55,10 @@ refused some.`,
 	}
 	r.bind(cmd, "the indices of this `name`: an index, an alias or a pattern")
 	flags := cmd.Flags()
-	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: say how many documents hold something of ours")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: count the documents with our fields")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
-	flags.BoolVar(&r.journals, "jobs", false, "drop the journals of jobs too")
-	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most this many documents per second; 0 is no limit")
+	flags.BoolVar(&r.journals, "jobs", false, "also remove the progress notes of jobs")
+	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most this many documents a second; 0: no limit")
 	boundBelow(flags, "requests-per-second")
 	r.bindUntested(cmd)
 	return cmd

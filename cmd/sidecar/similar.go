@@ -35,19 +35,16 @@ func similarCommand() *cobra.Command {
 	var s similarJob
 	cmd := &cobra.Command{
 		Use:   "similar --index NAME ID | -",
-		Short: "Find the near-duplicates of a stored document, or of a text on standard input",
-		Long: `Similar looks up, by the bands that are stored with the sketches, which documents of an index are near-duplicates of one
-of its documents, or of the text or JSON document on standard input (-). Behind an alias or a pattern each index is searched
-under its own rule. What is found is what would fold in a search: an agreement at or above the threshold, or the same text.
-Conditions of the rule on other fields (within, same, different) are not looked at.
+		Short: "Find the near-duplicates of a document or a text",
+		Long: `Similar finds the near-duplicates of a stored document, or of the text or JSON document on standard input (-). They are what would
+fold in a search: the same text, or an agreement at or above the threshold. The conditions within, same and different do not
+count. Each index behind an alias or a pattern is searched under its own rule.
 
-It prints for each its index and id, the agreement of the two sketches, the standard error of that, and whether the texts are
-the same; the most alike first. --source shows the documents too. Their texts being at hand, the exact resemblance is shown,
-and it decides where the agreement lies within 0.1 of the threshold.
+It prints the most alike first: index, id, agreement, its standard error, and whether the texts are the same. --source shows the
+documents too, with the exact resemblance, which then decides close cases.
 
-Bands are stored where the rule says so (bands: auto). They are chosen so that of pairs at the rule's threshold 99 in 100 are
-found; below it fewer are, and the share is shown. --scan compares with every sketch of the index instead: it misses none,
-needs no bands, and takes as long as it takes to read them all.
+It looks them up by bands, which the rule must store (bands: auto). Of pairs at the threshold that finds 99 in 100; it prints the
+share for a lower threshold. --scan compares with every sketch of the index instead: slower, nothing is missed, no bands needed.
 
 Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar similar --index news-2024 4711
@@ -69,11 +66,11 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	}
 	s.bind(cmd, "the `name` of an index, an alias or a pattern")
 	flags := cmd.Flags()
-	flags.Float64Var(&s.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
-	flags.IntVar(&s.Size, "size", 10, "print at most this many, the most alike first")
+	flags.Float64Var(&s.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, instead of the rule's")
+	flags.IntVar(&s.Size, "size", 10, "print at most this many")
 	boundShare(flags, "threshold")
 	bound(flags, "size", 1, math.MaxInt32, "at least 1")
-	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
+	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide close cases")
 	flags.BoolVar(&s.Scan, "scan", false, "compare with all sketches, without bands")
 	return cmd
 }

@@ -29,28 +29,27 @@ func verifyCommand() *cobra.Command {
 	v := verifyJob{list: []jobs.VerifyReport{}}
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Say whether the sketches that are stored are those of the documents' texts, and mend them",
-		Long: `Verify reads every document of the indices that a rule matches, computes what our fields should hold, and compares it
-with what is stored. It writes nothing unless --repair is given. For each index it counts the documents whose sketch
-is
+		Short: "Check that stored sketches belong to their texts, and repair them",
+		Long: `Verify reads every document of the indices that a rule matches, computes what our fields should hold, and compares. It writes nothing
+unless --repair is given. For each index it counts the documents by their sketch:
 
   right                right
   absent               not there, or cleared: searches compute it
-  incomparable         of another scheme or of other fields, which counts as absent
-  stale                of another text: it was changed inside the engine, or past the sidecar
-  textless with one    there, though the document has no text any more, which is stale too
+  incomparable         of another scheme or of other fields: counts as absent
+  stale                of another text, which was changed inside the engine or past the sidecar
+  textless with one    there, though the document has no text any more: also stale
   without text         not there, because there is no word to sketch
 
-Where the rule stores bands or clusters, it counts apart those that are absent, those that are stale (they are not of
-the right sketch beside them: look-ups miss the document, or searches in native mode fold it wrongly), clusters that
-are foreign (made under another threshold or scheme), and what is left over of a rule that stored them. On Elasticsearch
-and OpenSearch it names what the mapping of an index fills our fields with (copy_to, an alias, a runtime field).
+If the rule stores bands or clusters, it counts those that are absent or stale (made from another sketch), clusters that are
+foreign (made with another threshold or scheme), and what is left over of an earlier rule. On Elasticsearch and OpenSearch
+it also names mappings that fill our fields (copy_to, an alias, a runtime field).
 
---repair mends the documents that it looks at. A document that changes meanwhile is not overwritten but looked at again. Without it, what is absent, incomparable or stale is mended by: sidecar reindex
+--repair fixes the documents. A document that changes meanwhile is read again. Without it, sidecar reindex fixes what is absent,
+incomparable or stale.
 
---sample looks at a number of documents of each index, chosen at random, instead of all.
+--sample checks this many random documents of each index instead of all.
 
-Exit code 0: none is stale. 1: some are, or a mapping fills our fields; with --repair, some could not be mended. 2:
+Exit code 0: none is stale. 1: some are, or a mapping fills our fields; with --repair, some could not be fixed. 2:
 something could not be read or written, or the command line or the configuration is wrong.`,
 		Example: `  sidecar verify
   sidecar verify --index news-2024 --sample 1000 --output json
@@ -60,9 +59,9 @@ something could not be read or written, or the command line or the configuration
 	}
 	v.bind(cmd, indexUsage)
 	flags := cmd.Flags()
-	flags.IntVar(&v.sample, "sample", 0, "look at this many documents of each index; 0 is all of them")
-	flags.BoolVar(&v.Repair, "repair", false, "mend what is not as it should be")
-	flags.Float64Var(&v.RequestsPerSecond, "requests-per-second", 0, "mend at most this many documents per second; 0 is no limit")
+	flags.IntVar(&v.sample, "sample", 0, "check this many random documents of each index; 0: all")
+	flags.BoolVar(&v.Repair, "repair", false, "repair what is wrong")
+	flags.Float64Var(&v.RequestsPerSecond, "requests-per-second", 0, "repair at most this many documents a second; 0: no limit")
 	bound(flags, "sample", 0, math.MaxInt32, "a number above 0, or 0 to look at all documents")
 	boundBelow(flags, "requests-per-second")
 	v.bindUntested(cmd)
