@@ -304,7 +304,7 @@ func (c *contract) nearest(a ask, v *verdict) []int {
 	case beside: // aggregations are of the client's own list, so that it is asked for first
 		looked = collapse(list, min(v.window, 100), v.transitive)
 	default:
-		looked = collapse(v.list, min(v.window, 100, len(list)), v.transitive)
+		looked = collapse(v.list, min(v.window, 100), v.transitive)
 	}
 	if looked.folded == 0 && !alike || v.off || v.dry {
 		v.list, v.fold = list, collapse(list, v.window, v.transitive)
