@@ -41,6 +41,9 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 	if h.keys, err = r.keysOf(h.list); err != nil {
 		return nil, err
 	}
+	if r.picked { // the count is that of the picked hits
+		read.total = -1
+	}
 	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest, Framed: r.Frame, HitBytes: r.meanLength(read.hits)}, nil
 }
 

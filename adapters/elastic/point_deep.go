@@ -71,7 +71,7 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 		if cursor != nil {
 			set("search_after", cursor)
 		}
-		set("track_total_hits", strconv.AppendBool(nil, cursor != nil)) // behind a cursor no hit is passed over then: see Queries
+		set("track_total_hits", strconv.AppendBool(nil, cursor != nil || q.losesUncounted()))
 		query.Void = append(query.Void, "track_total_hits", "rest_total_hits_as_int")
 		if q.point.byScore {
 			set("sort", scoreSort)

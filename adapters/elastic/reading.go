@@ -82,9 +82,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 		from = 0
 	}
 	void := []string{"from", "size", "filter_path"}
-	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
-	// cursor, with the documents in them that have no value, which sort after it (2.19, a sort without "missing").
-	counted := r.Frame || !q.picks || q.after != nil || r.sketched && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
+	counted := r.Frame || !q.picks || q.after != nil || q.losesUncounted() || r.sketched && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
 	}
@@ -135,12 +133,17 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 	if err == nil && r.sketched {
 		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
 	}
-	if r.Before { // no one looks at the count, and it can cost much
+	if r.Before && !q.losesUncounted() { // no one looks at the count, and it can cost much
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
 	return []adapters.Query{{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources && q.header == nil}}, err
 }
+
+// losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value
+// of the field that it sorts by (3.6: 118 of 133 hits; 2.19: behind a cursor). Then a reading counts as the client's own search does. Otherwise a
+// reading is faster without: to count takes a look at each hit.
+func (q *query) losesUncounted() bool { return q.d.OpenSearch && q.value("sort") != "" }
 
 // line returns a body as it is sent: in a multi-search after its header.
 func (q *query) line(body []byte) []byte {
