@@ -319,8 +319,8 @@ var ErrLate = rerank.ErrLate
 // MaxSearches is how many searches one request may hold to be collapsed. Each of them is kept in some 4 kB while they are answered.
 const MaxSearches = 1000
 
-// Struck reports whether the time for the search is over.
-func (p Plan) Struck() bool { return p.Deadline != nil && p.Deadline.Late() }
+// Late reports whether the time for the search is over.
+func (p Plan) Late() bool { return p.Deadline != nil && p.Deadline.Late() }
 
 // WasLate reports whether a search of the answer was given up because the time was over.
 func (a *Answer) WasLate() bool {

@@ -40,7 +40,7 @@ func (d Dialect) multi(
 		case !ended || len(bytes.TrimSpace(body)) == 0: // the engine says so
 			s.Reason = adapters.ReasonNotUnderstood
 			return s
-		case p.Struck():
+		case p.Late():
 			left = adapters.ReasonDeadline
 		}
 		q, err := d.entry(c.Target, header, body, controls, p, left)

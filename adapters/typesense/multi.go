@@ -31,7 +31,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		switch {
 		case len(bodies) > adapters.MaxSearches:
 			s.Reason = adapters.ReasonTooLarge
-		case i > 0 && p.Struck():
+		case i > 0 && p.Late():
 			s.Reason = adapters.ReasonDeadline
 		}
 		var q *query

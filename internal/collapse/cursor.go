@@ -86,7 +86,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	}
 	first, tied := identityOf(own.Hits.Seen(0)).ID, false
 	for rank := range hits {
-		if rank%betweenLooks == 0 && s.plan.Struck() {
+		if rank%betweenLooks == 0 && s.plan.Late() {
 			return adapters.ErrLate
 		}
 		if hits[rank].ID == first {
@@ -142,7 +142,7 @@ func (s *search) remember() {
 		shown = w.before.Clone()
 	}
 	for r := range rank + 1 {
-		if r%betweenLooks == 0 && s.plan.Struck() { // the next page finds it out
+		if r%betweenLooks == 0 && s.plan.Late() { // the next page finds it out
 			return
 		}
 		hit := s.found.Hit(r)

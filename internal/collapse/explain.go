@@ -25,7 +25,7 @@ type groups struct {
 func (s *search) showGroups(hits []adapters.PageHit, ranks []int) error {
 	shown := s.groups()
 	for i, rank := range ranks {
-		if s.asked.Controls.Explains() && s.plan.Struck() {
+		if s.asked.Controls.Explains() && s.plan.Late() {
 			return adapters.ErrLate
 		}
 		place := hits[i].Place

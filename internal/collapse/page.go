@@ -39,7 +39,7 @@ type conversation struct {
 // Answer answers the searches of a request with their collapsed pages, in a reply of the engine's. Where it returns an error the client's
 // request is to be sent as the client wrote it, unless the error is a [Refused].
 func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *adapters.Answer, err error) {
-	if searches.Plan.Struck() {
+	if searches.Plan.Late() {
 		return nil, adapters.ErrLate
 	}
 	if searches.Ahead != nil {
@@ -310,7 +310,7 @@ type engine interface {
 // nothing but the client's own searches.
 func (c *conversation) results(ctx context.Context, queries []adapters.Query) (results []adapters.QueryResult, err error) {
 	for len(queries) > 0 {
-		if c.Plan.Struck() && !own(queries) {
+		if c.Plan.Late() && !own(queries) {
 			return nil, adapters.ErrLate
 		}
 		requests, parts, err := c.Wire.Join(queries)
@@ -389,7 +389,7 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 	judge.Reset()
 	hits = make([]rerank.Hit, seen.Len())
 	for i := range hits {
-		if i%betweenLooks == 0 && s.plan.Struck() {
+		if i%betweenLooks == 0 && s.plan.Late() {
 			return nil, nil, adapters.ErrLate
 		}
 		unread := judge.Unread
@@ -397,7 +397,7 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 			missing = append(missing, i)
 		}
 	}
-	if judge.Lacking > 0 && s.plan.Struck() { // sketches may not have been computed
+	if judge.Lacking > 0 && s.plan.Late() { // sketches may not have been computed
 		return nil, nil, adapters.ErrLate
 	}
 	return hits, missing, nil

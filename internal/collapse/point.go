@@ -10,7 +10,7 @@ import (
 // opens returns the request that opens a point in time, where the search is to go on in one: the list moved while it was read, or the engine's
 // limit cuts the page short. It is nil for all others.
 func (s *search) opens(err error) *adapters.Request {
-	if s.asked.Point == nil || s.pointed || s.alone() == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
+	if s.asked.Point == nil || s.pointed || s.alone() == nil || s.plan.Late() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
 		return nil
 	}
 	return s.asked.Point.Open()

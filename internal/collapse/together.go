@@ -53,7 +53,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		for i, m := range members {
 			m.queries, _ = next[i]()
 		}
-		if c.Plan.Struck() { // what is asked now is the last: none is to ask for what it can't take
+		if c.Plan.Late() { // what is asked now is the last: none is to ask for what it can't take
 			for i, m := range members {
 				if len(m.queries) > 0 && !own(m.queries) {
 					m.given, m.failed = nil, adapters.ErrLate
