@@ -160,7 +160,7 @@ func (c Controls) Explains() bool { return c.Explain != nil && *c.Explain }
 // Param is one URL parameter as it was sent (Raw) and as it reads.
 type Param struct{ Raw, Name, Value string }
 
-// Params takes a raw query apart without losing a byte: joined with "&" the Raw parts are the query again.
+// Params parses a raw query without losing a byte: joined with "&" the Raw parts are the query again.
 func Params(rawQuery string) []Param {
 	if rawQuery == "" {
 		return nil

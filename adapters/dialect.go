@@ -96,15 +96,15 @@ type Dialect interface {
 	// Classify looks at method, path and query alone.
 	Classify(r *Request) Class
 	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched as long as that
-	// adds no more than growth bytes. It returns what takes the reply apart, nil where no operation can be left out of the write.
+	// adds no more than growth bytes. It returns what parses the reply, nil where no operation can be left out of the write.
 	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our
 	// fields: for that it returns a [Refusal], before it has written anything. All other errors are those of src and dst.
 	EnrichWrite(c Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (Replies, error)
 	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't parse is copied
 	// unchanged. It returns only errors of src and dst.
 	CleanReply(c Class, dst io.Writer, src io.Reader) error
-	// Search takes a Search request with its body apart.
-	Search(c Class, r *Request, p Plan) *Searches
+	// ParseSearch parses a search with its body.
+	ParseSearch(c Class, r *Request, p Plan) *Searches
 	// Targets returns what the searches of such a request are sent to, whatever is wrong with its controls.
 	Targets(c Class, r *Request) iter.Seq[string]
 	// ErrorReply returns an error of the sidecar's own to a request, in the engine's shape.

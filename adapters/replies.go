@@ -14,7 +14,7 @@ type Standing struct {
 	Reply []byte
 }
 
-// Replies takes the engine's reply to a write apart, and puts together one with entries for operations that were left out.
+// Replies parses the engine's reply to a write, and puts together one with entries for operations that were left out.
 type Replies interface {
 	// Split returns the entries of a successful reply, one for each operation that was sent, and of each whether the engine
 	// refused it.

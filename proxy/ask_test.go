@@ -20,7 +20,7 @@ type together struct {
 	asks int
 }
 
-func (d together) Search(_ adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
+func (d together) ParseSearch(_ adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	return &adapters.Searches{Plain: r, List: []adapters.Search{d}, Single: true, Wire: d, Plan: p}
 }
 

@@ -29,7 +29,7 @@ type search struct {
 	plain     *adapters.Request // less our controls
 
 	deadline time.Time // when the time for collapsing is over
-	over     bool      // it is
+	late     bool      // it is
 	lookedUp bool      // a name was
 	begun    bool      // the engine was asked
 	searched bool      // for the search itself, not only for what it follows from
@@ -99,7 +99,7 @@ func (s *search) read() (err error) {
 	return nil
 }
 
-// parse has the dialect take the search apart, with what is known of its indices. Of one whose body could not be read it takes the controls of
+// parse has the dialect parse the search, with what is known of its indices. Of one whose body could not be read it takes the controls of
 // header and query alone.
 func (s *search) parse() (searches *adapters.Searches) {
 	s.deadline = time.Now().Add(s.h.Limits.Deadline)
@@ -113,11 +113,11 @@ func (s *search) parse() (searches *adapters.Searches) {
 			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s,
 		}
 		err := guarded(func() error {
-			searches = s.h.Dialect.Search(s.class, request, plan)
+			searches = s.h.Dialect.ParseSearch(s.class, request, plan)
 			return nil
 		})
 		if err != nil {
-			s.h.Log.Error("search could not be taken apart", "error", unquoted(err))
+			s.h.Log.Error("search could not be parsed", "error", unquoted(err))
 			s.unread = adapters.ReasonNotUnderstood
 		}
 	}
@@ -144,8 +144,8 @@ func (s *search) scope(target string) adapters.Scope {
 
 // Late implements rerank.Deadline.
 func (s *search) Late() bool {
-	s.over = s.over || time.Now().After(s.deadline)
-	return s.over
+	s.late = s.late || time.Now().After(s.deadline)
+	return s.late
 }
 
 // extend adds the time since start, which does not count.
@@ -160,9 +160,9 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 	case !s.searched:
 		s.searched = !requests[0].Ahead
 		defer s.extend(time.Now())
-	case s.over && s.ownAsked:
+	case s.late && s.ownAsked:
 		return nil, adapters.ErrLate
-	case s.over: // what is asked is the client's own, where no reply at hand holds it
+	case s.late: // what is asked is the client's own, where no reply at hand holds it
 		s.ownAsked = true
 	default:
 		var cancel context.CancelFunc
@@ -176,7 +176,7 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 		replies, err = s.h.exchangeAll(within, requests)
 	}
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		s.over = true
+		s.late = true
 		return nil, adapters.ErrLate
 	}
 	return replies, err

@@ -165,7 +165,7 @@ func (w *writing) sendStream(head []byte) {
 }
 
 // enrich copies a body from src to dst with its documents enriched, as long as that adds no more than growth bytes. as is the write itself, or its
-// findings. It returns what takes the reply apart.
+// findings. It returns what parses the reply.
 func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, growth int64) (replies adapters.Replies, err error) {
 	err = guarded(func() (err error) {
 		replies, err = w.h.Dialect.EnrichWrite(w.u.class, dst, src, as, growth)

@@ -416,7 +416,7 @@ func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, rule.Writing,
 	panic("a bug")
 }
 func (panicking) CleanReply(adapters.Class, io.Writer, io.Reader) error { panic("a bug") }
-func (panicking) Search(adapters.Class, *adapters.Request, adapters.Plan) *adapters.Searches {
+func (panicking) ParseSearch(adapters.Class, *adapters.Request, adapters.Plan) *adapters.Searches {
 	panic("a bug")
 }
 

@@ -95,7 +95,7 @@ func CollapseTransitive(hits []Hit, window int) Collapsed {
 }
 
 // collapse returns the collapsed list of the hits in the page's window, and how many of them fold into leaders in front of the list: their groups
-// are none of it. It is of no use once the pace is over.
+// are none of it. It is of no use once the pace is late.
 func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
 	hits = hits[:min(max(page.Window, 0), len(hits))]
 	if page.Transitive && page.After == nil {
@@ -108,7 +108,7 @@ func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
 	groups := make([][]int, 0, len(hits)) // few fold
 	leaders, alone := leaders{all: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
 	for rank := range hits {
-		if p.expired(rank) {
+		if p.lateAt(rank) {
 			break
 		}
 		hit := &hits[rank]
@@ -318,13 +318,13 @@ const betweenLooks = 8
 // pace ends the comparing of hits when the time is over.
 type pace struct {
 	Deadline // nil: there is all the time
-	over     bool
+	late     bool
 }
 
-// expired reports whether the time is over when the hit of a rank comes.
-func (p *pace) expired(rank int) bool {
-	if !p.over && p.Deadline != nil && rank%betweenLooks == 0 {
-		p.over = p.Late()
+// lateAt reports whether the time is over when the hit of a rank comes.
+func (p *pace) lateAt(rank int) bool {
+	if !p.late && p.Deadline != nil && rank%betweenLooks == 0 {
+		p.late = p.Late()
 	}
-	return p.over
+	return p.late
 }

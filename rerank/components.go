@@ -34,7 +34,7 @@ func (f forest) connect(hits []Hit, p *pace) {
 		index = newIndex(hits)
 	}
 	for rank := range hits {
-		if p.expired(rank) {
+		if p.lateAt(rank) {
 			return
 		}
 		if hits[rank].neverFolds() {
@@ -94,7 +94,7 @@ func (f forest) adopt(hits []Hit, pace *pace) {
 	}
 	into := make(map[int]int) // the pinned hit of a component, by its first member
 	for rank := range hits {
-		if pace.expired(rank) {
+		if pace.lateAt(rank) {
 			return
 		}
 		if hits[rank].neverFolds() {

@@ -150,7 +150,7 @@ func (f *Found) group(hits []Hit, to int) error {
 	f.readings++
 	f.hits, f.end = hits[:min(len(hits), to)], unknown
 	pace := pace{Deadline: f.page.Deadline}
-	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.over {
+	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
 		return ErrLate
 	}
 	if len(f.hits) < to {

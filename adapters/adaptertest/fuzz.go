@@ -106,7 +106,7 @@ func FuzzReplies(f *testing.F, s Subject) {
 	})
 }
 
-// FuzzSearches takes any search apart and answers it by the fake engine: a request without a control of ours is its own plain
+// FuzzSearches parses any search and answers it by the fake engine: a request without a control of ours is its own plain
 // form, and an exchange ends, in an answer or in one of the port's errors.
 func FuzzSearches(f *testing.F, s Subject) {
 	f.Helper()

@@ -69,9 +69,9 @@ type trial struct {
 	request *adapters.Request
 }
 
-// parse takes a request apart.
+// parse parses a request.
 func (x *trial) parse(r *adapters.Request) *adapters.Searches {
-	return x.Dialect.Search(x.Dialect.Classify(r), r, x.plan)
+	return x.Dialect.ParseSearch(x.Dialect.Classify(r), r, x.plan)
 }
 
 // targets are what the searches of a request are sent to.

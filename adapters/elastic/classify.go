@@ -125,7 +125,7 @@ type endpoint struct {
 	rest string
 	kind adapters.Kind // none is a read
 	form string
-	// reason says why a search is left alone that we don't take apart.
+	// reason says why a search is left alone that we don't parse.
 	reason adapters.Reason
 }
 

@@ -53,7 +53,7 @@ func TestLostCursors(t *testing.T) {
 				return adapters.Scope{Configured: true, Window: c.window, Texts: []string{"title", "body"}}
 			}
 			asks := 0
-			answer, err := adaptertest.Run((Dialect{}).Search(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
+			answer, err := adaptertest.Run((Dialect{}).ParseSearch(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 				asks++
 				body, reply := string(ask.Body), fakeReply(200, []byte(hits(c.own)))
 				switch {

@@ -42,7 +42,7 @@ func TestCursorsLeftAlone(t *testing.T) {
 		class, r := searchFor(c.path, c.query, c.body)
 		plan := searchPlan(t, false)
 		plan.Scope = func(string) adapters.Scope { c.scope.Configured, c.scope.Window = true, 30; return c.scope }
-		if p := (Dialect{}).Search(class, r, plan); string(p.Reason) != c.want || (p.Left()) != (c.want != "") {
+		if p := (Dialect{}).ParseSearch(class, r, plan); string(p.Reason) != c.want || (p.Left()) != (c.want != "") {
 			t.Errorf("%s?%s %s: %q, want %q", c.path, c.query, c.body, p.Reason, c.want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestCursorKeys(t *testing.T) {
 		class, r := searchFor(path, parameters, body)
 		plan := searchPlan(t, false)
 		plan.Cursors = shelf{}
-		q := (Dialect{}).Search(class, r, plan).List[0].(*query)
+		q := (Dialect{}).ParseSearch(class, r, plan).List[0].(*query)
 		if !q.walks() || q.Asked().Cursor == nil {
 			t.Fatalf("%s?%s %s is not walked", path, parameters, body)
 		}

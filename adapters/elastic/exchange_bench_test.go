@@ -39,7 +39,7 @@ func BenchmarkExchange(b *testing.B) {
 			b.ReportAllocs()
 			before := processorTime(b)
 			for b.Loop() {
-				answer, err := adaptertest.Run(Dialect{}.Search(class, request, plan), engine)
+				answer, err := adaptertest.Run(Dialect{}.ParseSearch(class, request, plan), engine)
 				if err != nil || answer.Outcomes[0].Read < c.from+c.size || answer.Outcomes[0].Folded > 0 != (c.share > 0) {
 					b.Fatal(answer, err)
 				}

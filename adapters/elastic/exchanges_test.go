@@ -162,7 +162,7 @@ func formatRequest(r *adapters.Request) string {
 // run holds the exchange, with replies from reply, and returns what was asked and answered.
 func (x *exchange) run(t testing.TB, reply func(n int, ask *adapters.Request) *adapters.Reply) (asks []string, answer string) {
 	t.Helper()
-	parsed := Dialect{}.Search(Dialect{}.Classify(x.request), x.request, x.plan)
+	parsed := Dialect{}.ParseSearch(Dialect{}.Classify(x.request), x.request, x.plan)
 	if parsed.Left() {
 		t.Fatalf("left alone: %s", parsed.Reason)
 	}

@@ -17,7 +17,7 @@ import (
 // any run of characters, or "**" for any number of names, though at least one. What a path leads to is kept with all that is in
 // it; a path after a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them.
 
-// pathFilter is a filter_path taken apart.
+// pathFilter is a parsed filter_path.
 type pathFilter struct {
 	keep, drop paths
 	// keepsEmpty says that an empty object or array to which a path after "-" leads part of the way stays. OpenSearch drops it.
@@ -41,7 +41,7 @@ const maxSteps = 256
 // them than steps, however deep a reply is: a list of what is left of each path would double at every level that a "**" goes through.
 type places []byte // a byte is enough to number maxSteps
 
-// parseFilter takes the value of filter_path apart. It returns nil for one that filters nothing, and ok = false for one that is too long, or
+// parseFilter parses the value of filter_path. It returns nil for one that filters nothing, and ok = false for one that is too long, or
 // that the engines refuse or read in ways of their own: with a path or a name of no characters, or a backslash in front of something other
 // than a dot.
 func parseFilter(value string, openSearch bool) (f *pathFilter, ok bool) {

@@ -44,7 +44,7 @@ func FuzzExchangeReply(f *testing.F) {
 		}
 		for _, request := range requests {
 			class, r := searchFor(request.path, request.query, request.body)
-			answer, err := adaptertest.Run(Dialect{OpenSearch: true}.Search(class, r, plan), func(*adapters.Request) *adapters.Reply {
+			answer, err := adaptertest.Run(Dialect{OpenSearch: true}.ParseSearch(class, r, plan), func(*adapters.Request) *adapters.Reply {
 				return &adapters.Reply{Status: status, Header: adapters.Header{}, Body: slices.Clone(body)}
 			})
 			_, alone := errors.AsType[adapters.Alone](err)

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// multi takes a multi-search apart.
+// multi parses a multi-search.
 func (d Dialect) multi(
 	c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan,
 ) *adapters.Searches {

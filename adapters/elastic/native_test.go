@@ -24,7 +24,7 @@ func nativePlan(t testing.TB) (adapters.Plan, *rule.Rule) {
 func searchNative(t testing.TB, p adapters.Plan, d Dialect, query, body string) *adapters.Searches {
 	t.Helper()
 	r := parseRequest("POST /news-1/_search?" + query + "\n" + body)
-	return d.Search(d.Classify(r), r, p)
+	return d.ParseSearch(d.Classify(r), r, p)
 }
 
 // TestNativeAsks: which searches the engine is asked to collapse, and how.

@@ -55,7 +55,7 @@ func TestNumberedPages(t *testing.T) {
 				request.Path, request.RawQuery = "/news-1,news-2/_search", ""
 				request.Body = fmt.Appendf(nil, `{"from":%d,"size":%d%s}`, r.IntN(120), 1+r.IntN(12), client)
 				answer := func(d Dialect) (body string, rounds int) {
-					x := d.Search(d.Classify(request), request, parsePlan(t, plan))
+					x := d.ParseSearch(d.Classify(request), request, parsePlan(t, plan))
 					answer, err := adaptertest.Run(x, func(ask *adapters.Request) *adapters.Reply {
 						rounds++
 						if bytes.Contains(ask.Body, []byte(`"_none_"`)) {

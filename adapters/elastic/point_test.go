@@ -31,7 +31,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 	for n := range 300 {
 		documents = append(documents, document(n))
 	}
-	still, err := adaptertest.Run(Dialect{}.Search(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")),
+	still, err := adaptertest.Run(Dialect{}.ParseSearch(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")),
 		func(ask *adapters.Request) *adapters.Reply {
 			ask.RawQuery = ""
 			return fakeEngine(ask, func([]string) []adaptertest.Document { return documents })
@@ -46,7 +46,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 				d := Dialect{OpenSearch: openSearch}
 				request := movedRequest()
 				plan := parsePlan(t, "window 250\n")
-				parsed := d.Search(d.Classify(request), request, plan)
+				parsed := d.ParseSearch(d.Classify(request), request, plan)
 				if parsed.Left() {
 					t.Fatal(parsed.Reason)
 				}

@@ -24,7 +24,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 	t.Helper()
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
 		plan.Deadline = clock
-		parsed := l.d.Search(l.d.Classify(request), request, plan)
+		parsed := l.d.ParseSearch(l.d.Classify(request), request, plan)
 		if parsed.Left() {
 			return nil, adapters.Alone{Reason: parsed.Reason}
 		}

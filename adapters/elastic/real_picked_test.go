@@ -61,7 +61,7 @@ func TestRealPickedPages(t *testing.T) {
 			answers := []string{}
 			for _, picks := range []bool{true, false} {
 				plan := planOf(rule.Rules{matched}, scattered, 0.3)
-				parsed := l.d.Search(l.d.Classify(request), request, plan)
+				parsed := l.d.ParseSearch(l.d.Classify(request), request, plan)
 				if parsed.Left() {
 					t.Fatal(parsed.Reason)
 				}

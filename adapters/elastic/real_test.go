@@ -135,7 +135,7 @@ func planOf(rules rule.Rules, lacking bool, rate float64) adapters.Plan {
 func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adapters.Answer, error) {
 	l.t.Helper()
 	l.asked = nil
-	parsed := l.d.Search(l.d.Classify(r), r, plan)
+	parsed := l.d.ParseSearch(l.d.Classify(r), r, plan)
 	switch {
 	case parsed.Refusal != nil:
 		return &adapters.Answer{Reply: *parsed.Refusal}, nil

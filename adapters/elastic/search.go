@@ -38,8 +38,8 @@ type query struct {
 	point                   *point // the point in time that it is made in, nil for most
 }
 
-// Search implements adapters.Dialect.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
+// ParseSearch implements adapters.Dialect.
+func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}

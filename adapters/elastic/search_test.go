@@ -38,7 +38,7 @@ func TestManyMembers(t *testing.T) {
 	for path, body := range map[string]string{"/news/_search": many, "/news/_msearch": many + "\n{}\n"} {
 		c, r := searchFor(path, "", body)
 		used := allocated(func() {
-			if s := (Dialect{}).Search(c, r, searchPlan(t, false)); !s.Left() || s.Reason != "not_understood" {
+			if s := (Dialect{}).ParseSearch(c, r, searchPlan(t, false)); !s.Left() || s.Reason != "not_understood" {
 				t.Errorf("%s: %q", path, s.Reason)
 			}
 		})
@@ -53,7 +53,7 @@ func TestLongLists(t *testing.T) {
 	for _, key := range []string{"sort", "_source", "fields", "docvalue_fields", "stored_fields", "search_after", "rescore"} {
 		body := `{"` + key + `":[` + strings.Repeat(`1,`, 4<<20) + `1]}`
 		c, r := searchFor("/news/_search", "", body)
-		used := allocated(func() { _ = (Dialect{}).Search(c, r, searchPlan(t, false)) })
+		used := allocated(func() { _ = (Dialect{}).ParseSearch(c, r, searchPlan(t, false)) })
 		t.Logf("%s: %d MB for a search of %d MB", key, used>>20, len(body)>>20)
 		if used > uint64(6*len(body)) {
 			t.Errorf("%s: %d bytes for a search of %d", key, used, len(body))
@@ -100,7 +100,7 @@ func TestAsks(t *testing.T) {
 			class, r := searchFor("/news-1/_search", c.query, c.body)
 			plan := searchPlan(t, c.lacking)
 			plan.MaxWindow = 1 // so that the pager reads no more than the page
-			parsed := Dialect{}.Search(class, r, plan)
+			parsed := Dialect{}.ParseSearch(class, r, plan)
 			if parsed.Left() {
 				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
 			}
@@ -118,7 +118,7 @@ func TestAsks(t *testing.T) {
 func TestAskOfABarePathGetsAContentType(t *testing.T) {
 	r := &adapters.Request{Method: "GET", Path: "/news-1/_search", RawQuery: "q=a",
 		Header: adapters.Header{"Authorization": {"Basic x"}}}
-	ask := firstAsk(t, Dialect{}.Search(Dialect{}.Classify(r), r, searchPlan(t, false)))
+	ask := firstAsk(t, Dialect{}.ParseSearch(Dialect{}.Classify(r), r, searchPlan(t, false)))
 	if ask.Method != "GET" {
 		t.Fatal(ask)
 	}
@@ -172,7 +172,7 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_msearch", "", "{\"index\":\n{}\n", "not_understood"},
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
-		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+		parsed := Dialect{}.ParseSearch(class, r, searchPlan(t, false))
 		if parsed.Refusal != nil || string(parsed.Reason) != c.want || parsed.Left() != (c.want != "") {
 			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, !parsed.Left(),
 				parsed.Refusal, c.want)
@@ -186,7 +186,7 @@ func TestLeftAlone(t *testing.T) {
 // TestBlankLinesOfAMultiSearch: OpenSearch skips a blank first line, which Elasticsearch takes for an empty header.
 func TestBlankLinesOfAMultiSearch(t *testing.T) {
 	class, r := searchFor("/news-1/_msearch", "", "\n{}\n")
-	if got := (Dialect{OpenSearch: true}).Search(class, r, searchPlan(t, false)); got.Reason != "not_understood" || !got.Left() {
+	if got := (Dialect{OpenSearch: true}).ParseSearch(class, r, searchPlan(t, false)); got.Reason != "not_understood" || !got.Left() {
 		t.Errorf("%+v", got)
 	}
 }
@@ -200,7 +200,7 @@ func TestLeftAloneForItsHeader(t *testing.T) {
 	} {
 		class, r := searchFor("/news-1/_search", "", `{}`)
 		r.Header[c.key] = []string{c.value}
-		if got := (Dialect{}).Search(class, r, searchPlan(t, false)).Reason; string(got) != c.want {
+		if got := (Dialect{}).ParseSearch(class, r, searchPlan(t, false)).Reason; string(got) != c.want {
 			t.Errorf("%s: %s: %q, want %q", c.key, c.value, got, c.want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestLeftAloneForItsHeader(t *testing.T) {
 func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 	class, r := searchFor("/_msearch", "neardup_window=5",
 		"{\"index\":\"news-1\"}\n{\"neardup\":\"off\",\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n")
-	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+	parsed := Dialect{}.ParseSearch(class, r, searchPlan(t, false))
 	want := "{\"index\":\"news-1\"}\n{\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n"
 	if string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
 		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
@@ -238,7 +238,7 @@ func firstAsk(t *testing.T, parsed *adapters.Searches) (first *adapters.Request)
 func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *adapters.Answer, error) {
 	t.Helper()
 	class, r := searchFor(path, "", body)
-	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+	parsed := Dialect{}.ParseSearch(class, r, searchPlan(t, false))
 	if parsed.Left() {
 		t.Fatal(parsed.Reason)
 	}
@@ -305,7 +305,7 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 		limited           bool
 	}{{9980, 9982, 10, false}, {9988, 9990, 10, false}, {9989, 9991, 9, true}, {9990, 9992, 8, true}} {
 		class, r := searchFor("/news-1/_search", "", fmt.Sprintf(`{"from":%d}`, c.from))
-		x := Dialect{}.Search(class, r, searchPlan(t, true))
+		x := Dialect{}.ParseSearch(class, r, searchPlan(t, true))
 		answer, err := adaptertest.Run(x, func(ask *adapters.Request) *adapters.Reply {
 			return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 		})
@@ -342,7 +342,7 @@ func TestControlsEverywhere(t *testing.T) {
 	for place, request := range places {
 		for name, value := range values {
 			class, r := request(name, value[1])
-			refusal := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false)).Refusal
+			refusal := Dialect{OpenSearch: true}.ParseSearch(class, r, searchPlan(t, false)).Refusal
 			if refusal == nil || refusal.Status != 400 || !strings.Contains(string(refusal.Body), "["+name+"]") {
 				t.Errorf("%s: %s=%s: %+v", place, name, value[1], refusal)
 			}
@@ -350,7 +350,7 @@ func TestControlsEverywhere(t *testing.T) {
 				continue
 			}
 			class, r = request(name, value[0])
-			parsed := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false))
+			parsed := Dialect{OpenSearch: true}.ParseSearch(class, r, searchPlan(t, false))
 			if parsed.Refusal != nil || parsed.Left() || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
 				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
@@ -391,7 +391,7 @@ func TestLateSearches(t *testing.T) {
 	class, r := searchFor("/news-1/_search", "", `{"from":2,"size":3}`)
 	clock, plan := adaptertest.Clock{Round: 2}, searchPlan(t, true)
 	plan.Deadline = &clock
-	answer, err := clock.Run(Dialect{}.Search(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
+	answer, err := clock.Run(Dialect{}.ParseSearch(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 	})
 	if err != nil || !answer.WasLate() {
@@ -413,7 +413,7 @@ func TestLateSearches(t *testing.T) {
 func TestMultiSearchWithARescore(t *testing.T) {
 	const rescore = `"rescore":{"window_size":20,"query":{}},`
 	class, r := searchFor("/_msearch", "", "{\"index\":[\"news-1\"]}\n{"+rescore+"\"size\":5}\n{\"index\":[\"news-2\"]}\n{\"size\":5}\n")
-	answer, err := adaptertest.Run(Dialect{}.Search(class, r, searchPlan(t, true)), func(ask *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(Dialect{}.ParseSearch(class, r, searchPlan(t, true)), func(ask *adapters.Request) *adapters.Reply {
 		ask.Body = bytes.ReplaceAll(ask.Body, []byte(rescore), nil) // the fake does not know it
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return alike(40) })
 	})
@@ -441,7 +441,7 @@ func TestFoldedHitsComeWithTheirSources(t *testing.T) {
 	plan := searchPlan(t, false)
 	plan.Scope = func(string) adapters.Scope { return adapters.Scope{Configured: true, Window: 90} }
 	class, r := searchFor("/news-1/_search", "neardup_expand=source", `{"from":70,"size":1,"_source":["n"]}`)
-	answer, err := adaptertest.Run(Dialect{}.Search(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(Dialect{}.ParseSearch(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 	})
 	if err != nil || !regexp.MustCompile(`"n":70.*"n":71`).Match(answer.Body) {

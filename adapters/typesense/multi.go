@@ -16,7 +16,7 @@ const (
 	limitSearches = "limit_multi_searches"
 )
 
-// multi takes a multi-search apart.
+// multi parses a multi-search.
 func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
 	sent := plain.RawQuery
 	params := unhighlight(plain)

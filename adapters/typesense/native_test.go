@@ -60,7 +60,7 @@ func TestNativeAsks(t *testing.T) {
 		{`"q":"*","filter_by":""`, "", ""}, {`"q":"a","group_by":""`, "", ""},
 		{`"q":"*","vector_query":"v:([0.1], k:3)"`, "", ""}, {`"q":"a","filter_by":"neardup_cluster:=x"`, "", ""}, {`"q":"a","search_cutoff_ms":3`, "", ""},
 	} {
-		s := Dialect{}.Search(adapters.Class{Form: formMulti}, post(`/multi_search`, `{"searches":[{"collection":"news",`+c.search+`}]}`), p)
+		s := Dialect{}.ParseSearch(adapters.Class{Form: formMulti}, post(`/multi_search`, `{"searches":[{"collection":"news",`+c.search+`}]}`), p)
 		if s.Left() {
 			t.Errorf("%s: left alone: %s", c.search, s.Reason)
 			continue
@@ -128,7 +128,7 @@ func TestNativeTakes(t *testing.T) {
 		{"no facet_by", "", good, refusal, "", adapters.ReasonNativeRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := Dialect{}.Search(adapters.Class{Form: formMulti}, post(`/multi_search`,
+			s := Dialect{}.ParseSearch(adapters.Class{Form: formMulti}, post(`/multi_search`,
 				`{"searches":[{"collection":"news","q":"a","per_page":2,"facet_by":"k"`+c.more+`}]}`), p)
 			var asks []string
 			f := &fake{documents: []map[string]any{{"id": "a"}}}

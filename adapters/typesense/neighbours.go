@@ -35,7 +35,7 @@ func (q *query) readNeighbours() adapters.Reason {
 	return ""
 }
 
-// parseVectorQuery takes a vector query apart, nil if it is not of the form that the engine documents, or asks for more than
+// parseVectorQuery parses a vector query, nil if it is not of the form that the engine documents, or asks for more than
 // maxNeighbours.
 func parseVectorQuery(text string) *vectorQuery {
 	end := strings.IndexByte(text, ']')

@@ -15,7 +15,7 @@ import (
 
 // A search's parameters are in its body, in the query string, which counts before it, and in a scoped key, which counts before both.
 
-// queryOf takes a raw query apart as the engine does: names are taken as they come, escapes are read in values alone, and of several
+// queryOf parses a raw query as the engine does: names are taken as they come, escapes are read in values alone, and of several
 // "&" in a row none separates, one in front of all does, and one at the end counts for nothing. Joined with "&" the Raw parts are the
 // query again. (Source: the engine's parse_query_string.)
 func queryOf(rawQuery string) []adapters.Param {
@@ -109,7 +109,7 @@ func number(values map[string]string, name string, otherwise int) int {
 	return n
 }
 
-// fieldList takes a list of fields apart.
+// fieldList parses a list of fields.
 func fieldList(text string) []string {
 	var list []string
 	for field := range strings.SplitSeq(text, ",") {

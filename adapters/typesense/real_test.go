@@ -134,7 +134,7 @@ func (b *bench) through(method, path, body string) (int, string) {
 func (b *bench) answer(r *adapters.Request) (int, string, adapters.Outcome) {
 	b.t.Helper()
 	c := Dialect{}.Classify(r)
-	s := Dialect{}.Search(c, r, b.plan)
+	s := Dialect{}.ParseSearch(c, r, b.plan)
 	if s.Refusal != nil {
 		return s.Refusal.Status, string(s.Refusal.Body), adapters.Outcome{Reason: "refusal"}
 	}

@@ -50,8 +50,8 @@ func (q *query) Asked() *adapters.Asked { return &q.asked }
 // preset reports whether the engine puts in parameters that are not seen here, where the client has none of that name.
 func (q *query) preset() bool { return q.asked.Unseen == "preset" }
 
-// Search implements adapters.Dialect. The search of one collection is asked as a multi-search of one.
-func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
+// ParseSearch implements adapters.Dialect. The search of one collection is asked as a multi-search of one.
+func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}

@@ -132,7 +132,7 @@ func TestLeftMultiSearch(t *testing.T) {
 		t.Fatalf("a search that is left alone is taken apart: it is of %s", target)
 		return adapters.Scope{}
 	}
-	s := Dialect{}.Search(adapters.Class{Form: formMulti}, r, plan)
+	s := Dialect{}.ParseSearch(adapters.Class{Form: formMulti}, r, plan)
 	if s.Reason != adapters.ReasonTooLarge || strings.Contains(string(s.Plain.Body), "neardup") || strings.Count(string(s.Plain.Body), `{"q":"*","collection":"news"}`) != 2000 {
 		t.Errorf("%q, and %.200s is sent", s.Reason, s.Plain.Body)
 	}

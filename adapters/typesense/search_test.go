@@ -33,7 +33,7 @@ func post(path, body string) *adapters.Request {
 
 func search(r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	d := Dialect{}
-	return d.Search(d.Classify(r), r, p)
+	return d.ParseSearch(d.Classify(r), r, p)
 }
 
 // pageCase is a search of the collection news with random paging, fields and knowledge.
