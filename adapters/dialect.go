@@ -23,8 +23,7 @@ type Request struct {
 	// Header is read and never changed; a dialect that needs another header makes a copy.
 	Header Header
 	Body   []byte
-	// Ahead says of a request for a search that it asks for what the client's search follows from: that is still to be asked for the
-	// first time.
+	// Ahead says that the request only fetches what the search is made from (a template); the search itself comes next.
 	Ahead bool
 }
 
@@ -32,7 +31,7 @@ type Request struct {
 // no less time, and each searches anew.)
 const MaxAtOnce = 4
 
-// Reply is an HTTP reply that was read whole and decoded (no Content-Encoding is left on Body).
+// Reply is an HTTP reply that was read whole. Body is decoded; Header still names the coding in which the client gets it.
 type Reply struct {
 	Status int
 	Header Header

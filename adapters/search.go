@@ -18,7 +18,7 @@ type Searches struct {
 	Plain *Request
 	// Refusal, if not nil, is the answer where a rule matches: a control of ours has a bad value. It has the engine's own error shape.
 	Refusal *Reply
-	// Reason, if not empty, says why the request is left alone. Nothing below Shown is set then.
+	// Reason, if not empty, says why the request is left alone. List and Wire are not set then.
 	Reason Reason
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
 	Shown bool
@@ -50,9 +50,9 @@ type Ahead interface {
 type Search interface {
 	// Asked returns what the client asks for. It does not change.
 	Asked() *Asked
-	// Read returns how a reading is made. Its error says that it can't be, see Narrowed.
-	Read(r Reading) (Reader, error)
-	// Narrowed returns the search to go on with after an error of Read or of a Reader, or nil.
+	// Reader returns how a reading is made. Its error says that it can't be, see Narrowed.
+	Reader(r Reading) (Reader, error)
+	// Narrowed returns the search to go on with after an error of Reader or of the Reader itself, or nil.
 	Narrowed(err error) Search
 	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. total, if not negative,
 	// replaces the engine's.
@@ -63,7 +63,8 @@ type Search interface {
 
 // Reader makes a reading.
 type Reader interface {
-	// Queries returns the queries that are to be asked yet, none once their results are all there. It is given those of the ones before.
+	// Queries returns the queries that are to be asked yet, given the results of those before. It is called once more after its results; nothing
+	// means done.
 	Queries(results []QueryResult) ([]Query, error)
 	// Listing reads all results. Its error is a result's own [Declined]; [ErrMoved] if the results do not agree with one another; an [Alone] if
 	// the search can't be collapsed; or says what is not understood.
@@ -186,7 +187,7 @@ type Wire interface {
 	// Split reads the reply to a joined request: a result for each of its queries. Its error is [ErrRefused], [ErrWidened] or says what is not
 	// understood.
 	Split(queries []Query, reply *Reply) ([]QueryResult, error)
-	// Body returns the body of the client's reply: that of the given one, with the searches' results in place of its own.
+	// Body returns the body of the client's reply: of a single search, its result; of several, the reply's body with the results put in.
 	Body(reply *Reply, results []Pieces) (Pieces, error)
 }
 

@@ -28,7 +28,7 @@ func (d together) Asked() *adapters.Asked {
 	return &adapters.Asked{Size: 1, Limit: 1, Scope: adapters.Scope{Window: 1}}
 }
 
-func (d together) Read(adapters.Reading) (adapters.Reader, error) { return d, nil }
+func (d together) Reader(adapters.Reading) (adapters.Reader, error) { return d, nil }
 
 func (d together) Narrowed(error) adapters.Search { return nil }
 

@@ -35,8 +35,8 @@ type reader struct {
 	texts  bool
 }
 
-// Read implements adapters.Search.
-func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
+// Reader implements adapters.Search.
+func (q *query) Reader(reading adapters.Reading) (adapters.Reader, error) {
 	if reading.AsSent {
 		return asSent{q}, nil
 	}

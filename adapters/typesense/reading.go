@@ -38,8 +38,8 @@ type reader struct {
 // mostQueries bounds the queries of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Read implements adapters.Search.
-func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
+// Reader implements adapters.Search.
+func (q *query) Reader(reading adapters.Reading) (adapters.Reader, error) {
 	r := &reader{q: q, Reading: reading, contents: q.contentsOf(&reading), pages: q.pages(&reading)}
 	if r.AsSent {
 		r.queries = []adapters.Query{{Body: q.base, Hits: q.page.size, Own: true}}

@@ -199,7 +199,7 @@ func TestLate(t *testing.T) {
 
 // raw is the shelf's reply to the client's own search.
 func (s *shelf) raw(page [2]int) []byte {
-	own, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).Read(adapters.Reading{Own: true, AsSent: true})
+	own, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).Reader(adapters.Reading{Own: true, AsSent: true})
 	queries, _ := own.Queries(nil)
 	replies, _ := s.ask(context.Background(), &adapters.Request{Body: []byte("[" + string(queries[0].Body) + "]")})
 	return replies[0].Body[1 : len(replies[0].Body)-1]

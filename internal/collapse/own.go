@@ -31,7 +31,7 @@ func (s *search) resultsBesideOwn(ctx context.Context, queries []adapters.Query)
 
 // ownReader returns how the client's own search is made, and what is asked for it.
 func (s *search) ownReader(asSent bool) (adapters.Reader, []adapters.Query, error) {
-	own, err := s.client.Read(adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true})
+	own, err := s.client.Reader(adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true})
 	if err != nil {
 		return nil, nil, err
 	}

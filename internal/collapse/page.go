@@ -261,7 +261,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
 	}
-	reader, err := s.client.Read(*r)
+	reader, err := s.client.Reader(*r)
 	if err != nil {
 		return nil, s.readingFailed(err)
 	}

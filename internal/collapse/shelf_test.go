@@ -180,7 +180,7 @@ type reader struct {
 	adapters.Reading
 }
 
-func (s *search) Read(r adapters.Reading) (adapters.Reader, error) { return reader{s, r}, nil }
+func (s *search) Reader(r adapters.Reading) (adapters.Reader, error) { return reader{s, r}, nil }
 
 func (*search) Narrowed(error) adapters.Search { return nil }
 
