@@ -165,8 +165,8 @@ type Query struct {
 	Void []string
 	// Hits is how many hits it asks for at most.
 	Hits int
-	// Bare says that it asks for no more than what hits are judged by. Its reply is best sent uncompressed.
-	Bare bool
+	// JudgingOnly says that it asks for no more than what hits are judged by. Its reply is best sent uncompressed.
+	JudgingOnly bool
 	// Raw says that the result is handed on as it comes, and not read.
 	Raw bool
 	// Own says that this is the client's own search. The time for collapsing does not bound it.

@@ -137,7 +137,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return []adapters.Query{{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.Sources && q.header == nil}}, err
+	return []adapters.Query{{Body: q.line(body), Void: void, Hits: to - from, JudgingOnly: !r.Sources && q.header == nil}}, err
 }
 
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value

@@ -36,7 +36,7 @@ func (w *wire) requestFor(asked *adapters.Query) *adapters.Request {
 	r := *w.request
 	r.Body = asked.Body
 	r.RawQuery = adapters.RawQuery(w.q.params, func(name string) bool { return !slices.Contains(asked.Void, name) })
-	if asked.Bare { // to compress sketches takes the engine as long as to read them, and only halves them
+	if asked.JudgingOnly { // to compress sketches takes the engine as long as to read them, and only halves them
 		r.Header = maps.Clone(r.Header)
 		delete(r.Header, "Accept-Encoding")
 	}

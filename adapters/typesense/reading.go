@@ -58,7 +58,7 @@ func (q *query) Reader(reading adapters.Reading) (adapters.Reader, error) {
 			if err != nil {
 				return nil, err
 			}
-			r.queries = append(r.queries, adapters.Query{Body: body, Hits: page.size, Bare: !r.Sources && (content == sketches || content == texts)})
+			r.queries = append(r.queries, adapters.Query{Body: body, Hits: page.size, JudgingOnly: !r.Sources && (content == sketches || content == texts)})
 		}
 	}
 	return r, nil

@@ -28,10 +28,10 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 type conversation struct {
 	*adapters.Searches
 	send Ask
-	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare. It is
+	// reply is the one whose header the client gets, and in which the results are put: the first to a request that asks for more than what hits are judged by. It is
 	// compressed as the client wants it.
-	reply *adapters.Reply
-	bare  bool
+	reply   *adapters.Reply
+	judging bool // so far all asked for no more
 	// giveBack, if not nil, is the last request, for which the client does not wait.
 	giveBack *adapters.Request
 }
@@ -337,9 +337,9 @@ func (c *conversation) results(ctx context.Context, queries []adapters.Query) (r
 			case len(part) != len(parts[i]):
 				return nil, adapters.NotUnderstood(errors.New("not as many results as queries"))
 			}
-			bare := !slices.ContainsFunc(parts[i], func(q adapters.Query) bool { return !q.Bare })
-			if c.reply == nil || c.bare && !bare {
-				c.reply, c.bare = reply, bare
+			judging := !slices.ContainsFunc(parts[i], func(q adapters.Query) bool { return !q.JudgingOnly })
+			if c.reply == nil || c.judging && !judging {
+				c.reply, c.judging = reply, judging
 			}
 			results, queries = append(results, part...), queries[len(part):]
 		}

@@ -199,7 +199,7 @@ func (s reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error
 		r.To = r.From + s.piece
 	}
 	body, err := json.Marshal(r)
-	return []adapters.Query{{Body: body, Bare: !r.Sources, Own: r.AsSent}}, err
+	return []adapters.Query{{Body: body, JudgingOnly: !r.Sources, Own: r.AsSent}}, err
 }
 
 func (s reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
