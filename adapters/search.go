@@ -148,7 +148,10 @@ type Reading struct {
 	Known Hits
 	// Before asks for the list from its beginning, not from the cursor on at which the search begins.
 	Before bool
-	// Sources asks for hits as the client wants them, and unless Ranks are given with what they are judged by; otherwise for no more than that.
+	// Sources asks for hits as the client wants them. What comes of each:
+	//   - without Sources: only what hits are judged by;
+	//   - with Sources, no Ranks: hits as the client wants them, and what they are judged by;
+	//   - with Sources and Ranks: hits as the client wants them, alone.
 	Sources bool
 	// Texts asks for the sketched texts too, to compute missing sketches from.
 	Texts bool

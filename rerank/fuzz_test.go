@@ -21,7 +21,7 @@ func FuzzPager(f *testing.F) {
 		hits := k.list(r, int(n))
 		page := Page{
 			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Widening: Widening{Rate: r.Float64(), Margin: 4 * r.Float64()},
-			SketchFirst: flag(1), Sources: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
+			SketchFirst: flag(1), FoldedToo: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
 		}
 		if flag(10) {
 			page.HitBytes = float64(r.IntN(100_000))

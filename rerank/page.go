@@ -34,8 +34,8 @@ type Page struct {
 	Whole bool
 	// Transitive groups by connected components, which needs the whole window too.
 	Transitive bool
-	// Sources reads every rank with its sources, to show those of folded hits.
-	Sources bool
+	// FoldedToo reads every rank with its sources, to show those of folded hits too.
+	FoldedToo bool
 	// Deadline, if not nil, ends the page with ErrLate when it comes.
 	Deadline Deadline
 	// After, if not nil, is the part of the list before rank 0, whose leaders still hide hits. Window counts from rank 0. Such a list is
@@ -134,7 +134,7 @@ func plan(page Page) (f *Found, first int) {
 	}
 	f = &Found{page: page, end: unknown, guess: first}
 	switch {
-	case page.Sources:
+	case page.FoldedToo:
 		f.withSources = true
 	case page.SketchFirst, page.SketchOnly:
 	case page.Whole:

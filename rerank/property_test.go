@@ -130,7 +130,7 @@ func randomPage(r *rand.Rand, n int) Page {
 	if r.IntN(4) == 0 {
 		page.First = r.IntN(n)
 	}
-	page.Sources = r.IntN(5) == 0
+	page.FoldedToo = r.IntN(5) == 0
 	return page
 }
 
@@ -174,7 +174,7 @@ func checkReadings(t *testing.T, page Page, f *Found, e *engine, folded int) {
 	if (page.Whole || page.Transitive) && s.Folded != folded {
 		t.Fatalf("page %+v: %d folded, want %d of the whole window", page, s.Folded, folded)
 	}
-	if page.Sources {
+	if page.FoldedToo {
 		for rank := range s.Read {
 			if _, ok := e.full[rank]; !ok {
 				t.Fatalf("page %+v: rank %d was read without its source", page, rank)

@@ -154,7 +154,7 @@ func (s *search) setPage(from, size int) {
 	scope, ways := &s.asked.Scope, s.asked.Ways
 	s.page = rerank.Page{
 		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.plan.Deadline,
-		Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, Sources: scope.Expand == rule.ExpandSource,
+		Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, FoldedToo: scope.Expand == rule.ExpandSource,
 		SketchOnly:  scope.DryRun, // no hit of the page is shown
 		SketchFirst: ways.Apart || s.texts.beside && ways.TextsApart,
 	}
@@ -168,7 +168,7 @@ func (s *search) setPage(from, size int) {
 		s.widen()
 	}
 	if p := &s.page; p.SketchOnly || ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
-		p.Sources = false // no folded hit is shown, or those that are come with the page's own
+		p.FoldedToo = false // no folded hit is shown, or those that are come with the page's own
 	}
 }
 

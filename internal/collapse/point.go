@@ -42,7 +42,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	case !s.moved:
 		return s.leave(ctx, cause)
 	default:
-		s.page.Sources = true // all in one reading
+		s.page.FoldedToo = true // all in one reading
 	}
 	result, err := s.collapse(ctx)
 	if err != nil {
