@@ -79,8 +79,8 @@ type Class struct {
 	Verbatim bool
 	// Hasty says that the engine may answer before it has read the body, and then never again on that connection.
 	Hasty bool
-	// Shown says that the client names a field of ours in its request: then it is shown.
-	Shown bool
+	// NamesOurs says that the client names a field of ours in its request: then it is shown.
+	NamesOurs bool
 	// Reason, if not empty, says why a read that is a search is left alone.
 	Reason Reason
 	// Alters says that a request may make, change or drop an index, alias or template. A write that does brings a schema: a field of

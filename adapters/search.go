@@ -20,8 +20,8 @@ type Searches struct {
 	Refusal *Reply
 	// Reason, if not empty, says why the request is left alone. List and Wire are not set then.
 	Reason Reason
-	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
-	Shown bool
+	// NamesOurs says that the client names a field of ours: then it is shown in the reply to Plain.
+	NamesOurs bool
 	// List holds the searches in the client's order, with those that are left alone.
 	List []Search
 	// Single says that the client asked for one search alone. When it fails the whole request fails, and the caller sends it as the client
@@ -148,7 +148,7 @@ type Reading struct {
 	Known Hits
 	// Before asks for the list from its beginning, not from the cursor on at which the search begins.
 	Before bool
-	// Sources asks for hits as the client wants them. What comes of each:
+	// Sources asks for hits as the client wants them. Three cases:
 	//   - without Sources: only what hits are judged by;
 	//   - with Sources, no Ranks: hits as the client wants them, and what they are judged by;
 	//   - with Sources and Ranks: hits as the client wants them, alone.

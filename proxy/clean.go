@@ -25,7 +25,7 @@ const (
 // changeOf returns what is done to the reply to a request of the class, nil for nothing: our fields are cut out, unless they can't be in it or
 // the client asked for them, and the header says why a search is left alone.
 func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
-	cleans := !class.Shown && (class.Kind == adapters.KindRead || class.CleanWrite)
+	cleans := !class.NamesOurs && (class.Kind == adapters.KindRead || class.CleanWrite)
 	if !cleans && class.Reason == "" {
 		return nil
 	}

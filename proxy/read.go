@@ -20,20 +20,20 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		r.URL, r.Header = &query, http.Header(plain.Header)
 	}
 	out := r.WithContext(r.Context())
-	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
+	if r.Body != nil && r.Body != http.NoBody && !class.NamesOurs {
 		head, _, err := holdOf(r.Context()).readBody(r.Body, heldBody, r.ContentLength)
 		if err != nil && !errors.Is(err, errBusy) {
 			h.answerError(w, r, err)
 			return
 		}
-		class.Shown = names(head, r)
+		class.NamesOurs = names(head, r)
 		out.Body = holdOf(r.Context()).onwardsFrom(head, r.Body)
 	}
-	if accepted := acceptable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown && !signed(r) {
+	if accepted := acceptable(r.Header["Accept-Encoding"]); accepted != nil && !class.NamesOurs && !signed(r) {
 		out.Header = r.Header.Clone()
 		out.Header["Accept-Encoding"] = accepted
 	}
-	if r.Method == http.MethodHead && !class.Shown && !signed(r) && h.mayConcern(class, out) {
+	if r.Method == http.MethodHead && !class.NamesOurs && !signed(r) && h.mayConcern(class, out) {
 		// Its length is that of a body which is to be cleaned; what we write of it, net/http leaves out. No engine compresses nothing.
 		out.Method, out.Header = http.MethodGet, r.Header.Clone()
 		out.Header.Del("Accept-Encoding")

@@ -128,7 +128,7 @@ func (s *search) parse() (searches *adapters.Searches) {
 	if searches.Refusal != nil && !s.concerned(searches) { // what looks like a control is not ours, and the engine's to refuse
 		searches = &adapters.Searches{Plain: request, Reason: adapters.ReasonUnconfigured}
 	}
-	s.plain, s.class.Shown = searches.Plain, s.class.Shown || searches.Shown
+	s.plain, s.class.NamesOurs = searches.Plain, s.class.NamesOurs || searches.NamesOurs
 	return searches
 }
 

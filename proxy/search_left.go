@@ -121,7 +121,7 @@ func (s *search) sendAsWritten(reason adapters.Reason) {
 	out := s.asWritten(reason)
 	s.raw, s.body = nil, nil // what streams is no longer counted
 	configured := reason != adapters.ReasonUnconfigured
-	clean := !s.class.Shown && (configured || h.catalog.unknown(ctx, s.who(), s.class.Target))
+	clean := !s.class.NamesOurs && (configured || h.catalog.unknown(ctx, s.who(), s.class.Target))
 	h.send(s.w, out, func(resp *http.Response) {
 		if configured {
 			say(resp.Header, "bypassed; reason="+string(reason))
@@ -141,7 +141,7 @@ func (s *search) asWritten(reason adapters.Reason) *http.Request {
 	query := *s.r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
-	if accepted := acceptable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != adapters.ReasonUnconfigured && !signed(s.r) {
+	if accepted := acceptable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.NamesOurs && reason != adapters.ReasonUnconfigured && !signed(s.r) {
 		out.Header["Accept-Encoding"] = accepted
 	}
 	switch {

@@ -92,7 +92,7 @@ func enrichedLength(plain []byte) int64 { return int64(len(plain) + len(plain)/4
 // sendWhole enriches a body that was read whole, and sends it on with its length: raw, as it was sent, if nothing in it changes. plain is raw decoded.
 func (w *writing) sendWhole(raw, plain []byte) {
 	class := &w.u.class
-	class.Shown = class.Shown || class.Alters && rule.NamesOurs(plain)
+	class.NamesOurs = class.NamesOurs || class.Alters && rule.NamesOurs(plain)
 	as, found := rule.Writing(w), (*findings)(nil)
 	if w.h.looks() {
 		found = w.look(plain)

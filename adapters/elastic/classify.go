@@ -69,9 +69,9 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		c.Format = formatOf(r)
 	}
 	c.Params = options{params, c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && plainReply(r, params)}
-	c.Shown = c.Form == formMapping && rule.NamesOurs(path[len(path)-1])
+	c.NamesOurs = c.Form == formMapping && rule.NamesOurs(path[len(path)-1])
 	for _, p := range params {
-		c.Shown = c.Shown || rule.NamesOurs(p.Value)
+		c.NamesOurs = c.NamesOurs || rule.NamesOurs(p.Value)
 	}
 	return c
 }

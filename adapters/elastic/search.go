@@ -68,7 +68,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if q.asked.Reason == "" && !d.filters(q.params) {
 		q.asked.Reason = "filter_path"
 	}
-	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, Shown: q.shown, Plan: p}
+	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.shown, Plan: p}
 	if s.Reason == "" {
 		w := &wire{q: q, request: request, plan: p}
 		if q.points(segments(request.Path)) {

@@ -39,7 +39,7 @@ func (d Dialect) template(
 		return s
 	}
 	plain.Body = q.body
-	s.Shown = rule.NamesOurs(q.body)
+	s.NamesOurs = rule.NamesOurs(q.body)
 	switch {
 	case s.Reason != "":
 	case q.asked.Controls.Off:

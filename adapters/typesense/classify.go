@@ -42,7 +42,7 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 		}
 	}
 	include, _ := adapters.Last(params, "include_fields")
-	c.Shown = c.Kind != adapters.KindPass && slices.ContainsFunc(fieldList(include), rule.Our)
+	c.NamesOurs = c.Kind != adapters.KindPass && slices.ContainsFunc(fieldList(include), rule.Our)
 	if c.Kind == adapters.KindWrite {
 		return classifyWrite(c, r.Method, path, params)
 	}

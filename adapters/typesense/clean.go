@@ -13,7 +13,7 @@ import (
 
 // CleanReply implements adapters.Dialect.
 func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
-	if c.Shown {
+	if c.NamesOurs {
 		_, err := io.Copy(dst, src)
 		return err
 	}

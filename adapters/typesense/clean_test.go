@@ -32,7 +32,7 @@ func TestAllOursAreCut(t *testing.T) {
 	}
 	for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
 		class := Dialect{}.Classify(&adapters.Request{Method: "GET", Path: "/collections/a/documents/1", RawQuery: "include_fields=id," + field})
-		if !class.Shown {
+		if !class.NamesOurs {
 			t.Errorf("%s is not shown where it is named", field)
 		}
 	}

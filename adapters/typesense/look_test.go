@@ -41,7 +41,7 @@ func TestLookFor(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || r.Path != "/collections/%C3%A4%20b/documents/search" || r.Method != "GET" {
 		t.Errorf("%s %s\n%s", r.Method, r.Path, diff)
 	}
-	if class := (Dialect{}).Classify(r); class.Kind != adapters.KindSearch || !class.Shown {
+	if class := (Dialect{}).Classify(r); class.Kind != adapters.KindSearch || !class.NamesOurs {
 		t.Errorf("%+v", class)
 	}
 	l.Judged = false

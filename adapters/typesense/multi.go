@@ -49,7 +49,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
 			bodies[i] = unhighlighted(q.body)
 		}
-		s.Shown = s.Shown || q.shown
+		s.NamesOurs = s.NamesOurs || q.shown
 		stripped = stripped || !bytes.Equal(bodies[i], body)
 	}
 	if stripped {

@@ -146,7 +146,7 @@ func (b *bench) answer(r *adapters.Request) (int, string, adapters.Outcome) {
 		}
 		reason = adapters.Reason(err.Error())
 	}
-	c.Shown = c.Shown || s.Shown
+	c.NamesOurs = c.NamesOurs || s.NamesOurs
 	status, body := b.cleaned(c, s.Plain)
 	return status, body, adapters.Outcome{Reason: reason}
 }

@@ -71,7 +71,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	s, most := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, Shown: q.shown, Single: true, Plan: p}, mostSearches(params, q)
+	s, most := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.shown, Single: true, Plan: p}, mostSearches(params, q)
 	switch {
 	case s.Reason == adapters.ReasonUnconfigured:
 		plain.RawQuery = sent

@@ -243,7 +243,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 func cleaned(t *testing.T, result, include string) []byte {
 	t.Helper()
 	var out strings.Builder
-	c := adapters.Class{Form: formMulti, Shown: strings.Contains(include, rule.SketchField)}
+	c := adapters.Class{Form: formMulti, NamesOurs: strings.Contains(include, rule.SketchField)}
 	expect.OK(t, (Dialect{}).CleanReply(c, &out, strings.NewReader(result)))
 	return []byte(out.String())
 }

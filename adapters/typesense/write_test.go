@@ -71,7 +71,7 @@ func TestClassify(t *testing.T) {
 		r.Method = c.method
 		got := Dialect{}.Classify(r)
 		how, _ := got.Params.(writing)
-		expect.Same(t, c.want, class{got.Kind, got.Target, got.Form, how.partial, got.Shown}, "%s %s", c.method, c.path)
+		expect.Same(t, c.want, class{got.Kind, got.Target, got.Form, how.partial, got.NamesOurs}, "%s %s", c.method, c.path)
 		if got.Kind == adapters.KindWrite && !got.CleanWrite && got.Form != formAlias {
 			t.Errorf("%s %s: its reply must be cleaned", c.method, c.path)
 		}
@@ -228,7 +228,7 @@ func TestCleanReply(t *testing.T) {
 			}
 			for _, shown := range []bool{false, true} {
 				var out, slow bytes.Buffer
-				class := adapters.Class{Form: c.form, Shown: shown}
+				class := adapters.Class{Form: c.form, NamesOurs: shown}
 				expect.OK(t, (Dialect{}).CleanReply(class, &out, bytes.NewReader(reply)))
 				expect.OK(t, (Dialect{}).CleanReply(class, &slow, iotest.OneByteReader(bytes.NewReader(reply))))
 				if shown {
