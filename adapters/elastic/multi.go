@@ -48,7 +48,7 @@ func (d Dialect) multi(
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
-		s.NamesOurs, collapsing = s.NamesOurs || q.shown, collapsing || q.asked.Reason == ""
+		s.NamesOurs, collapsing = s.NamesOurs || q.namesOurs, collapsing || q.asked.Reason == ""
 		if len(q.body) < len(body) { // controls were taken out
 			out = append(append(out, plain.Body[copied:from]...), oneLine(q.body)...)
 			copied = from + len(body)

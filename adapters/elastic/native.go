@@ -30,7 +30,7 @@ const mostAggregations = 10
 // for what can be taken out again.
 func (d Dialect) collapsesOver(q *query) bool {
 	switch {
-	case q.after != nil, q.asked.Limit != maxResultWindow, q.shown, remote(q.asked.Target),
+	case q.after != nil, q.asked.Limit != maxResultWindow, q.namesOurs, remote(q.asked.Target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
 		d.apart(q, []rule.Deciding{{Field: rule.ClusterField}}), q.hasParam("terminate_after", "search_type"):
 		return false

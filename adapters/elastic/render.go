@@ -38,7 +38,7 @@ func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (ad
 	if total >= 0 {
 		count = totalOf(frame.of(frame.count), total)
 	}
-	if pieces, ok := frame.pieces(list, count, !q.shown); ok {
+	if pieces, ok := frame.pieces(list, count, !q.namesOurs); ok {
 		return pieces, nil
 	}
 	return adapters.Pieces{jsonedit.CleanedInPlace(frame.with(list, count), inDocument)}, nil
@@ -46,7 +46,7 @@ func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (ad
 
 // Clean implements adapters.Search.
 func (q *query) Clean(raw []byte) []byte {
-	if q.shown {
+	if q.namesOurs {
 		return raw
 	}
 	return jsonedit.Cleaned(raw, inDocument)
@@ -151,7 +151,7 @@ func plain(p adapters.Place) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if !q.shown && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.asked.Scope.Deciding) == 0) {
+	if !q.namesOurs && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.asked.Scope.Deciding) == 0) {
 		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
 	members, err := jsonedit.Members(raw)
@@ -182,7 +182,7 @@ func (q *query) ours(field string) bool {
 			return strings.Contains(q.value(key), rule.SketchField) // the client itself has it extracted
 		})
 	case rule.Our(field):
-		return !q.shown
+		return !q.namesOurs
 	}
 	return !q.asked.Ways.Apart && slices.ContainsFunc(q.asked.Scope.Deciding, func(d rule.Deciding) bool { return d.Field == field })
 }

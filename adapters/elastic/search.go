@@ -21,14 +21,14 @@ const maxResultWindow = 10000
 
 // query is one search as the client means it, less our controls. It implements adapters.Search.
 type query struct {
-	d       Dialect
-	asked   adapters.Asked
-	params  []adapters.Param // of the URL; nil in a multi-search
-	header  []byte           // the line in front of it in a multi-search, not nil there
-	body    []byte           // a JSON object
-	members []jsonedit.Member
-	shown   bool  // the client names a field of ours
-	texts   texts // how the sketched fields come with the client's own hits
+	d         Dialect
+	asked     adapters.Asked
+	params    []adapters.Param // of the URL; nil in a multi-search
+	header    []byte           // the line in front of it in a multi-search, not nil there
+	body      []byte           // a JSON object
+	members   []jsonedit.Member
+	namesOurs bool  // the client names a field of ours
+	texts     texts // how the sketched fields come with the client's own hits
 	// picks says that hits can be picked by a filter, narrows that it can be a part of the query, numbers that hits can be identified by their
 	// sequence numbers.
 	picks, narrows, numbers bool
@@ -68,7 +68,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if q.asked.Reason == "" && !d.filters(q.params) {
 		q.asked.Reason = "filter_path"
 	}
-	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.shown, Plan: p}
+	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.namesOurs, Plan: p}
 	if s.Reason == "" {
 		w := &wire{q: q, request: request, plan: p}
 		if q.points(segments(request.Path)) {
@@ -100,7 +100,7 @@ func (d Dialect) parse(
 	if q.members, err = q.takeControls(members); err != nil {
 		return nil, err
 	}
-	q.shown = rule.NamesOurs(body) || slices.ContainsFunc(params, func(p adapters.Param) bool { return rule.NamesOurs(p.Value) })
+	q.namesOurs = rule.NamesOurs(body) || slices.ContainsFunc(params, func(p adapters.Param) bool { return rule.NamesOurs(p.Value) })
 	if q.asked.Reason == "" {
 		q.asked.Reason = q.check()
 	}

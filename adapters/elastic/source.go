@@ -101,7 +101,7 @@ func (q *query) textsOf(fields []string) (t texts) {
 	}
 	f, ok := q.sourceFilter()
 	_, synthetic := adapters.Last(q.params, "force_synthetic_source")
-	if !ok || synthetic || q.shown || q.inherits() || q.value("stored_fields") != "" || len(fields) == 0 {
+	if !ok || synthetic || q.namesOurs || q.inherits() || q.value("stored_fields") != "" || len(fields) == 0 {
 		return t
 	}
 	if slices.ContainsFunc(fields, func(field string) bool { return strings.Contains(field, ".") }) {
