@@ -12,7 +12,8 @@
 //	    collapse       the loop: [rerank.FindPage] says what to read until the page is known
 //	      readSpan     one reading: asked for, listed, judged
 //	        read       the dialect writes queries and lists the hits of their results
-//	          results  queries joined in requests, replies split into results
+//	          askRound   one round: counted, and bounded in number
+//	            results  queries joined in requests, replies split into results
 //	      rendered     the page's hits in the engine's own reply
 //
 // The other files are for what few searches need:

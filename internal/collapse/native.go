@@ -18,7 +18,7 @@ func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapte
 	queries, err := s.asked.Native.Natively()
 	if err == nil {
 		s.native.Tried = true
-		if results, err = s.engine.results(ctx, queries); err != nil && !errors.Is(err, adapters.ErrWidened) {
+		if results, err = s.asker.results(ctx, queries); err != nil && !errors.Is(err, adapters.ErrWidened) {
 			return s.leave(ctx, err)
 		}
 	}

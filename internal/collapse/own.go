@@ -22,7 +22,7 @@ func (s *search) resultsBesideOwn(ctx context.Context, queries []adapters.Query)
 	if err != nil {
 		return nil, portError(err)
 	}
-	results, err := s.engine.results(ctx, append(first, queries...))
+	results, err := s.asker.results(ctx, append(first, queries...))
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *search) resultsBesideOwn(ctx context.Context, queries []adapters.Query)
 
 // ownReader returns how the client's own search is made, and what is asked for it.
 func (s *search) ownReader(asSent bool) (adapters.Reader, []adapters.Query, error) {
-	own, err := s.client.Reader(adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true})
+	own, err := s.dialect.Reader(adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) er
 		s.neighbours.own = listing
 	}
 	if !s.ownAsSent() {
-		s.own, s.ownFrom = listing, 0
+		s.unfolded, s.unfoldedFrom = listing, 0
 	}
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
 		return nil
@@ -65,17 +65,17 @@ func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) er
 // ownPage returns the page as the engine has it, nil if no reply contains it.
 func (s *search) ownPage() adapters.Pieces {
 	if s.asSent != nil {
-		return adapters.Pieces{s.client.Clean(s.asSent)}
+		return adapters.Pieces{s.dialect.Clean(s.asSent)}
 	}
-	if s.own == nil {
+	if s.unfolded == nil {
 		return nil
 	}
-	hits := s.own.Hits
+	hits := s.unfolded.Hits
 	var page []adapters.PageHit
-	for at := s.ownFrom; at < min(s.ownFrom+s.page.Size, hits.Len()); at++ {
+	for at := s.unfoldedFrom; at < min(s.unfoldedFrom+s.page.Size, hits.Len()); at++ {
 		page = append(page, adapters.PageHit{Place: adapters.Place{Hits: hits, At: at}})
 	}
-	result, err := s.client.Render(hits, page, -1)
+	result, err := s.dialect.Render(hits, page, -1)
 	if err != nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
 	if isAlone && s.asSent != nil {
 		o.Reason = alone.Reason
-		return adapters.Pieces{s.client.Clean(s.asSent)}, o, nil
+		return adapters.Pieces{s.dialect.Clean(s.asSent)}, o, nil
 	}
 	if adapters.IsLate(err) {
 		if page := s.ownPage(); page != nil {
@@ -102,7 +102,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
-			return adapters.Pieces{s.client.Clean(declined.Raw)}, o, nil
+			return adapters.Pieces{s.dialect.Clean(declined.Raw)}, o, nil
 		}
 	}
 	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.native.Tried || !adapters.IsLate(err))
@@ -118,7 +118,7 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 	for i := range queries {
 		queries[i].Raw = !again
 	}
-	results, err := s.engine.results(ctx, queries)
+	results, err := s.asker.results(ctx, queries)
 	if err != nil {
 		return nil, o, err
 	}
@@ -127,13 +127,13 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 		_, declined := errors.AsType[*adapters.Declined](err)
 		o.Again = !declined
 	}
-	return adapters.Pieces{s.client.Clean(results[0].Raw())}, o, nil
+	return adapters.Pieces{s.dialect.Clean(results[0].Raw())}, o, nil
 }
 
 // readingFailed returns the error of a search after a failed reading.
 func (s *search) readingFailed(err error) error {
-	if narrowed := s.client.Narrowed(err); narrowed != nil {
-		s.client, s.asked = narrowed, narrowed.Asked()
+	if narrowed := s.dialect.Narrowed(err); narrowed != nil {
+		s.dialect, s.asked = narrowed, narrowed.Asked()
 		return s.anew()
 	}
 	if s.asked.Unseen != "" && s.asSent != nil && !errors.Is(err, adapters.ErrMoved) {

@@ -27,7 +27,7 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 // conversation is what is asked and replied for one client's request.
 type conversation struct {
 	*adapters.Searches
-	send Ask
+	ask Ask
 	// reply is the one whose header the client gets, and in which the results are put: the first to a request that asks for more than what hits are judged by. It is
 	// compressed as the client wants it.
 	reply   *adapters.Reply
@@ -47,7 +47,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *
 			return nil, err
 		}
 	}
-	c := &conversation{Searches: searches, send: ask}
+	c := &conversation{Searches: searches, ask: ask}
 	results, outcomes := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1)
 	if searches.Single {
 		results[0], outcomes[0], err = newSearch(searches, 0, c).run(ctx)
@@ -74,49 +74,53 @@ func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outco
 
 // search is one search being answered. Ranks are places in the engine's list, from 0.
 type search struct {
-	client adapters.Search // the client's search, as the dialect reads it
-	asked  *adapters.Asked // what it asks for
-	plan   *adapters.Plan
-	engine engine
+	dialect adapters.Search // the client's search, as its dialect reads it
+	asked   *adapters.Asked // what it asks for
+	plan    *adapters.Plan
+	asker   asker
 
 	page  rerank.Page   // what is wanted
 	found *rerank.Found // of it, so far
 	judge *rule.Judge
 
+	texts  texts
+	rounds int // how often the engine was asked
+	brought
+	special
+}
+
+// brought is what the readings brought.
+type brought struct {
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays. sources are the hits of the last reading
 	// with sources, by their ranks; compared those of the last reading from rank 0.
 	frame    *adapters.Listing
 	sources  map[int]adapters.Place
 	compared adapters.Hits
+	// texted are the same hits, with the texts that some of them were judged by.
+	texted adapters.Hits
+	// unfolded is a listing that holds the whole page as the engine has it, from place unfoldedFrom on; nil until there is one.
+	unfolded     *adapters.Listing
+	unfoldedFrom int
 	// total is the engine's count of hits, -1 until it is known; atLeast says that there may be more.
 	total    int
 	atLeast  bool
 	hitBytes int // the mean length of the hits that came last
-	rounds   int // how often the engine was asked
-
-	special
 }
 
 // special is what only some searches need.
 type special struct {
 	neighbours *neighbours // nil but for a search of nearest neighbours
 	cursor     *cursor     // nil where clients do not go through the list by cursors
-	texts      texts
-	texted     adapters.Hits // the judged hits, with the texts that some of them were judged by
 	native     adapters.NativeOutcome
-	pointed    bool // a point in time was asked for
-	moved      bool // the list did, while it was read
-	// own is a listing that holds the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
-	// result of the client's own search as the client wrote it.
-	own     *adapters.Listing
-	ownFrom int
-	asSent  []byte
+	pointed    bool   // a point in time was asked for
+	moved      bool   // the list did, while it was read
+	asSent     []byte // the result of the client's own search as the client wrote it
 }
 
 // newSearch returns the search of a place in the request.
-func newSearch(all *adapters.Searches, place int, engine engine) *search {
-	s := &search{client: all.List[place], plan: &all.Plan, engine: engine, total: -1}
-	s.asked = s.client.Asked()
+func newSearch(all *adapters.Searches, place int, by asker) *search {
+	s := &search{dialect: all.List[place], plan: &all.Plan, asker: by, brought: brought{total: -1}}
+	s.asked = s.dialect.Asked()
 	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
 }
@@ -140,7 +144,7 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 		}
 	}
 	result, err := s.collapse(ctx)
-	if s.opens(err) != nil {
+	if s.needsPoint(err) {
 		return s.inPoint(ctx, result, err)
 	}
 	if err != nil {
@@ -152,14 +156,15 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 // setPage sets what is wanted to [from, from+size) of the collapsed list.
 func (s *search) setPage(from, size int) {
 	scope, ways := &s.asked.Scope, s.asked.Ways
+	widening := scope.Widening
+	if !ways.Weighed || s.texts.beside { // it does not matter how long hits are
+		widening.HitBytes = 0
+	}
 	s.page = rerank.Page{
-		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.plan.Deadline,
+		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: widening, Deadline: s.plan.Deadline,
 		Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, FoldedToo: scope.Expand == rule.ExpandSource,
 		SketchOnly:  scope.DryRun, // no hit of the page is shown
 		SketchFirst: ways.Apart || s.texts.beside && ways.TextsApart,
-	}
-	if !ways.Weighed || s.texts.beside {
-		s.page.HitBytes = 0
 	}
 	if s.cursor != nil {
 		s.cursor.goOn(&s.page)
@@ -261,36 +266,38 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
 	}
-	reader, err := s.client.Reader(*r)
+	reader, err := s.dialect.Reader(*r)
 	if err != nil {
 		return nil, s.readingFailed(err)
 	}
-	for results := []adapters.QueryResult(nil); ; {
+	var results []adapters.QueryResult
+	for {
 		queries, err := reader.Queries(results)
 		if err != nil {
 			return nil, s.readingFailed(err)
 		}
 		if len(queries) == 0 {
-			listing, err := reader.Listing(results)
-			if err != nil {
-				return nil, s.readingFailed(err)
-			}
-			return listing, nil
+			break
 		}
-		more, err := s.askOnce(ctx, queries)
+		more, err := s.askRound(ctx, queries)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, more...)
 	}
+	listing, err := reader.Listing(results)
+	if err != nil {
+		return nil, s.readingFailed(err)
+	}
+	return listing, nil
 }
 
-// askOnce returns the engine's results of queries, and counts the round. The client's own search goes along where that is still to be asked.
-func (s *search) askOnce(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+// askRound returns the engine's results of queries, and counts the round. The client's own search goes along where that is still to be asked.
+func (s *search) askRound(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
 	if s.rounds == maxRounds {
 		return nil, adapters.NotUnderstood(errors.New("the search does not end"))
 	}
-	ask := s.engine.results
+	ask := s.asker.results
 	if s.frame == nil && s.asksOwn() {
 		ask = s.resultsBesideOwn
 	}
@@ -301,8 +308,8 @@ func (s *search) askOnce(ctx context.Context, queries []adapters.Query) ([]adapt
 	return results, err
 }
 
-// engine answers queries on behalf of one search.
-type engine interface {
+// asker asks the engine on behalf of one search.
+type asker interface {
 	results(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
 }
 
@@ -310,14 +317,14 @@ type engine interface {
 // nothing but the client's own searches.
 func (c *conversation) results(ctx context.Context, queries []adapters.Query) (results []adapters.QueryResult, err error) {
 	for len(queries) > 0 {
-		if c.Plan.Late() && !own(queries) {
+		if c.Plan.Late() && !allOwn(queries) {
 			return nil, adapters.ErrLate
 		}
 		requests, parts, err := c.Wire.Join(queries)
 		if err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
-		replies, err := c.send(ctx, requests...)
+		replies, err := c.ask(ctx, requests...)
 		if err != nil {
 			return nil, err
 		}
@@ -347,8 +354,8 @@ func (c *conversation) results(ctx context.Context, queries []adapters.Query) (r
 	return results, nil
 }
 
-// own reports whether all queries are the client's own searches.
-func own(queries []adapters.Query) bool {
+// allOwn reports whether all queries are the client's own searches.
+func allOwn(queries []adapters.Query) bool {
 	return !slices.ContainsFunc(queries, func(q adapters.Query) bool { return !q.Own })
 }
 
@@ -363,8 +370,8 @@ func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
 	if l.HitBytes > 0 {
 		s.hitBytes = l.HitBytes
 	}
-	if s.own == nil && s.frame == nil && !s.asksOwn() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
-		s.own, s.ownFrom = l, s.page.From
+	if s.unfolded == nil && s.frame == nil && !s.asksOwn() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+		s.unfolded, s.unfoldedFrom = l, s.page.From
 	}
 	if r.Frame && l.Framed {
 		s.frame = l
@@ -410,7 +417,7 @@ func (s *search) rendered() (adapters.Pieces, error) {
 		if s.cursor != nil {
 			s.remember()
 		}
-		return adapters.Pieces{s.client.Clean(s.asSent)}, nil
+		return adapters.Pieces{s.dialect.Clean(s.asSent)}, nil
 	}
 	total := -1
 	if s.asked.Scope.CollapsedTotals {
@@ -425,7 +432,7 @@ func (s *search) rendered() (adapters.Pieces, error) {
 			return nil, err
 		}
 	}
-	result, err := s.client.Render(s.frame.Hits, hits, total)
+	result, err := s.dialect.Render(s.frame.Hits, hits, total)
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
@@ -509,7 +516,7 @@ func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (
 		hits[i] = identityOf(l.Hits.Seen(i))
 	}
 	if !s.found.Agrees(r.Ranks, hits) {
-		if s.moved = true; s.opens(adapters.ErrMoved) != nil {
+		if s.moved = true; s.needsPoint(adapters.ErrMoved) {
 			return nil, adapters.ErrMoved // it is not read again but in a point in time
 		}
 		return nil, nil
@@ -543,7 +550,7 @@ func portError(err error) error {
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.asksOwn() {
-		_, err := s.askOnce(ctx, nil)
+		_, err := s.askRound(ctx, nil)
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}

@@ -7,28 +7,24 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// opens returns the request that opens a point in time, where the search is to go on in one: the list moved while it was read, or the engine's
-// limit cuts the page short. It is nil for all others.
-func (s *search) opens(err error) *adapters.Request {
-	if s.asked.Point == nil || s.pointed || s.alone() == nil || s.plan.Late() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
-		return nil
-	}
-	return s.asked.Point.Open()
+// needsPoint reports whether the search is to go on in a point in time: the list moved while it was read, or the engine's limit cuts the page short.
+func (s *search) needsPoint(err error) bool {
+	return s.asked.Point != nil && !s.pointed && s.alone() != nil && !s.plan.Late() &&
+		(errors.Is(err, adapters.ErrMoved) || err == nil && s.found.Stats().Limited)
 }
 
 // inPoint answers the search in a point in time. Where that fails it goes on without: with the result that is cut short, or, where the list
 // moved, with what is read next.
 func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error) (adapters.Pieces, adapters.Outcome, error) {
-	open := s.opens(cause)
 	s.pointed = true
-	pointed, err := s.open(ctx, open)
+	pointed, err := s.open(ctx)
 	if pointed != nil {
 		var result adapters.Pieces
 		if result, err = pointed.collapse(ctx); err == nil {
 			s.alone().reply = pointed.alone().reply
 			return result, pointed.outcome(), nil
 		}
-		s.own, s.ownFrom, s.rounds = pointed.own, pointed.ownFrom, pointed.rounds
+		s.unfolded, s.unfoldedFrom, s.rounds = pointed.unfolded, pointed.unfoldedFrom, pointed.rounds
 	}
 	refused, isRefused := errors.AsType[*Refused](err)
 	switch {
@@ -52,8 +48,8 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 }
 
 // open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
-func (s *search) open(ctx context.Context, open *adapters.Request) (*search, error) {
-	replies, err := s.alone().send(ctx, open)
+func (s *search) open(ctx context.Context) (*search, error) {
+	replies, err := s.alone().ask(ctx, s.asked.Point.Open())
 	if err != nil {
 		return nil, err
 	}
@@ -65,16 +61,16 @@ func (s *search) open(ctx context.Context, open *adapters.Request) (*search, err
 		return nil, nil
 	}
 	s.alone().giveBack = giveBack
-	point := &conversation{Searches: in, send: s.alone().send}
+	point := &conversation{Searches: in, ask: s.alone().ask}
 	pointed := newSearch(in, 0, point)
 	pointed.pointed, pointed.native = true, s.native
-	pointed.own, pointed.ownFrom, pointed.rounds = s.own, s.ownFrom, s.rounds
+	pointed.unfolded, pointed.unfoldedFrom, pointed.rounds = s.unfolded, s.unfoldedFrom, s.rounds
 	pointed.setPage(s.asked.From, s.asked.Size)
 	return pointed, nil
 }
 
 // alone returns what is asked for a single search; nil for one of several.
 func (s *search) alone() *conversation {
-	c, _ := s.engine.(*conversation)
+	c, _ := s.asker.(*conversation)
 	return c
 }

@@ -27,7 +27,7 @@ type member struct {
 // errStopped: the request was given up while a search of it waited.
 var errStopped = errors.New("the request was given up")
 
-// results implements engine.
+// results implements asker.
 func (m *member) results(_ context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
 	if m.stopped || !m.yield(queries) {
 		m.stopped = true
@@ -55,7 +55,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		}
 		if c.Plan.Late() { // what is asked now is the last: none is to ask for what it can't take
 			for i, m := range members {
-				if len(m.queries) > 0 && !own(m.queries) {
+				if len(m.queries) > 0 && !allOwn(m.queries) {
 					m.given, m.failed = nil, adapters.ErrLate
 					m.queries, _ = next[i]()
 				}
