@@ -27,9 +27,9 @@ var bodyHeaders = []string{
 	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Length", "Content-Type", "Expect", adapters.ControlHeader,
 }
 
-// own reports whether a header is of one request's body or connection, and no one's credentials: a follow-up request of ours does not carry
+// ofOneRequest reports whether a header is of one request's body or connection, and no one's credentials: a follow-up request of ours does not carry
 // it.
-func own(key string) bool { return hop(key) || slices.Contains(bodyHeaders, key) }
+func ofOneRequest(key string) bool { return hop(key) || slices.Contains(bodyHeaders, key) }
 
 // tracingHeaders differ from request to request without changing what the client may do.
 var tracingHeaders = []string{
@@ -42,7 +42,7 @@ var tracingHeaders = []string{
 func clientOf(header adapters.Header, rawQuery string) client {
 	c := client{header: make(adapters.Header, len(header))}
 	for key, values := range header {
-		if !own(key) {
+		if !ofOneRequest(key) {
 			c.header[key] = values
 		}
 	}

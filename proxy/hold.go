@@ -159,8 +159,8 @@ func (t *hold) takePlace() bool {
 	return t.search
 }
 
-// shrink gives back the place among the searches, and all but the room for n bytes: the client may take its time.
-func (t *hold) shrink(n int64) {
+// keepOnly gives back the place among the searches, and all but the room for n bytes: the client may take its time.
+func (t *hold) keepOnly(n int64) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	t.leave(n)
@@ -174,7 +174,7 @@ func (t *hold) release() {
 	t.ended = true
 }
 
-// leave is shrink for a caller that has the lock.
+// leave is keepOnly for a caller that has the lock.
 func (t *hold) leave(n int64) {
 	if t.search {
 		t.search = false

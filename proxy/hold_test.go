@@ -18,7 +18,7 @@ func TestHoldEnds(t *testing.T) {
 		}
 		h.release()
 		h.Hold(-40)
-		h.shrink(0)
+		h.keepOnly(0)
 		if h.take(1) || all.bytes != 0 || all.searches != 0 {
 			t.Errorf("%d bytes and %d searches are held", all.bytes, all.searches)
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -18,6 +19,19 @@ import (
 
 // signed reports whether a request is signed over what it is, so that nothing of it may change.
 func signed(r *http.Request) bool { return adapters.Signed(adapters.Header(r.Header), r.URL.RawQuery) }
+
+// guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.
+func guarded(step func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanicked, p)
+		}
+	}()
+	return step()
+}
+
+// errPanicked: a step of the dialect panicked.
+var errPanicked = errors.New("a bug in the adapter")
 
 // exchangeAll sends requests side by side and returns their replies, or the first that is no success alone.
 func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
@@ -71,7 +85,7 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 func askHeader(header adapters.Header) http.Header {
 	out := http.Header{}
 	for key, values := range header {
-		if key == "Accept" || key == "Content-Type" || !own(key) {
+		if key == "Accept" || key == "Content-Type" || !ofOneRequest(key) {
 			out[key] = values
 		}
 	}

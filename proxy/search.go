@@ -28,12 +28,12 @@ type search struct {
 	unread    adapters.Reason
 	plain     *adapters.Request // less our controls
 
-	deadline time.Time // when the time for collapsing is over
-	late     bool      // it is
-	lookedUp bool      // a name was
-	begun    bool      // the engine was asked
-	searched bool      // for the search itself, not only for what it follows from
-	ownAsked bool      // for the client's own searches, after the time was over
+	deadline  time.Time // when the time for collapsing is over
+	late      bool      // it is
+	lookedUp  bool      // a name was
+	begun     bool      // the engine was asked
+	firstDone bool      // the first request was sent that is for the search itself
+	ownAsked  bool      // for the client's own searches, after the time was over
 }
 
 // search answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
@@ -110,7 +110,7 @@ func (s *search) parse() (searches *adapters.Searches) {
 	request.Body = s.body
 	if s.unread == "" {
 		plan := adapters.Plan{
-			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s,
+			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s, // s.Late
 		}
 		err := guarded(func() error {
 			searches = s.h.Dialect.ParseSearch(s.class, request, plan)
@@ -157,8 +157,8 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 	s.begun = true
 	within := ctx
 	switch {
-	case !s.searched:
-		s.searched = !requests[0].Ahead
+	case !s.firstDone: // the first request: the engine may take its time
+		s.firstDone = !requests[0].Ahead
 		defer s.extend(time.Now())
 	case s.late && s.ownAsked:
 		return nil, adapters.ErrLate
@@ -225,14 +225,16 @@ func (s *search) write(answer *adapters.Answer) {
 	}
 	held := holdOf(ctx)
 	rest := held.size()
-	if len(body) == 1 || rest > mostBehindPieces*int64(body.Len()) {
+	if worthCopying(rest, body) {
 		body = adapters.Pieces{body.Bytes()}
 		rest = int64(body.Len())
 	}
-	held.shrink(rest)
+	held.keepOnly(rest)
 	writePieces(s.w, &reply, body)
 }
 
-// mostBehindPieces is how many times as long as a page all that was read for it may be for the page to be written in pieces: these keep the
-// replies that they are parts of in memory. A page that is a smaller part of them is copied.
-const mostBehindPieces = 4
+// worthCopying reports whether a page is written from a copy, and not in its pieces: these keep the replies that they are parts of in memory, held
+// bytes in all. A single piece is its own copy.
+func worthCopying(held int64, page adapters.Pieces) bool {
+	return len(page) == 1 || held > 4*int64(page.Len())
+}

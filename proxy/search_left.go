@@ -66,7 +66,7 @@ func (s *search) failed(err error) {
 	switch {
 	case isRefused:
 		s.h.Metrics.search("refused", "engine")
-		holdOf(s.r.Context()).shrink(int64(len(refused.Reply.Body)))
+		holdOf(s.r.Context()).keepOnly(int64(len(refused.Reply.Body)))
 		writeReply(s.w, refused.Reply)
 	case errors.Is(err, errUnreachable):
 		s.h.answerError(s.w, s.r, err)
@@ -116,7 +116,7 @@ func (s *search) giveUp(reason adapters.Reason) {
 // sendAsWritten sends the search as the client wrote it, less our controls. The reply of an index that no rule matches stays as it is.
 func (s *search) sendAsWritten(reason adapters.Reason) {
 	h, ctx := s.h, s.r.Context()
-	holdOf(ctx).shrink(int64(len(s.raw) + len(s.body)))
+	holdOf(ctx).keepOnly(int64(len(s.raw) + len(s.body)))
 	h.Metrics.search("bypassed", reason)
 	out := s.asWritten(reason)
 	s.raw, s.body = nil, nil // what streams is no longer counted

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -199,16 +198,3 @@ func (w *writing) Hold(n int) bool { return w.u.hold.Hold(n) }
 
 // Count implements rule.Writing.
 func (w *writing) Count(c rule.Change) { w.h.Metrics.documents.WithLabelValues(c.String()).Inc() }
-
-// guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.
-func guarded(step func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errPanicked, p)
-		}
-	}()
-	return step()
-}
-
-// errPanicked: a step of the dialect panicked.
-var errPanicked = errors.New("a bug in the adapter")
