@@ -31,7 +31,7 @@ func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
 // apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told
 // from it, or would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all
 // come by "fields".)
-func (d Dialect) apart(q *query, deciding []rule.Deciding) bool {
+func (d Dialect) apart(q *clientSearch, deciding []rule.Deciding) bool {
 	if !d.OpenSearch && jsonedit.Get(q.members, "fields") != nil && !q.patternsSketch() {
 		return true
 	}
@@ -40,7 +40,7 @@ func (d Dialect) apart(q *query, deciding []rule.Deciding) bool {
 
 // inherits reports whether hits stand elsewhere in the reply too, which show what the search's own hits are asked to: in an
 // aggregation, or as suggestions of whole documents. What we ask for in addition can't be told from it there.
-func (q *query) inherits() bool {
+func (q *clientSearch) inherits() bool {
 	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool {
 		switch m.Key {
 		case "aggs", "aggregations":
@@ -54,7 +54,7 @@ func (q *query) inherits() bool {
 
 // collides reports whether the deciding fields, extracted in the client's own reading, could not be told from what the client has
 // extracted there.
-func (q *query) collides(deciding []rule.Deciding) bool {
+func (q *clientSearch) collides(deciding []rule.Deciding) bool {
 	if len(deciding) == 0 {
 		return false
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // cursorReason returns why a search that begins after a cursor is left alone, or nothing.
-func (q *query) cursorReason() adapters.Reason {
+func (q *clientSearch) cursorReason() adapters.Reason {
 	switch scope := &q.asked.Scope; {
 	case q.after == nil:
 	case scope.Chooses, scope.Transitive: // the last hit shown tells where the next page begins, the best one does not
@@ -30,17 +30,17 @@ func (q *query) cursorReason() adapters.Reason {
 }
 
 // has reports whether the search's body has one of the keys.
-func (q *query) has(keys ...string) bool {
+func (q *clientSearch) has(keys ...string) bool {
 	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
 }
 
 // hasParam reports whether its URL has one of the parameters.
-func (q *query) hasParam(names ...string) bool {
+func (q *clientSearch) hasParam(names ...string) bool {
 	return slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(names, p.Name) })
 }
 
 // Key implements adapters.Cursor.
-func (q *query) Key() string {
+func (q *clientSearch) Key() string {
 	if q.after == nil {
 		return ""
 	}
@@ -48,7 +48,7 @@ func (q *query) Key() string {
 }
 
 // Next implements adapters.Cursor. The reply may name the client's point in time anew.
-func (q *query) Next(in adapters.Hits, last adapters.Place) string {
+func (q *clientSearch) Next(in adapters.Hits, last adapters.Place) string {
 	hit := &last.Hits.(*hits).list[last.At]
 	sort := hit.at(hit.sort)
 	if !q.walks() || sort == nil {
@@ -64,14 +64,14 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 }
 
 // walks reports whether clients go on from the last hit of the page by a cursor, so that what was shown is remembered for that.
-func (q *query) walks() bool {
+func (q *clientSearch) walks() bool {
 	a := &q.asked
 	ranked := a.From == 0 && !a.Scope.Chooses && !a.Scope.Transitive && q.raised == nil
 	return q.after != nil || ranked && q.sorted()
 }
 
 // At implements adapters.Cursor.
-func (q *query) At(p adapters.Place) bool {
+func (q *clientSearch) At(p adapters.Place) bool {
 	hit := &p.Hits.(*hits).list[p.At]
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
 }
@@ -88,7 +88,7 @@ var besides = strings.Fields(`
 
 // cursorKey returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
 // No two lists share one.
-func (q *query) cursorKey(pit string, sort []byte) string {
+func (q *clientSearch) cursorKey(pit string, sort []byte) string {
 	controls := fmt.Sprint(q.asked.Scope.Window, q.asked.Controls.Threshold, q.asked.Controls.Keep, q.asked.Scope.DryRun)
 	parts := []string{"search_after", q.asked.Target, pit, controls, canonical(sort)}
 	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
@@ -161,15 +161,15 @@ func sortOf(hit []byte) []byte {
 }
 
 // sorted reports whether hits come with the values that they are sorted by.
-func (q *query) sorted() bool {
+func (q *clientSearch) sorted() bool {
 	return q.value("sort") != "" || q.inPIT()
 }
 
 // inPIT reports whether the search is made in a point in time of the client's.
-func (q *query) inPIT() bool { return jsonedit.Get(q.members, "pit") != nil }
+func (q *clientSearch) inPIT() bool { return jsonedit.Get(q.members, "pit") != nil }
 
 // pit returns the name of the point in time that the search is made in, or nothing.
-func (q *query) pit() string {
+func (q *clientSearch) pit() string {
 	members, err := jsonedit.Members(jsonedit.Get(q.members, "pit"))
 	if err != nil {
 		return ""

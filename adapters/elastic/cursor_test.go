@@ -54,7 +54,7 @@ func TestCursorKeys(t *testing.T) {
 		class, r := searchFor(path, parameters, body)
 		plan := searchPlan(t, false)
 		plan.Cursors = shelf{}
-		q := (Dialect{}).ParseSearch(class, r, plan).List[0].(*query)
+		q := (Dialect{}).ParseSearch(class, r, plan).List[0].(*clientSearch)
 		if !q.walks() || q.Asked().Cursor == nil {
 			t.Fatalf("%s?%s %s is not walked", path, parameters, body)
 		}

@@ -8,12 +8,12 @@
 // A search is asked as the client wrote it, with from and size widened; the reply's own bytes become the client's page. What an ordinary one
 // takes is in six files:
 //
-//	classify.go   Classify   what a request is, by method and path
-//	search.go     Search     what the client asks for, under the rules of its index
-//	reading.go    Read       the query of a reading: the client's own, with other ranks and our field beside it
-//	wire.go       Join       the request that carries it, and what its reply says of it
-//	listing.go    Listing    the hits of the reply, read in one pass
-//	render.go     Render     the page's hits in place of the reply's own
+//	classify.go   Classify     what a request is, by method and path
+//	search.go     ParseSearch  what the client asks for, under the rules of its index
+//	reading.go    Reader       the query of a reading: the client's own, with other ranks and our field beside it
+//	wire.go       Join         the request that carries it, and what its reply says of it
+//	listing.go    Listing      the hits of the reply, read in one pass
+//	render.go     Render       the page's hits in place of the reply's own
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
 // hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), source filters, filter_path.

@@ -15,10 +15,10 @@ import (
 // hits are those of a reading.
 type hits struct {
 	reading  *reader
-	reply    listing    // that they came in
-	list     []hit      // those of it that the reading asked for
-	keys     []document // what tells them apart: index is the one that rules are matched against
-	oneShard bool       // all are of one shard
+	reply    parsedReply // that they came in
+	list     []hit       // those of it that the reading asked for
+	keys     []document  // what tells them apart: index is the one that rules are matched against
+	oneShard bool        // all are of one shard
 	// at is the hit that is looked at, and fields are those extracted from it, once read.
 	at     int
 	fields extracted
@@ -31,7 +31,7 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 	if declined := r.q.declined(reply, false); declined != nil {
 		return nil, declined
 	}
-	read, err := readListing(reply, r.q.asked.Scope.Deciding)
+	read, err := parseReply(reply, r.q.asked.Scope.Deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return nil, &adapters.Declined{Reason: "a shard failed", Raw: reply}
 	} else if err != nil {
@@ -59,7 +59,7 @@ func (r *reader) meanLength(list []hit) (mean int) {
 }
 
 // declined returns the error that an element of a multi-search is, nil if it is none.
-func (q *query) declined(element []byte, own bool) error {
+func (q *clientSearch) declined(element []byte, own bool) error {
 	if q.header == nil {
 		return nil
 	}
@@ -164,8 +164,8 @@ func (h *hits) Document(*rule.Rule) []byte {
 	return orEmpty(h.list[h.at].at(h.list[h.at].source))
 }
 
-// listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
-type listing struct {
+// parsedReply is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
+type parsedReply struct {
 	text []byte
 	// count and array are the places of the count of hits and of their list; the zero extent is nowhere.
 	count, array extent
@@ -202,9 +202,9 @@ func (h *hit) at(p extent) []byte {
 	return h.raw[p.from:p.to]
 }
 
-// readListing reads the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
+// parseReply parses the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
 // a deciding one, or more ranks than an index of several grants, that is ErrWidened.
-func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) {
+func parseReply(reply []byte, deciding []rule.Deciding) (l parsedReply, err error) {
 	r := jsonedit.NewReader(reply)
 	r.CountNames(rule.FieldPrefix)
 	var shards []jsonedit.Member // whatever else they are says nothing
@@ -219,11 +219,11 @@ func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) 
 	}
 	switch {
 	case !r.Done():
-		return listing{}, jsonedit.ErrMalformed
+		return parsedReply{}, jsonedit.ErrMalformed
 	case failedForUs(shards, deciding):
-		return listing{}, adapters.ErrWidened
+		return parsedReply{}, adapters.ErrWidened
 	case !whole:
-		return listing{}, jsonedit.ErrMalformed
+		return parsedReply{}, jsonedit.ErrMalformed
 	}
 	l.sure = l.marked == r.Names()
 	l.shards, _ = strconv.Atoi(string(jsonedit.Get(shards, "total")))
@@ -231,8 +231,8 @@ func readListing(reply []byte, deciding []rule.Deciding) (l listing, err error) 
 }
 
 // readOuter reads the object around a reply's hits. It returns false if that is no object or has no hits.
-func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
-	*l = listing{text: reply}
+func (l *parsedReply) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
+	*l = parsedReply{text: reply}
 	var count []byte
 	if !r.Enter('{') {
 		return false
@@ -257,7 +257,7 @@ func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
 	return whole
 }
 
-func (l *listing) readHits(r *jsonedit.Reader, reply []byte) (whole bool) {
+func (l *parsedReply) readHits(r *jsonedit.Reader, reply []byte) (whole bool) {
 	l.hits, l.first, l.second, l.last = nil, extent{}, extent{}, extent{}
 	l.gone, l.marked = nil, 0
 	start := r.At()
@@ -284,7 +284,7 @@ func (l *listing) readHits(r *jsonedit.Reader, reply []byte) (whole bool) {
 }
 
 // readHit reads the hit that comes next. Anything but an object has no parts.
-func (l *listing) readHit(r *jsonedit.Reader, reply []byte) (h hit) {
+func (l *parsedReply) readHit(r *jsonedit.Reader, reply []byte) (h hit) {
 	start := r.At()
 	if !r.Enter('{') {
 		return hit{raw: r.Value()}
@@ -322,7 +322,7 @@ func (l *listing) readHit(r *jsonedit.Reader, reply []byte) (h hit) {
 }
 
 // readSource reads a hit's source, and marks our fields at the top of it.
-func (l *listing) readSource(r *jsonedit.Reader, reply []byte) {
+func (l *parsedReply) readSource(r *jsonedit.Reader, reply []byte) {
 	if !r.Enter('{') {
 		r.Value()
 		return
@@ -342,7 +342,7 @@ func our(key []byte) bool {
 
 // mark marks a member between two places for removal, with the number of our names that go with it. Only members in the form of replies
 // that are not pretty-printed are marked: right after the comma after another one.
-func (l *listing) mark(reply []byte, from, to, names int) {
+func (l *parsedReply) mark(reply []byte, from, to, names int) {
 	if bytes.HasPrefix(reply[from:to], []byte(`,"`)) {
 		l.gone = append(l.gone, span(from, to))
 		l.marked += names
@@ -389,7 +389,7 @@ func rawOf(hits []hit) [][]byte {
 
 // hitsOf returns the bytes of a reply's hits.
 func hitsOf(reply []byte) ([][]byte, error) {
-	l, err := readListing(reply, nil)
+	l, err := parseReply(reply, nil)
 	return rawOf(l.hits), err
 }
 

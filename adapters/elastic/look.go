@@ -39,7 +39,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	body = append(body, '}')
 	if l.Judged {
 		var err error
-		if body, err = listed(body, "docvalue_fields", new(query).extractions(false, decidingOf(l.Deciding))); err != nil {
+		if body, err = listed(body, "docvalue_fields", new(clientSearch).extractions(false, decidingOf(l.Deciding))); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +55,7 @@ func (d Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Look
 	if reply.Status >= 300 {
 		return adapters.Looked{}, refusalOf(reply.Status, reply.Body)
 	}
-	read, err := readListing(reply.Body, l.Deciding)
+	read, err := parseReply(reply.Body, l.Deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return adapters.Looked{}, &refusal{status: 400, reason: failureIn(reply.Body)}
 	}

@@ -27,7 +27,7 @@ func (d Dialect) multi(
 	if bytes.Count(plain.Body, []byte("\n")) > 2*adapters.MaxSearches {
 		left = adapters.ReasonTooLarge
 	}
-	var list []*query
+	var list []*clientSearch
 	var out []byte
 	collapsing, copied, read := false, 0, 0
 	for read < len(plain.Body) {
@@ -83,7 +83,7 @@ func (d Dialect) multi(
 }
 
 // reasonOf is why none of the searches is collapsed. It is unconfigured only where all of them are.
-func reasonOf(list []*query) adapters.Reason {
+func reasonOf(list []*clientSearch) adapters.Reason {
 	reason := adapters.ReasonNotUnderstood
 	for _, q := range list {
 		if reason = q.asked.Reason; reason != adapters.ReasonUnconfigured {
@@ -96,10 +96,10 @@ func reasonOf(list []*query) adapters.Reason {
 // entry reads the two lines of one search, or what is to be taken out of it where it is left alone. An error is a bad control.
 func (d Dialect) entry(
 	target string, header, body []byte, controls adapters.Controls, p adapters.Plan, left adapters.Reason,
-) (q *query, err error) {
+) (q *clientSearch, err error) {
 	var members []jsonedit.Member
 	if left == "" {
-		unknown := &query{header: header, body: body}
+		unknown := &clientSearch{header: header, body: body}
 		unknown.asked.Reason = adapters.ReasonNotUnderstood
 		if members, err = jsonedit.FewMembers(header); err != nil && len(bytes.TrimSpace(header)) > 0 {
 			return unknown, nil

@@ -28,7 +28,7 @@ const mostAggregations = 10
 
 // collapsesOver reports whether the engine's own collapse of a search is what ours would be, and its reply the client's own but
 // for what can be taken out again.
-func (d Dialect) collapsesOver(q *query) bool {
+func (d Dialect) collapsesOver(q *clientSearch) bool {
 	switch {
 	case q.after != nil, q.asked.Limit != maxResultWindow, q.namesOurs, remote(q.asked.Target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
@@ -47,7 +47,7 @@ func (d Dialect) collapsesOver(q *query) bool {
 }
 
 // aggregations returns the key of the client's aggregations, or of those to add, and what it holds.
-func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
+func (q *clientSearch) aggregations() (key string, own []jsonedit.Member, err error) {
 	key = "aggs"
 	if q.has("aggregations") {
 		if key = "aggregations"; q.has("aggs") {
@@ -61,7 +61,7 @@ func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
 }
 
 // Natively implements adapters.Native.
-func (q *query) Natively() ([]adapters.Query, error) {
+func (q *clientSearch) Natively() ([]adapters.Query, error) {
 	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+rule.ClusterField+`"}`))
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (q *query) Natively() ([]adapters.Query, error) {
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule
 // begin with its mark; all others sort before it, or after all that do.
-func (q *query) counts() []byte {
+func (q *clientSearch) counts() []byte {
 	filter := jsonedit.Get(q.members, "post_filter")
 	if filter == nil || string(filter) == "null" {
 		filter = []byte(`{"match_all":{}}`)
@@ -98,7 +98,7 @@ func (q *query) counts() []byte {
 }
 
 // NativePage implements adapters.Native.
-func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
+func (q *clientSearch) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
 	reply := results[0].Raw()
 	if err := q.declined(reply, false); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if reply, err = takeCounts(p, reply, jsonedit.Get(root, "aggregations")); err != nil {
 		return nil, err
 	}
-	read, err := readListing(reply, nil)
+	read, err := parseReply(reply, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ const maxNeighbours = 10000
 
 // readNeighbours prepares a search for nearest neighbours, and no other, for a list of least of them. What depends on the page's size in such a
 // search is written into its body, since readings are of other sizes.
-func (q *query) readNeighbours(least int) error {
+func (q *clientSearch) readNeighbours(least int) error {
 	pinned, _, err := raised(q.body, q.asked.Size, 0)
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@ package elastic
 import "github.com/neardup/sidecar/adapters"
 
 // asSent asks for the client's own search as the client wrote it. It implements adapters.Reader.
-type asSent struct{ q *query }
+type asSent struct{ q *clientSearch }
 
 // Queries implements adapters.Reader.
 func (r asSent) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
@@ -19,9 +19,9 @@ func (r asSent) Listing(results []adapters.QueryResult) (*adapters.Listing, erro
 	if declined := r.q.declined(reply, true); declined != nil {
 		return nil, declined
 	}
-	read, err := readListing(reply, nil)
+	read, err := parseReply(reply, nil)
 	if err != nil {
-		read = listing{total: -1}
+		read = parsedReply{total: -1}
 	}
 	h := &hits{reading: &reader{q: r.q}, reply: read}
 	if keys, err := h.reading.keysOf(read.hits); err == nil {

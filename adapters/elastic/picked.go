@@ -104,14 +104,14 @@ func (h *hits) only(ranks []int) []byte {
 // same scores, in the same order, and nothing else of the reply needed. A list of neighbours, one that is rescored and one
 // that ends early depend on what is collected, and so do hits in aggregations; one can't filter by the name of
 // another cluster's index.
-func (q *query) pickable() bool {
+func (q *clientSearch) pickable() bool {
 	return !q.has("rescore", "retriever", "profile", "terminate_after") && !q.hasParam("terminate_after") && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
 }
 
 // narrowable reports whether a search that picks can do so within its query, so that no other hits are scored: each that is left has the
 // score it had, since nothing else in the query counts. It can't where the query itself shows in a hit, as what is highlighted or
 // explained does, where the engine takes the query at the top alone, or where it looks for one of its clauses there.
-func (q *query) narrowable() bool {
+func (q *clientSearch) narrowable() bool {
 	return !q.has("highlight", "explain") && !q.hasParam("q", "explain") &&
 		!slices.ContainsFunc(topClauses, func(clause string) bool { return bytes.Contains(q.body, []byte(clause)) })
 }
@@ -173,7 +173,7 @@ func (r *reader) keepSort(list []hit) []hit {
 		}
 		if raw, err := jsonedit.Set(own.raw, "sort", values); err == nil {
 			r := jsonedit.NewReader(raw)
-			*own = new(listing).readHit(&r, raw)
+			*own = new(parsedReply).readHit(&r, raw)
 		}
 	}
 	return list
@@ -189,7 +189,7 @@ func (r *reader) keepSort(list []hit) []hit {
 var errUnnumbered = errors.New("hits that can't be told by sequence numbers")
 
 // Narrowed implements adapters.Search: with hits that are identified by their ids.
-func (q *query) Narrowed(err error) adapters.Search {
+func (q *clientSearch) Narrowed(err error) adapters.Search {
 	if !errors.Is(err, errUnnumbered) || !q.numbers {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (q *query) Narrowed(err error) adapters.Search {
 }
 
 // asksNumbers reports whether the client itself asks for sequence numbers.
-func (q *query) asksNumbers() bool {
+func (q *clientSearch) asksNumbers() bool {
 	value, inURL := adapters.Last(q.params, "seq_no_primary_term")
 	if !inURL {
 		value = strings.Trim(string(jsonedit.Get(q.members, "seq_no_primary_term")), `"`)

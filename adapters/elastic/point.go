@@ -30,7 +30,7 @@ var pointless = []string{
 }
 
 // points reports whether a search can be made in a point in time, with a reply like that of the client's own.
-func (q *query) points(path []string) bool {
+func (q *clientSearch) points(path []string) bool {
 	switch {
 	case len(path) != 2 || path[1] != "_search" || strings.HasPrefix(path[0], "_") || remote(path[0]),
 		q.after != nil || q.asked.Limit != maxResultWindow || q.raised != nil || q.asked.Scope.DryRun,
@@ -115,7 +115,7 @@ func (r pointReader) Listing(results []adapters.QueryResult) (*adapters.Listing,
 }
 
 // inPoint returns a query as one in the point in time. sorted says that hits are to come with their sort values.
-func (q *query) inPoint(query adapters.Query, sorted bool) (adapters.Query, error) {
+func (q *clientSearch) inPoint(query adapters.Query, sorted bool) (adapters.Query, error) {
 	pit := append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)
 	body, err := jsonedit.Set(query.Body, "pit", pit)
 	query.Void = slices.Concat(query.Void, opening)
@@ -129,7 +129,7 @@ func (q *query) inPoint(query adapters.Query, sorted bool) (adapters.Query, erro
 }
 
 // byScore reports whether the list is in the order of scores alone, in which hits come without sort values.
-func (q *query) byScore() bool {
+func (q *clientSearch) byScore() bool {
 	if value, ok := adapters.Last(q.params, "sort"); ok {
 		return value == "_score" || value == "_score:desc" || value == ""
 	}
@@ -143,7 +143,7 @@ func (q *query) byScore() bool {
 }
 
 // outside returns a reply as the engine gives it without a point in time.
-func (q *query) outside(reply []byte) ([]byte, error) {
+func (q *clientSearch) outside(reply []byte) ([]byte, error) {
 	list, err := hitsOf(reply)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (q *query) outside(reply []byte) ([]byte, error) {
 
 // unpointed returns a hit with the sort values that it has without a point in time: in one, Elasticsearch adds another to tell
 // ties apart.
-func (q *query) unpointed(hit []byte) ([]byte, error) {
+func (q *clientSearch) unpointed(hit []byte) ([]byte, error) {
 	sort := sortOf(hit)
 	switch {
 	case sort == nil:

@@ -25,7 +25,7 @@ var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
 // reader reads ranks of the list, or the client's own page, with one query. It implements adapters.Reader.
 type reader struct {
-	q *query
+	q *clientSearch
 	adapters.Reading
 	picked   bool // by a filter, from the start
 	sketched bool // our field is read, and the deciding ones
@@ -36,7 +36,7 @@ type reader struct {
 }
 
 // Reader implements adapters.Search.
-func (q *query) Reader(reading adapters.Reading) (adapters.Reader, error) {
+func (q *clientSearch) Reader(reading adapters.Reading) (adapters.Reader, error) {
 	if reading.AsSent {
 		return asSent{q}, nil
 	}
@@ -143,10 +143,10 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value
 // of the field that it sorts by (3.6: 118 of 133 hits; 2.19: behind a cursor). Then a reading counts as the client's own search does. Otherwise a
 // reading is faster without: to count takes a look at each hit.
-func (q *query) losesUncounted() bool { return q.d.OpenSearch && q.value("sort") != "" }
+func (q *clientSearch) losesUncounted() bool { return q.d.OpenSearch && q.value("sort") != "" }
 
 // line returns a body as it is sent: in a multi-search after its header.
-func (q *query) line(body []byte) []byte {
+func (q *clientSearch) line(body []byte) []byte {
 	if q.header == nil {
 		return body
 	}
@@ -157,7 +157,7 @@ func (q *query) line(body []byte) []byte {
 func oneLine(body []byte) []byte { return bytes.ReplaceAll(body, []byte("\n"), []byte(" ")) }
 
 // extractions returns what is extracted beside what the client has, of a reading with its sources or without.
-func (q *query) extractions(sources bool, deciding []rule.Deciding) (list [][]byte) {
+func (q *clientSearch) extractions(sources bool, deciding []rule.Deciding) (list [][]byte) {
 	if !sources || !q.listsSketch() {
 		list = append(list, jsonedit.AppendString(nil, rule.SketchField))
 	}
@@ -193,7 +193,7 @@ func stringsOf(texts []string) []byte {
 
 // listsSketch reports whether the client itself asks for the sketch where we would, or by a pattern: OpenSearch answers a
 // field asked for twice with its values twice.
-func (q *query) listsSketch() bool {
+func (q *clientSearch) listsSketch() bool {
 	value, ok := adapters.Last(q.params, "docvalue_fields")
 	if ok && slices.Contains(strings.Split(value, ","), rule.SketchField) {
 		return true
@@ -203,7 +203,7 @@ func (q *query) listsSketch() bool {
 }
 
 // patternsSketch reports whether the client's fields hold a pattern that brings the sketch too.
-func (q *query) patternsSketch() bool {
+func (q *clientSearch) patternsSketch() bool {
 	names, ok := fieldNames(jsonedit.Get(q.members, "fields"))
 	return ok && slices.ContainsFunc(names, func(name string) bool {
 		return strings.Contains(name, "*") && rule.Matches(name, rule.SketchField)

@@ -90,4 +90,4 @@ func TestRealPickedPages(t *testing.T) {
 	})
 }
 
-func readSearch(parsed *adapters.Searches) *query { return parsed.List[0].(*query) }
+func readSearch(parsed *adapters.Searches) *clientSearch { return parsed.List[0].(*clientSearch) }

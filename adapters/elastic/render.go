@@ -21,7 +21,7 @@ const (
 )
 
 // Render implements adapters.Search.
-func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
+func (q *clientSearch) Render(in adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
 	list := make([][]byte, len(page))
 	for i, h := range page {
 		hit, err := plain(h.Place)
@@ -45,7 +45,7 @@ func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (ad
 }
 
 // Clean implements adapters.Search.
-func (q *query) Clean(raw []byte) []byte {
+func (q *clientSearch) Clean(raw []byte) []byte {
 	if q.namesOurs {
 		return raw
 	}
@@ -53,7 +53,7 @@ func (q *query) Clean(raw []byte) []byte {
 }
 
 // withGroup returns a hit of the page with its folded hits and, where that is asked for, why it is shown.
-func (q *query) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
+func (q *clientSearch) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
 	for _, why := range [][]byte{g.Why, g.Beside} {
 		if hit, err = withField(hit, explainField, why); err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func (q *query) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
 }
 
 // folded returns the hits folded into one, in the shape of inner hits.
-func (q *query) folded(g *adapters.Group) ([]byte, error) {
+func (q *clientSearch) folded(g *adapters.Group) ([]byte, error) {
 	var list []byte
 	best := []byte("null")
 	for i := range g.Folded {
@@ -135,7 +135,8 @@ func member(f *adapters.Folded) ([]byte, error) {
 	return withField(hit, explainField, f.Why)
 }
 
-// plain returns a hit less what we asked for beside what the client did: fields extracted, numbers, and texts that it does not see.
+// plain returns a hit as it came, in the ordinary case: our fields go from the whole reply at once. Where it holds more that we asked for and the
+// client did not (texts, numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
 func plain(p adapters.Place) ([]byte, error) {
 	if p.Hits == nil {
 		return nil, adapters.ErrMoved
@@ -175,7 +176,7 @@ func plain(p adapters.Place) ([]byte, error) {
 }
 
 // ours reports whether a field is extracted from the hits for us alone.
-func (q *query) ours(field string) bool {
+func (q *clientSearch) ours(field string) bool {
 	switch {
 	case field == rule.SketchField:
 		return !slices.ContainsFunc([]string{"fields", "docvalue_fields", "stored_fields"}, func(key string) bool {
@@ -212,24 +213,24 @@ func setWithin(object []byte, key, name string, value []byte) ([]byte, error) {
 }
 
 // of returns an extent of the reply, nil for the zero extent.
-func (l *listing) of(e extent) []byte {
+func (l *parsedReply) of(e extent) []byte {
 	if e.to == 0 {
 		return nil
 	}
 	return l.text[e.from:e.to]
 }
 
-// with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits is the white
-// space that was between its own, so that a pretty-printed reply stays one.
-func (l *listing) with(hits [][]byte, total []byte) []byte {
+// with returns pieces, joined, with our fields.
+func (l *parsedReply) with(hits [][]byte, total []byte) []byte {
 	out, _ := l.pieces(hits, total, false)
 	return out.Bytes()
 }
 
-// pieces returns what with puts together; bare leaves out our fields. It is not ok where it is not known where all of them are, or where a hit
-// is not one of the reply's.
-func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.Pieces, ok bool) {
-	if bare && !l.sure {
+// pieces returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits is the white space that
+// was between its own, so that a pretty-printed reply stays one. withoutOurs leaves out our fields: that is not ok where it is not known where all of
+// them are, or where a hit is not one of the reply's.
+func (l *parsedReply) pieces(hits [][]byte, total []byte, withoutOurs bool) (out adapters.Pieces, ok bool) {
+	if withoutOurs && !l.sure {
 		return nil, false
 	}
 	lead, between, tail := l.around(len(hits))
@@ -242,9 +243,9 @@ func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.P
 		if i > 0 {
 			out = append(out, between)
 		}
-		if !bare {
+		if !withoutOurs {
 			out = append(out, hit)
-		} else if out, ok = l.appendBare(out, hit); !ok {
+		} else if out, ok = l.appendWithoutOurs(out, hit); !ok {
 			return nil, false
 		}
 	}
@@ -255,8 +256,8 @@ func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.P
 	return append(out, l.text[at:]), true
 }
 
-// appendBare appends what stays of one of the reply's hits.
-func (l *listing) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
+// appendWithoutOurs appends one of the reply's hits, without our fields.
+func (l *parsedReply) appendWithoutOurs(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
 	start := cap(l.text) - cap(hit) // hits share the reply's memory
 	if len(hit) == 0 || start < 0 || start+len(hit) > len(l.text) || &l.text[start] != &hit[0] {
 		return nil, false
@@ -270,7 +271,7 @@ func (l *listing) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, 
 }
 
 // around returns what comes before, between and after n hits in the list.
-func (l *listing) around(n int) (lead, between, tail []byte) {
+func (l *parsedReply) around(n int) (lead, between, tail []byte) {
 	array := l.of(l.array)
 	switch held := l.first.to > 0; {
 	case n == 0 && !held:
@@ -289,7 +290,7 @@ func (l *listing) around(n int) (lead, between, tail []byte) {
 
 // withHits returns a reply with the hits in place of its own.
 func withHits(reply []byte, hits [][]byte) ([]byte, error) {
-	l, err := readListing(reply, nil)
+	l, err := parseReply(reply, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +320,7 @@ func totalOf(total []byte, n int) []byte {
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {
-	f := listing{text: array, array: span(0, len(array))}
+	f := parsedReply{text: array, array: span(0, len(array))}
 	old, _ := jsonedit.Elements(array)
 	for i, e := range old {
 		from := cap(array) - cap(e) // elements share the array's memory

@@ -31,7 +31,7 @@ func FuzzListing(f *testing.F) {
 		f.Add([]byte(s), uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, reply []byte, keep uint8) {
-		got, err := readListing(reply, nil)
+		got, err := parseReply(reply, nil)
 		want, wantErr := slowListing(reply)
 		if (err == nil) != (wantErr == nil) || wantErr == adapters.ErrWidened && err != wantErr {
 			if again, _ := jsonedit.Members(reply); !jsonedit.Repeated(again) { // of two objects of one name the last counts, whatever the first is
@@ -73,7 +73,7 @@ func FuzzListing(f *testing.F) {
 			}
 		}
 		if counted := got.with(hits, []byte("12345")); jsonedit.Get(want.outer, "total") != nil {
-			again, err := readListing(counted, nil)
+			again, err := parseReply(counted, nil)
 			if err != nil || again.total != 12345 || len(again.hits) != len(hits) {
 				t.Fatalf("%q with a total is %q: %v", reply, counted, err)
 			}

@@ -19,8 +19,8 @@ import (
 // maxResultWindow is the engine's default limit on from + size (index.max_result_window).
 const maxResultWindow = 10000
 
-// query is one search as the client means it, less our controls. It implements adapters.Search.
-type query struct {
+// clientSearch is one search as the client means it, less our controls. It implements adapters.Search.
+type clientSearch struct {
 	d         Dialect
 	asked     adapters.Asked
 	params    []adapters.Param // of the URL; nil in a multi-search
@@ -86,8 +86,8 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 // query is then good for its body alone. An error is a bad control.
 func (d Dialect) parse(
 	target string, params []adapters.Param, body []byte, outer adapters.Controls, p adapters.Plan, left adapters.Reason,
-) (*query, error) {
-	q := &query{d: d, params: params, body: body}
+) (*clientSearch, error) {
+	q := &clientSearch{d: d, params: params, body: body}
 	q.asked = adapters.Asked{Target: target, Controls: outer, Size: 10, Reason: left}
 	if len(body) == 0 {
 		q.body = []byte("{}")
@@ -114,7 +114,7 @@ func (d Dialect) parse(
 }
 
 // check returns why a search that the client wrote so is left alone, or nothing.
-func (q *query) check() adapters.Reason {
+func (q *clientSearch) check() adapters.Reason {
 	if q.asked.Controls.Off {
 		return "off"
 	}
@@ -129,8 +129,8 @@ func (q *query) check() adapters.Reason {
 	return paramsReason(q.params)
 }
 
-// readPage reads from, size, sort and what the hits come with.
-func (q *query) readPage() adapters.Reason {
+// readPage reads from and size, and says why a page can't be collapsed. It sets how many ranks can be read (Limit) and the cursor (after) too.
+func (q *clientSearch) readPage() adapters.Reason {
 	for _, n := range []struct {
 		key string
 		to  *int
@@ -171,14 +171,14 @@ func (q *query) readPage() adapters.Reason {
 }
 
 // wholeSource reports whether hits come with their whole source, from which a missing sketch can be computed.
-func (q *query) wholeSource() bool {
+func (q *clientSearch) wholeSource() bool {
 	source := q.value("_source")
 	return (source == "true" || source == "" && !q.has("script_fields")) && // which come in place of the source
 		q.value("stored_fields") == "" && q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 }
 
 // under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
-func (q *query) under(p adapters.Plan) adapters.Reason {
+func (q *clientSearch) under(p adapters.Plan) adapters.Reason {
 	d, a := q.d, &q.asked
 	a.Scope = p.ScopeUnder(a.Target, a.Controls)
 	if !a.Scope.Configured {
@@ -217,7 +217,7 @@ func (q *query) under(p adapters.Plan) adapters.Reason {
 }
 
 // Asked implements adapters.Search.
-func (q *query) Asked() *adapters.Asked { return &q.asked }
+func (q *clientSearch) Asked() *adapters.Asked { return &q.asked }
 
 // Targets implements adapters.Dialect.
 func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
@@ -280,7 +280,7 @@ func format(r *adapters.Request) adapters.Reason {
 const maxDepth = 1000
 
 // takeControls takes our controls out of the body and puts them over those of the request.
-func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
+func (q *clientSearch) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
 	narrow, found, err := adapters.MemberControls(members)
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
@@ -362,7 +362,7 @@ func rescored(value []byte) int {
 }
 
 // value returns a key's value in the URL or else in the body, or nothing.
-func (q *query) value(key string) string {
+func (q *clientSearch) value(key string) string {
 	if value, ok := adapters.Last(q.params, key); ok {
 		return value
 	}
@@ -371,7 +371,7 @@ func (q *query) value(key string) string {
 
 // unsorted reports whether hits are sorted by index order alone. Such a search, like a slice, is one of many readings of a whole index rather than
 // of a page, and is never collapsed: who copies an index wants all of it. A scroll can't even be tried: each page can be asked for but once.
-func (q *query) unsorted() bool {
+func (q *clientSearch) unsorted() bool {
 	if value, ok := adapters.Last(q.params, "sort"); ok {
 		field, _, _ := strings.Cut(value, ":")
 		return indexOrder(field)

@@ -16,7 +16,7 @@ type sourceFilter struct {
 
 // sourceFilter reads the client's source filter. It returns false for a form that it does not know. The one in the
 // URL replaces the one in the body.
-func (q *query) sourceFilter() (f sourceFilter, ok bool) {
+func (q *clientSearch) sourceFilter() (f sourceFilter, ok bool) {
 	inURL := false
 	for _, key := range ofSource {
 		value, given := adapters.Last(q.params, key)
@@ -95,7 +95,7 @@ type texts struct {
 
 // textsOf returns how the fields come, or can come, with the client's own hits. What is not certain, such as what a pattern
 // with a wildcard in the middle lets through, is left open.
-func (q *query) textsOf(fields []string) (t texts) {
+func (q *clientSearch) textsOf(fields []string) (t texts) {
 	if q.wholeSource() {
 		return texts{known: true}
 	}

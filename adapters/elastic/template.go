@@ -27,7 +27,7 @@ func (d Dialect) template(
 	if !d.OpenSearch && s.Reason == "" {
 		s.Reason = "template" // no Elasticsearch with templates was at hand to test it on
 	}
-	q := &query{body: plain.Body, params: adapters.Params(plain.RawQuery)}
+	q := &clientSearch{body: plain.Body, params: adapters.Params(plain.RawQuery)}
 	q.asked.Controls = controls
 	members, err := jsonedit.Members(plain.Body)
 	if err != nil {

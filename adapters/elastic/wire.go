@@ -14,7 +14,7 @@ import (
 
 // wire carries the queries of one search, each in a request of its own.
 type wire struct {
-	q       *query
+	q       *clientSearch
 	request *adapters.Request // but for its body
 	plan    adapters.Plan
 	// template says that it is a search by template, in whose reply the engine tells the status.

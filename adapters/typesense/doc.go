@@ -5,12 +5,12 @@
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
 // parameters that a reading steers; those go into the body. What an ordinary search takes is in six files:
 //
-//	classify.go  Classify       what a request is, by method and path
-//	search.go    Search, parse  what the client asks for, under the rules of the collection
-//	reading.go   Read           the queries of a reading: the client's own, with other pages and our field beside it
-//	wire.go      Join, Split    queries as one multi-search, its reply as results (reply.go has the bytes)
-//	listing.go   Listing        the hits of the results
-//	render.go    Render         the page's hits in place of the reply's own
+//	classify.go  Classify            what a request is, by method and path
+//	search.go    ParseSearch, parse  what the client asks for, under the rules of the collection
+//	reading.go   Reader              the queries of a reading: the client's own, with other pages and our field beside it
+//	wire.go      Join, Split         queries as one multi-search, its reply as results (reply.go has the bytes)
+//	listing.go   Listing             the hits of the results
+//	render.go    Render              the page's hits in place of the reply's own
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go
 // a vector query, pages.go ranks that one page does not hold, deciding.go what hits fold by beside the sketch, native.go clusters.
