@@ -28,8 +28,8 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 type conversation struct {
 	*adapters.Searches
 	ask Ask
-	// reply is the one whose header the client gets, and in which the results are put: the first to a request that asks for more than what hits are judged by. It is
-	// compressed as the client wants it.
+	// reply is the one whose header the client gets, and in which the results are put: the first to a request that asks for more than what hits
+	// are judged by. It is compressed as the client wants it.
 	reply   *adapters.Reply
 	judging bool // so far all asked for no more
 	// giveBack, if not nil, is the last request, for which the client does not wait.
@@ -83,8 +83,8 @@ type search struct {
 	found *rerank.Found // of it, so far
 	judge *rule.Judge
 
-	texts  texts
-	rounds int // how often the engine was asked
+	texts  texts // which readings bring them too
+	rounds int   // how often the engine was asked
 	brought
 	special
 }
