@@ -3,17 +3,22 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in six files:
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in eight files:
 //
 //	classify.go  Classify            what a request is, by method and path
 //	search.go    ParseSearch, parse  what the client asks for, under the rules of the collection
+//	params.go    paramsOf, put       parameters, as the engine reads them
 //	reading.go   Reader              the queries of a reading: the client's own, with other pages and our field beside it
-//	wire.go      Join, Split         queries as one multi-search, its reply as results (reply.go has the bytes)
+//	wire.go      Join, Split         queries as one multi-search, its reply as results
+//	reply.go     readResult          the bytes of one result
 //	listing.go   Listing             the hits of the results
 //	render.go    Render              the page's hits in place of the reply's own
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go
-// a vector query, pages.go ranks that one page does not hold, deciding.go what hits fold by beside the sketch, native.go clusters.
+// a vector query, pages.go ranks far apart, deciding.go what hits fold by beside the sketch, native.go clusters.
+//
+// Every hit's text is fingerprinted, wherever a reading shows it, and a stored sketch believed only if it has the same fingerprint
+// (Asked.Doubting): Typesense stores a backfill's sketch even if the client has written another text since the backfill read the document.
 //
 // What decides beside the sketch (a host, a date) is read with it, and not shown where the client did not ask for it. Dates are whole
 // numbers of Unix seconds; one that as seconds would lie beyond the year 9999 is taken for milliseconds, anything but a number for no date.

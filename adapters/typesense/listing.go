@@ -17,7 +17,7 @@ type result struct {
 	found      int
 	collection string
 	// page and the rank of its first hit are those that the engine names, -1 where it names none. grouped says that there are groups, not hits.
-	page    page
+	page    enginePage
 	first   int
 	grouped bool
 	// Where some of its members are, zero for those that are not there. atPerPage and atCopy, another page, are among the parameters.
@@ -49,7 +49,7 @@ type hit struct {
 func (r *result) Raw() []byte { return r.raw }
 
 // check returns why a result is not the answer to a search for a page, or to one as the client wrote it if that is nil.
-func (r *result) check(of *page) error {
+func (r *result) check(of *enginePage) error {
 	switch {
 	case r.err != nil:
 		return r.err
@@ -169,7 +169,7 @@ func (r *reader) joined(results []*result) ([]hit, error) {
 	var list []hit
 	if r.Ranks != nil {
 		for _, rank := range r.Ranks {
-			i := slices.IndexFunc(r.pages, func(p page) bool { return rank >= p.from() && rank < p.to() })
+			i := slices.IndexFunc(r.pages, func(p enginePage) bool { return rank >= p.from() && rank < p.to() })
 			if i < 0 {
 				return nil, adapters.ErrMoved
 			}

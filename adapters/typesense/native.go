@@ -76,7 +76,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 		return nil, errors.New("not as many results as searches")
 	}
 	grouped := results[0].Raw()
-	counted, err := parseResult(results[1].Raw(), &page{number: 1})
+	counted, err := parseResult(results[1].Raw(), &enginePage{number: 1})
 	if err != nil {
 		return nil, err
 	}

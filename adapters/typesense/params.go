@@ -1,12 +1,10 @@
 package typesense
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -134,37 +132,6 @@ func put(body []byte, empty bool, params ...param) ([]byte, error) {
 		}
 	}
 	return body, err
-}
-
-// steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
-// query string, which would override the body.
-var steered = []string{
-	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
-	"vector_query", "preset", "limit", "offset", "enable_analytics",
-}
-
-// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
-// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
-func unsteered(params []adapters.Param, list []*query) string {
-	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.key.fixed) > 0 })
-	return adapters.RawQuery(params, func(name string) bool {
-		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
-	})
-}
-
-// rebase puts the steered parameters of the query string into the body.
-func rebase(body []byte, params []adapters.Param) ([]byte, error) {
-	var moved []param
-	for _, name := range steered {
-		value, given := adapters.Last(params, name)
-		if !utf8.ValidString(value) {
-			return nil, fmt.Errorf("%s is not UTF-8", name)
-		}
-		if given {
-			moved = append(moved, param{name, value})
-		}
-	}
-	return put(body, true, moved...)
 }
 
 const highlights = "highlight_fields"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -25,13 +26,20 @@ const (
 	frame
 )
 
+// enginePage is a page of the engine's list: the ranks [from, to).
+type enginePage struct{ number, size int }
+
+func (p enginePage) from() int { return (p.number - 1) * p.size }
+
+func (p enginePage) to() int { return p.number * p.size }
+
 // reader reads pages of the engine's list: each in the first content, then, where there is a second one, each in that. It implements
 // adapters.Reader.
 type reader struct {
 	q *query
 	adapters.Reading
 	contents []content
-	pages    []page
+	pages    []enginePage
 	queries  []adapters.Query
 }
 
@@ -87,6 +95,53 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 	return []content{full}
 }
 
+// pages returns pages that hold what is wanted of a reading. No page of neighbours ends after the number that is looked for, if the reading
+// does not: the engine would look for more, and might find others.
+func (q *query) pages(r *adapters.Reading) []enginePage {
+	limit := q.asked.Limit
+	if r.Neighbours > 0 && r.To <= r.Neighbours {
+		limit = min(r.Neighbours, limit)
+	}
+	switch {
+	case r.Own, r.From == r.To: // no other hits than the client's
+		return []enginePage{q.page}
+	case r.Ranks != nil:
+		return q.scatter(r.Ranks, limit)
+	}
+	return q.cover(r.From, r.To, limit)
+}
+
+// cover returns as few pages as hold the ranks [from, to), in order; they can overlap. No page ends after limit, and to is not greater.
+func (q *query) cover(from, to, limit int) (list []enginePage) {
+	least, most := 1, q.most
+	if size := q.fixedSize(); size > 0 {
+		least, most = size, size
+	}
+	to = max(to, from+1)
+	if pages := (to + most - 1) / most; from == 0 && least < most { // alike, since they are read at once
+		if size := (to + pages - 1) / pages; size*pages <= limit {
+			for i := range pages {
+				list = append(list, enginePage{i + 1, size})
+			}
+			return list
+		}
+	}
+	for at := from; at < to; at = list[len(list)-1].to() {
+		best := enginePage{} // the page with the rank that reaches farthest, the smallest of several
+		for size := least; size <= most; size++ {
+			p := enginePage{at/size + 1, size}
+			if p.to() <= limit && min(p.to(), to) > min(best.to(), to) {
+				best = p
+			}
+		}
+		if best.size == 0 {
+			return list
+		}
+		list = append(list, best)
+	}
+	return list
+}
+
 // Queries implements adapters.Reader.
 func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
 	return r.queries[len(results):], nil
@@ -94,7 +149,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 
 // body returns the search for a page in a content, with the client's facets or without. Under a preset, which can set it, a parameter that is to
 // be left out is empty.
-func (r *reader) body(c content, p page, facets bool) ([]byte, error) {
+func (r *reader) body(c content, p enginePage, facets bool) ([]byte, error) {
 	q := r.q
 	set := []param{{"page", strconv.Itoa(p.number)}, {"per_page", strconv.Itoa(p.size)}}
 	if !facets { // releases from 0.26 on would also count it again among what people search for
@@ -115,6 +170,37 @@ func (r *reader) body(c content, p page, facets bool) ([]byte, error) {
 		return nil, err
 	}
 	return put(body, q.preset(), set...)
+}
+
+// steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
+// query string, which would override the body.
+var steered = []string{
+	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
+	"vector_query", "preset", "limit", "offset", "enable_analytics",
+}
+
+// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
+// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
+func unsteered(params []adapters.Param, list []*query) string {
+	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.key.fixed) > 0 })
+	return adapters.RawQuery(params, func(name string) bool {
+		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
+	})
+}
+
+// rebase puts the steered parameters of the query string into the body.
+func rebase(body []byte, params []adapters.Param) ([]byte, error) {
+	var moved []param
+	for _, name := range steered {
+		value, given := adapters.Last(params, name)
+		if !utf8.ValidString(value) {
+			return nil, fmt.Errorf("%s is not UTF-8", name)
+		}
+		if given {
+			moved = append(moved, param{name, value})
+		}
+	}
+	return put(body, true, moved...)
 }
 
 // fieldsOf returns the fields to include and to exclude for a content.

@@ -16,7 +16,7 @@ import (
 var errShape = errors.New("a result of another form")
 
 // parseResult reads a single result and [result.check]s it.
-func parseResult(raw []byte, of *page) (*result, error) {
+func parseResult(raw []byte, of *enginePage) (*result, error) {
 	reader := jsonedit.NewReader(raw)
 	r := readResult(&reader, raw, 0, nil)
 	if !reader.Done() {
@@ -29,7 +29,7 @@ func parseResult(raw []byte, of *page) (*result, error) {
 // that may lead to one of the texts.
 func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *result {
 	start := r.At()
-	list := &result{page: page{-1, -1}, first: -1, found: -1}
+	list := &result{page: enginePage{-1, -1}, first: -1, found: -1}
 	if !r.Enter('{') {
 		list.raw, list.err = r.Value(), errShape
 		return list

@@ -134,7 +134,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		{}, {shows: fields{exclude: []string{"id"}}}, {shown: true, shows: fields{include: []string{"neardup_sketch", "title"}}}, {asked: adapters.Asked{Unseen: "preset"}},
 	}
 	for _, q := range queries {
-		q.page = page{3, 2}
+		q.page = enginePage{3, 2}
 	}
 	texts := []string{"title", "meta.text"}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -145,7 +145,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		}
 		r := results[0].(*result)
 		want, ok := readMemberwise([]byte(raw))
-		wrong := r.check(&page{1, 10})
+		wrong := r.check(&enginePage{1, 10})
 		if !ok || want.doubled() {
 			if wrong == nil {
 				t.Fatalf("taken: %s", raw)
@@ -160,7 +160,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			}
 			return
 		}
-		if strings.TrimSpace(raw) == raw && raw[0] == '{' && string(r.raw) != raw || r.found != found || r.page != (page{number, size}) || len(r.hits) != len(want.hits) {
+		if strings.TrimSpace(raw) == raw && raw[0] == '{' && string(r.raw) != raw || r.found != found || r.page != (enginePage{number, size}) || len(r.hits) != len(want.hits) {
 			t.Fatalf("%+v of %s", r, raw)
 		}
 		for i := range r.hits {

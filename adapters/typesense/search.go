@@ -33,9 +33,9 @@ type query struct {
 	// values are the parameters that count.
 	values map[string]string
 	key    key
-	page   page   // the client's
-	shows  fields // what the client asks for of each document
-	shown  bool   // a field of ours is included
+	page   enginePage // the client's
+	shows  fields     // what the client asks for of each document
+	shown  bool       // a field of ours is included
 	vector *vectorQuery
 	rules  rule.Rules
 	// texts and deciding are the fields that are read beside the client's own: the sketched ones, and those by which hits are folded or chosen.
@@ -208,7 +208,7 @@ func (q *query) readPage() adapters.Reason {
 	if values["facet_query"] != "" {
 		otherwise = 0 // as the engine has it
 	}
-	q.page = page{number(values, "page", 1), number(values, "per_page", otherwise)}
+	q.page = enginePage{number(values, "page", 1), number(values, "per_page", otherwise)}
 	a.Limit = number(values, "limit_hits", maxRanks)
 	limit, offset := number(values, "limit", q.page.size), number(values, "offset", 0)
 	shifted := values["limit"]+values["offset"] != ""

@@ -29,7 +29,7 @@ func TestPagesCoverSpans(t *testing.T) {
 					granted := &query{most: maxPerPage}
 					if fixed > 0 {
 						limit = limit / fixed * fixed
-						granted = &query{page: page{size: fixed}, key: key{fixed: map[string]string{"per_page": ""}}}
+						granted = &query{page: enginePage{size: fixed}, key: key{fixed: map[string]string{"per_page": ""}}}
 					}
 					at, to := from, min(from+length, limit)
 					list := granted.cover(from, to, limit)

@@ -94,7 +94,7 @@ func (s *Store) refused(ctx context.Context, index adapters.Index, rule *rule.Ru
 		errs = append(errs, fmt.Errorf("write its documents: %w", err))
 	}
 	filter := "id:[" + probe + "]"
-	if _, _, err := s.list(ctx, index.Name, listing{filter, readFields(rule, adapters.Selection{}), page{1, 1}}); err != nil {
+	if _, _, err := s.list(ctx, index.Name, listing{filter, readFields(rule, adapters.Selection{}), enginePage{1, 1}}); err != nil {
 		errs = append(errs, fmt.Errorf("search its documents: %w", err))
 	}
 	if _, err := readAll(s.api.ExportDocuments(ctx, index.Name, &api.ExportDocumentsParams{FilterBy: &filter})); err != nil {

@@ -122,7 +122,7 @@ func (s *Store) count(ctx context.Context, index, filter string) (int, error) {
 		c, err := s.collection(ctx, index)
 		return c.NumDocuments, err
 	}
-	_, found, err := s.list(ctx, index, listing{filter: filter, include: "id", page: page{number: 1}})
+	_, found, err := s.list(ctx, index, listing{filter: filter, include: "id", enginePage: enginePage{number: 1}})
 	if err != nil {
 		return 0, fmt.Errorf("search %s: %w", index, err)
 	}

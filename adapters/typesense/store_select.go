@@ -30,7 +30,7 @@ const (
 // listing is one page of the documents that a filter lets through, of all where it is empty.
 type listing struct {
 	filter, include string
-	page
+	enginePage
 }
 
 // list reads a page in a search of its own, whose filter can be as long as it takes. found is how many documents there are on all pages.
@@ -50,7 +50,7 @@ func (s *Store) list(ctx context.Context, index string, l listing) (documents []
 	if err != nil || len(results) != 1 {
 		return nil, 0, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
 	}
-	r, err := parseResult(results[0], &l.page)
+	r, err := parseResult(results[0], &l.enginePage)
 	if no, ok := errors.AsType[*adapters.Declined](err); ok {
 		return nil, 0, &refusal{no.Status, no.Reason}
 	}
@@ -120,7 +120,7 @@ func (r *reading) byBands(ctx context.Context) error {
 // lookUp reads the documents that a filter lets through and that are wanted.
 func (r *reading) lookUp(ctx context.Context, filter string, wanted func(id string) bool) error {
 	for number := 1; ; number++ {
-		documents, _, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), page{number, batch}})
+		documents, _, err := r.store.list(ctx, r.index, listing{filter, readFields(r.rule, r.sel), enginePage{number, batch}})
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (r *reading) sample(ctx context.Context) error {
 	all, wanted := (documents+run-1)/run, (n+run-1)/run // pages
 	for i := range wanted {
 		first, next := i*all/wanted, (i+1)*all/wanted // a stretch of pages, of which one is read
-		at := page{1 + first + rand.IntN(next-first), run}
+		at := enginePage{1 + first + rand.IntN(next-first), run}
 		documents, _, err := r.store.list(ctx, r.index, listing{r.sel.Query, readFields(r.rule, r.sel), at})
 		if err != nil {
 			return err
