@@ -30,7 +30,7 @@ func FuzzClassify(f *testing.F) {
 			t.Fatalf("GET %s is %+v", path, c)
 		}
 		var parts []string
-		for _, p := range queryOf(query) {
+		for _, p := range paramsOf(query) {
 			parts = append(parts, p.Raw)
 		}
 		if got := strings.Join(parts, "&"); got != query {

@@ -29,7 +29,7 @@ var _ adapters.Dialect = Dialect{}
 // Classify implements adapters.Dialect. The engine knows no empty parts of a path: doubled slashes and one at the end count for nothing. It
 // compares its own words without decoding them, and reads escapes in names and ids alone.
 func (Dialect) Classify(r *adapters.Request) adapters.Class {
-	params, path := queryOf(r.RawQuery), strings.FieldsFunc(r.Path, func(c rune) bool { return c == '/' })
+	params, path := paramsOf(r.RawQuery), strings.FieldsFunc(r.Path, func(c rune) bool { return c == '/' })
 	c := endpoint(r.Method, path)
 	c.Verbatim, c.Hasty = true, true
 	c.Alters = !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method) && len(path) > 0 &&

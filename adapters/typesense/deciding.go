@@ -22,11 +22,11 @@ func decidingFields(deciding []rule.Deciding) []string {
 	for _, d := range deciding {
 		fields = append(fields, d.Field)
 	}
-	return rooted(fields)
+	return withRoots(fields)
 }
 
-// rooted returns fields, each with the object that it is in: a collection without nested fields takes a dotted name for a name.
-func rooted(fields []string) []string {
+// withRoots returns fields, each with the object that it is in: a collection without nested fields takes a dotted name for a name.
+func withRoots(fields []string) []string {
 	var list []string
 	for _, field := range fields {
 		root, _, _ := strings.Cut(field, ".")

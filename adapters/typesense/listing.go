@@ -46,29 +46,29 @@ type hit struct {
 }
 
 // Raw implements adapters.QueryResult.
-func (r *result) Raw() []byte { return r.raw }
+func (res *result) Raw() []byte { return res.raw }
 
 // check returns why a result is not the answer to a search for a page, or to one as the client wrote it if that is nil.
-func (r *result) check(of *enginePage) error {
+func (res *result) check(of *enginePage) error {
 	switch {
-	case r.err != nil:
-		return r.err
+	case res.err != nil:
+		return res.err
 	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
-	case of != nil && (r.page != *of || r.grouped):
+	case of != nil && (res.page != *of || res.grouped):
 		return errors.New("the reply is of another page than was asked for")
-	case r.found < 0 || r.collection == "":
+	case res.found < 0 || res.collection == "":
 		return errors.New("a result without found or collection_name")
-	case r.hits == nil:
+	case res.hits == nil:
 		return errors.New("a result without hits")
-	case len(r.hits) > r.page.size:
+	case len(res.hits) > res.page.size:
 		return errors.New("more hits than were asked for")
 	}
 	return nil
 }
 
 // near reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
-func (r *result) near() bool {
-	return slices.ContainsFunc(r.hits, func(h hit) bool { return h.near })
+func (res *result) near() bool {
+	return slices.ContainsFunc(res.hits, func(h hit) bool { return h.near })
 }
 
 // hits are those of a reading.
@@ -214,16 +214,16 @@ func (h *hits) Name(i int) []byte { return append(appendID([]byte{'{'}, &h.list[
 
 // Seen implements adapters.Hits.
 func (h *hits) Seen(i int) rule.Seen {
-	shown, id := &h.list[i], h.list[i].id
+	own, id := &h.list[i], h.list[i].id
 	if id == "" { // the document is all that tells it from others
-		id = "\x00" + string(shown.document)
+		id = "\x00" + string(own.document)
 	}
 	h.at = i
 	seen := rule.Seen{
-		Index: h.in.collection, ID: id, Stored: h.judged[i].stored, Shown: h, Withheld: h.withheld, Pinned: shown.curated,
+		Index: h.in.collection, ID: id, Stored: h.judged[i].stored, Shown: h, Withheld: h.withheld, Pinned: own.curated,
 	}
-	if !h.inTexts() && !shown.dotted {
-		seen.Members = shown.members
+	if !h.inTexts() && !own.dotted {
+		seen.Members = own.members
 	}
 	return seen
 }

@@ -18,7 +18,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if strings.ContainsAny(l.Index, "/*,") || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single collection: name one of those that there are", l.Index)
 	}
-	words, shown := cmp.Or(l.Words, "*"), append([]string{"id"}, rooted(slices.Concat(l.Fields, l.Titles))...)
+	words, shown := cmp.Or(l.Words, "*"), append([]string{"id"}, withRoots(slices.Concat(l.Fields, l.Titles))...)
 	if l.Judged {
 		shown = append(append(shown, rule.SketchField), decidingFields(l.Deciding)...)
 	}

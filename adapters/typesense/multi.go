@@ -41,7 +41,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 			list = append(list, q)
 		} else { // it is not read, which takes its length times that of the query string
 			q, err = newQuery(body, key, controls)
-			q.shown = rule.NamesOurs(body)
+			q.namesOurs = rule.NamesOurs(body)
 		}
 		if err != nil {
 			return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(plain, 400, err.Error())}
@@ -49,7 +49,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
 			bodies[i] = unhighlighted(q.body)
 		}
-		s.NamesOurs = s.NamesOurs || q.shown
+		s.NamesOurs = s.NamesOurs || q.namesOurs
 		stripped = stripped || !bytes.Equal(bodies[i], body)
 	}
 	if stripped {
@@ -139,7 +139,7 @@ func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
 			return
 		}
 		searches, _ := jsonedit.Elements(member(r.Body, "searches"))
-		params := queryOf(r.RawQuery)
+		params := paramsOf(r.RawQuery)
 		for _, search := range searches {
 			q, _ := newQuery(search, keyOf(r, params), adapters.Controls{})
 			if q.readParams(params); q.asked.Target != "" && !yield(q.asked.Target) {

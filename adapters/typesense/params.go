@@ -13,10 +13,10 @@ import (
 
 // A search's parameters are in its body, in the query string, which counts before it, and in a scoped key, which counts before both.
 
-// queryOf parses a raw query as the engine does: names are taken as they come, escapes are read in values alone, and of several
+// paramsOf parses a raw query as the engine does: names are taken as they come, escapes are read in values alone, and of several
 // "&" in a row none separates, one in front of all does, and one at the end counts for nothing. Joined with "&" the Raw parts are the
 // query again. (Source: the engine's parse_query_string.)
-func queryOf(rawQuery string) []adapters.Param {
+func paramsOf(rawQuery string) []adapters.Param {
 	if rawQuery == "" {
 		return nil
 	}
@@ -155,7 +155,7 @@ func unhighlighted(body []byte) []byte {
 
 // unhighlight does the same to a request's query string, and returns its parameters.
 func unhighlight(r *adapters.Request) []adapters.Param {
-	params := queryOf(r.RawQuery)
+	params := paramsOf(r.RawQuery)
 	for i, p := range params {
 		if kept, changed := highlightable(p.Value); changed && p.Name == highlights {
 			params[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}

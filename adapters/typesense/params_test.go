@@ -19,7 +19,7 @@ func TestQueryOf(t *testing.T) {
 		"facet_by=k&&&":   {"facet_by=k&&"},
 		"q=%61+b&p%61ge=": {"q=a b", "p%61ge="},
 	} {
-		params, got := queryOf(query), []string(nil)
+		params, got := paramsOf(query), []string(nil)
 		for _, p := range params {
 			got = append(got, p.Name+"="+p.Value)
 		}

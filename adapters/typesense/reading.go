@@ -214,19 +214,19 @@ func (q *query) fieldsOf(c content) (include, exclude []string) {
 	case frame:
 		include = ours[:1]
 	default:
-		include = append(include, q.shows.include...)
+		include = append(include, q.asks.include...)
 		for _, field := range ours {
 			if len(include) > 0 && !slices.Contains(include, field) {
 				include = append(include, field)
 			}
 		}
 	}
-	for _, name := range q.shows.exclude { // some of them are members of the reply
+	for _, name := range q.asks.exclude { // some of them are members of the reply
 		if name != "id" && !rule.Our(name) {
 			exclude = append(exclude, name)
 		}
 	}
-	if len(q.shows.exclude) > 0 && len(exclude) == 0 { // the engine looks into nested documents where something is excluded
+	if len(q.asks.exclude) > 0 && len(exclude) == 0 { // the engine looks into nested documents where something is excluded
 		exclude = []string{nothing}
 	}
 	return include, exclude

@@ -51,7 +51,7 @@ func (q *query) withHits(r *result, hits []byte, total int) adapters.Pieces {
 
 // appendHit appends a hit as the client asked for it.
 func (q *query) appendHit(dst []byte, h *hit) ([]byte, error) {
-	if !h.scattered && !q.shown && (q.preset() || q.shows.sees("id")) {
+	if !h.scattered && !q.namesOurs && (q.preset() || q.asks.sees("id")) {
 		return append(append(dst, h.raw[:h.ours.from]...), h.raw[h.ours.to:]...), nil
 	}
 	document, err := q.documentOf(h)
@@ -61,7 +61,7 @@ func (q *query) appendHit(dst []byte, h *hit) ([]byte, error) {
 // documentOf returns a hit's document as the client asked for it.
 func (q *query) documentOf(h *hit) ([]byte, error) {
 	return jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset() && !q.shows.sees("id") || rule.Our(key) && !(q.shown && q.shows.sees(key))
+		return key == "id" && !q.preset() && !q.asks.sees("id") || rule.Our(key) && !(q.namesOurs && q.asks.sees(key))
 	})
 }
 
@@ -127,7 +127,7 @@ func hitAt(p adapters.Place) *hit {
 
 // Clean implements adapters.Search.
 func (q *query) Clean(raw []byte) []byte {
-	if q.shown {
+	if q.namesOurs {
 		return raw
 	}
 	return jsonedit.Cleaned(raw, inHit)

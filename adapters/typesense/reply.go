@@ -17,152 +17,152 @@ var errShape = errors.New("a result of another form")
 
 // parseResult reads a single result and [result.check]s it.
 func parseResult(raw []byte, of *enginePage) (*result, error) {
-	reader := jsonedit.NewReader(raw)
-	r := readResult(&reader, raw, 0, nil)
-	if !reader.Done() {
-		return r, jsonedit.ErrMalformed
+	in := jsonedit.NewReader(raw)
+	res := readResult(&in, raw, 0, nil)
+	if !in.Done() {
+		return res, jsonedit.ErrMalformed
 	}
-	return r, r.check(of)
+	return res, res.check(of)
 }
 
 // readResult reads the result that comes next in a body: that of a search for at most that many hits, of each of which it keeps the members
 // that may lead to one of the texts.
-func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *result {
-	start := r.At()
-	list := &result{page: enginePage{-1, -1}, first: -1, found: -1}
-	if !r.Enter('{') {
-		list.raw, list.err = r.Value(), errShape
-		return list
+func readResult(in *jsonedit.Reader, body []byte, most int, sketched []string) *result {
+	start := in.At()
+	res := &result{page: enginePage{-1, -1}, first: -1, found: -1}
+	if !in.Enter('{') {
+		res.raw, res.err = in.Value(), errShape
+		return res
 	}
 	var reason, code []byte
-	for r.Next() {
+	for in.Next() {
 		var place *extent
-		from := r.At() - start
-		switch string(r.Key()) {
+		from := in.At() - start
+		switch string(in.Key()) {
 		case "hits":
-			place = &list.atHits
-			list.readHits(r, body, most, texts)
+			place = &res.atHits
+			res.readHits(in, body, most, sketched)
 		case "request_params":
-			list.readParams(r, start)
+			res.readParams(in, start)
 		case "page":
-			place, list.page.number = &list.atPage, whole(r.Value())
+			place, res.page.number = &res.atPage, whole(in.Value())
 		case "found":
-			place, list.found = &list.atFound, whole(r.Value())
+			place, res.found = &res.atFound, whole(in.Value())
 		case "offset":
-			list.first = whole(r.Value())
+			res.first = whole(in.Value())
 		case "grouped_hits":
-			list.grouped = true
+			res.grouped = true
 		case "error":
-			reason = r.Value()
+			reason = in.Value()
 		case "code":
-			code = r.Value()
+			code = in.Value()
 		}
-		list.mark(place, from, r.At()-start)
+		res.mark(place, from, in.At()-start)
 	}
-	list.raw = body[start:r.At()]
+	res.raw = body[start:in.At()]
 	if reason != nil {
-		list.err = declined(reason, code, list.raw)
+		res.err = declined(reason, code, res.raw)
 	}
-	if list.page.number > 0 && list.page.size >= 0 {
-		list.first = list.page.from()
+	if res.page.number > 0 && res.page.size >= 0 {
+		res.first = res.page.from()
 	}
-	return list
+	return res
 }
 
 // mark keeps where a member is, unless place is nil. It may not be repeated.
-func (r *result) mark(place *extent, from, to int) {
+func (res *result) mark(place *extent, from, to int) {
 	if place == nil {
 		return
 	}
-	if *place != (extent{}) && r.err == nil {
-		r.err = errShape
+	if *place != (extent{}) && res.err == nil {
+		res.err = errShape
 	}
 	*place = extent{from, to}
 }
 
 // readParams reads the parameters that the engine says it was asked.
-func (r *result) readParams(reader *jsonedit.Reader, start int) {
-	if !reader.Enter('{') {
-		r.err = errShape
+func (res *result) readParams(in *jsonedit.Reader, start int) {
+	if !in.Enter('{') {
+		res.err = errShape
 		return
 	}
-	for reader.Next() {
+	for in.Next() {
 		var place *extent
-		from, key := reader.At()-start, reader.Key()
-		value := reader.Value()
+		from, key := in.At()-start, in.Key()
+		value := in.Value()
 		switch string(key) {
 		case "per_page":
-			place, r.page.size = &r.atPerPage, whole(value)
+			place, res.page.size = &res.atPerPage, whole(value)
 		case "page":
-			place = &r.atCopy
+			place = &res.atCopy
 		case "collection_name":
-			r.collection, _ = jsonedit.Text(value)
+			res.collection, _ = jsonedit.Text(value)
 		}
-		r.mark(place, from, reader.At()-start)
+		res.mark(place, from, in.At()-start)
 	}
 }
 
 // readHits reads the hits.
-func (r *result) readHits(reader *jsonedit.Reader, body []byte, most int, texts []string) {
-	if !reader.Enter('[') {
-		r.err = errShape
+func (res *result) readHits(in *jsonedit.Reader, body []byte, most int, sketched []string) {
+	if !in.Enter('[') {
+		res.err = errShape
 		return
 	}
 	most = min(max(most, 1), maxPerPage)
-	r.hits = make([]hit, 0, most)
-	if len(texts) > 0 {
-		r.members = make([]jsonedit.Member, 0, most*len(texts))
+	res.hits = make([]hit, 0, most)
+	if len(sketched) > 0 {
+		res.members = make([]jsonedit.Member, 0, most*len(sketched))
 	}
-	for reader.Next() {
-		h, ok := r.readHit(reader, body, texts)
-		if r.hits = append(r.hits, h); !ok {
-			r.err = errShape
+	for in.Next() {
+		h, ok := res.readHit(in, body, sketched)
+		if res.hits = append(res.hits, h); !ok {
+			res.err = errShape
 		}
 	}
 }
 
 // parseHit reads a single hit. Its id is empty if it is not shown.
 func parseHit(raw []byte) (hit, error) {
-	r := jsonedit.NewReader(raw)
-	h, ok := (&result{}).readHit(&r, raw, nil)
-	if !r.Done() || !ok {
+	in := jsonedit.NewReader(raw)
+	h, ok := (&result{}).readHit(&in, raw, nil)
+	if !in.Done() || !ok {
 		return hit{}, jsonedit.ErrMalformed
 	}
 	return h, nil
 }
 
 // readHit reads the hit that comes next. It is not ok if it has no document.
-func (r *result) readHit(reader *jsonedit.Reader, body []byte, texts []string) (h hit, ok bool) {
-	start := reader.At()
-	if !reader.Enter('{') {
+func (res *result) readHit(in *jsonedit.Reader, body []byte, sketched []string) (h hit, ok bool) {
+	start := in.At()
+	if !in.Enter('{') {
 		return h, false
 	}
-	for documents := 0; reader.Next(); {
-		switch string(reader.Key()) {
+	for documents := 0; in.Next(); {
+		switch string(in.Key()) {
 		case "document":
-			h.at = reader.At() - start
+			h.at = in.At() - start
 			documents++
-			if ok = documents == 1 && reader.Enter('{'); ok {
-				r.readDocument(&h, reader, body, start, texts)
-				h.document = body[start+h.at : reader.At()]
+			if ok = documents == 1 && in.Enter('{'); ok {
+				res.readDocument(&h, in, body, start, sketched)
+				h.document = body[start+h.at : in.At()]
 			}
 		case "curated":
-			h.curated = string(reader.Value()) == "true"
+			h.curated = string(in.Value()) == "true"
 		case "vector_distance", "hybrid_search_info":
 			h.near = true
 		}
 	}
-	h.raw = body[start:reader.At()]
+	h.raw = body[start:in.At()]
 	return h, ok
 }
 
 // readDocument reads a hit's document, whose brace the reader has just passed.
-func (r *result) readDocument(h *hit, reader *jsonedit.Reader, body []byte, start int, texts []string) {
-	before := len(r.members)
-	for end := reader.At(); reader.Next(); end = reader.At() {
-		key := reader.Key()
-		name, text := leading(key, texts)
-		value := reader.Value()
+func (res *result) readDocument(h *hit, in *jsonedit.Reader, body []byte, start int, sketched []string) {
+	before := len(res.members)
+	for end := in.At(); in.Next(); end = in.At() {
+		key := in.Key()
+		name, text := leading(key, sketched)
+		value := in.Value()
 		h.dotted = h.dotted || bytes.IndexByte(key, '.') >= 0
 		switch {
 		case string(key) == "id":
@@ -175,18 +175,18 @@ func (r *result) readDocument(h *hit, reader *jsonedit.Reader, body []byte, star
 				h.ours.from = end - start
 			}
 			h.scattered = h.scattered || !bytes.HasPrefix(body[end:], []byte(`,"`)) || h.ours.to > 0 && h.ours.to != end-start
-			h.ours.to = reader.At() - start
+			h.ours.to = in.At() - start
 		}
 		if text {
-			r.members = append(r.members, jsonedit.Member{Key: name, Value: value})
+			res.members = append(res.members, jsonedit.Member{Key: name, Value: value})
 		}
 	}
-	h.members = r.members[before:len(r.members):len(r.members)]
+	h.members = res.members[before:len(res.members):len(res.members)]
 }
 
 // leading returns a key as a part of the name of a text that it may lead to, and false if there is no such text.
-func leading(key []byte, texts []string) (name string, ok bool) {
-	for _, text := range texts {
+func leading(key []byte, sketched []string) (name string, ok bool) {
+	for _, text := range sketched {
 		if len(key) <= len(text) && text[:len(key)] == string(key) {
 			return text[:len(key)], true
 		}

@@ -78,7 +78,7 @@ func (r memberwise) doubled() bool {
 
 func (h memberHit) bare(q *query) []byte {
 	document, err := jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset() && !q.shows.sees("id") || rule.Our(key) && !(q.shown && q.shows.sees(key))
+		return key == "id" && !q.preset() && !q.asks.sees("id") || rule.Our(key) && !(q.namesOurs && q.asks.sees(key))
 	})
 	if err != nil {
 		return nil
@@ -131,7 +131,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		f.Add(s)
 	}
 	queries := []*query{
-		{}, {shows: fields{exclude: []string{"id"}}}, {shown: true, shows: fields{include: []string{"neardup_sketch", "title"}}}, {asked: adapters.Asked{Unseen: "preset"}},
+		{}, {asks: fields{exclude: []string{"id"}}}, {namesOurs: true, asks: fields{include: []string{"neardup_sketch", "title"}}}, {asked: adapters.Asked{Unseen: "preset"}},
 	}
 	for _, q := range queries {
 		q.page = enginePage{3, 2}
@@ -139,7 +139,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 	texts := []string{"title", "meta.text"}
 	f.Fuzz(func(t *testing.T, raw string) {
 		body := []byte(`{"results":[` + raw + `]}`)
-		results, err := (&wire{texts: texts}).Split([]adapters.Query{{Hits: 1}}, &adapters.Reply{Status: 200, Body: body})
+		results, err := (&wire{sketched: texts}).Split([]adapters.Query{{Hits: 1}}, &adapters.Reply{Status: 200, Body: body})
 		if err != nil || len(results) != 1 {
 			return // other tests hold the scanner
 		}

@@ -31,13 +31,13 @@ type query struct {
 	// the engine will refuse the whole request.
 	base []byte
 	// values are the parameters that count.
-	values map[string]string
-	key    key
-	page   enginePage // the client's
-	shows  fields     // what the client asks for of each document
-	shown  bool       // a field of ours is included
-	vector *vectorQuery
-	rules  rule.Rules
+	values    map[string]string
+	key       key
+	page      enginePage // the client's
+	asks      fields     // what the client asks for of each document
+	namesOurs bool       // a field of ours is included
+	vector    *vectorQuery
+	rules     rule.Rules
 	// texts and deciding are the fields that are read beside the client's own: the sketched ones, and those by which hits are folded or chosen.
 	texts, deciding []string
 	most            int // the size of the largest page that the engine grants
@@ -71,7 +71,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	s, most := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.shown, Single: true, Plan: p}, mostSearches(params, q)
+	s, most := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.namesOurs, Single: true, Plan: p}, mostSearches(params, q)
 	switch {
 	case s.Reason == adapters.ReasonUnconfigured:
 		plain.RawQuery = sent
@@ -93,7 +93,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 func collapsing(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
 	w.request.RawQuery = unsteered(params, list)
 	for _, rule := range s.Plan.Rules {
-		w.texts = append(w.texts, rule.Fields...)
+		w.sketched = append(w.sketched, rule.Fields...)
 	}
 	s.Wire = w
 	for _, q := range list {
@@ -122,7 +122,7 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 		a.Reason = cmp.Or(q.check(), q.readPage(), q.key.check(q), q.readNeighbours(), q.key.doubt)
 	}
 	if a.Reason == "" {
-		q.rules, q.texts, q.deciding = p.Rules, rooted(a.Scope.Texts), decidingFields(a.Scope.Deciding)
+		q.rules, q.texts, q.deciding = p.Rules, withRoots(a.Scope.Texts), decidingFields(a.Scope.Deciding)
 		if q.groupable() {
 			a.Native = q
 		}
@@ -168,8 +168,8 @@ func (q *query) readParams(params []adapters.Param) bool {
 	q.key.read(members)
 	maps.Copy(values, q.key.fixed)
 	q.values, q.asked.Target = values, values["collection"]
-	q.shows = fields{fieldList(values["include_fields"]), fieldList(values["exclude_fields"])}
-	q.shown = slices.ContainsFunc(q.shows.include, rule.Our)
+	q.asks = fields{fieldList(values["include_fields"]), fieldList(values["exclude_fields"])}
+	q.namesOurs = slices.ContainsFunc(q.asks.include, rule.Our)
 	return true
 }
 
@@ -247,7 +247,7 @@ func (q *query) fixedSize() int {
 }
 
 // seesText reports whether the hits that the client asked for are known to hold all of the fields' texts.
-func (q *query) seesText(names []string) bool { return !q.preset() && q.shows.all(names) }
+func (q *query) seesText(names []string) bool { return !q.preset() && q.asks.all(names) }
 
 // mayRead reports whether the client's key lets all of the fields' texts be seen.
 func (q *query) mayRead(names []string) bool { return q.key.shows().all(names) }

@@ -52,9 +52,9 @@ func readFields(r *rule.Rule, sel adapters.Selection) string {
 	}
 	fields := append([]string{"id"}, ourFields...)
 	if r != nil && !sel.Brief {
-		fields = append(fields, rooted(r.Fields)...)
+		fields = append(fields, withRoots(r.Fields)...)
 	}
-	for _, field := range rooted(sel.Fields) {
+	for _, field := range withRoots(sel.Fields) {
 		if !slices.Contains(fields, field) {
 			fields = append(fields, field)
 		}

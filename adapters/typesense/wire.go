@@ -9,10 +9,10 @@ import (
 
 // wire carries queries as the searches of multi-searches.
 type wire struct {
-	request *adapters.Request // a multi-search, but for its searches
-	single  bool              // the client asked for the search of one collection
-	most    int               // how many searches a request may hold
-	texts   []string          // the sketched fields, whose members are kept of each hit
+	request  *adapters.Request // a multi-search, but for its searches
+	single   bool              // the client asked for the search of one collection
+	most     int               // how many searches a request may hold
+	sketched []string          // the sketched fields, whose members are kept of each hit
 }
 
 var _ adapters.Wire = &wire{}
@@ -90,7 +90,7 @@ func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapter
 			case queries[at].JudgingOnly:
 				list = append(list, readResult(&r, reply.Body, queries[at].Hits, nil))
 			default:
-				list = append(list, readResult(&r, reply.Body, queries[at].Hits, w.texts))
+				list = append(list, readResult(&r, reply.Body, queries[at].Hits, w.sketched))
 			}
 		}
 	}
