@@ -18,8 +18,7 @@ const (
 
 // multi parses a multi-search.
 func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
-	sent := plain.RawQuery
-	params := unhighlight(plain)
+	params := paramsOf(plain.RawQuery)
 	bodies, sound := searchesIn(plain.Body)
 	s := &adapters.Searches{Plain: plain, Plan: p}
 	if len(bodies) == 0 {
@@ -55,16 +54,15 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 	if stripped {
 		plain.Body, _ = jsonedit.Set(plain.Body, "searches", jsonedit.Array(bodies)) // it is well-formed
 	}
-	if s.Reason != "" {
-		return s
+	if s.Reason == "" {
+		most := mostSearches(params, list[0])
+		if s.Reason = leftAlone(list, params, most, sound); s.Reason == "" {
+			carrier := *plain
+			setList(s, &wire{request: &carrier, most: most}, list, params)
+		}
 	}
-	most := mostSearches(params, list[0])
-	switch s.Reason = leftAlone(list, params, most, sound); s.Reason {
-	case "":
-		asked := *plain
-		collapsing(s, &wire{request: &asked, most: most}, list, params)
-	case adapters.ReasonUnconfigured:
-		plain.RawQuery = sent
+	if s.Reason != adapters.ReasonUnconfigured {
+		unhighlight(plain)
 	}
 	return s
 }

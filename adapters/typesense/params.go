@@ -153,8 +153,8 @@ func unhighlighted(body []byte) []byte {
 	return body
 }
 
-// unhighlight does the same to a request's query string, and returns its parameters.
-func unhighlight(r *adapters.Request) []adapters.Param {
+// unhighlight takes our field from those to be highlighted in a request's query string, for the same reason.
+func unhighlight(r *adapters.Request) {
 	params := paramsOf(r.RawQuery)
 	for i, p := range params {
 		if kept, changed := highlightable(p.Value); changed && p.Name == highlights {
@@ -162,7 +162,6 @@ func unhighlight(r *adapters.Request) []adapters.Param {
 			r.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 		}
 	}
-	return params
 }
 
 // highlightable returns a list of fields without ours, and whether there was one.

@@ -59,38 +59,39 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if c.Form == formMulti {
 		return d.multi(plain, controls, p)
 	}
-	sent := plain.RawQuery
-	params := unhighlight(plain)
-	if len(sent) >= maxQuery { // the engine refuses it
+	if len(plain.RawQuery) >= maxQuery { // the engine refuses it
 		return &adapters.Searches{Plain: plain, Reason: "query_length"}
 	}
 	// The path says which collection, and what limits a multi-search means nothing here.
-	params = slices.DeleteFunc(params, func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
+	params := slices.DeleteFunc(paramsOf(plain.RawQuery), func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
 	body := append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')
 	q, err := parse(body, keyOf(plain, params), params, controls, p)
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	s, most := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.namesOurs, Single: true, Plan: p}, mostSearches(params, q)
-	switch {
-	case s.Reason == adapters.ReasonUnconfigured:
-		plain.RawQuery = sent
-	case s.Reason == "" && most == 0: // the key allows no multi-search
+	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.namesOurs, Single: true, Plan: p}
+	if s.Reason == adapters.ReasonUnconfigured {
+		return s
+	}
+	unhighlight(plain)
+	switch most := mostSearches(params, q); {
+	case s.Reason != "":
+	case most == 0: // the key allows no multi-search
 		s.Reason = "scoped_key"
-	case s.Reason == "":
-		asked := &adapters.Request{
+	default:
+		carrier := &adapters.Request{
 			Method: "POST", Host: plain.Host, Path: "/multi_search", Header: adapters.Header{}, Body: []byte(`{"searches":[]}`),
 		}
-		maps.Copy(asked.Header, plain.Header)
-		asked.Header["Content-Type"] = []string{"application/json"}
-		delete(asked.Header, "Content-Length")
-		collapsing(s, &wire{request: asked, single: true, most: most}, []*query{q}, params)
+		maps.Copy(carrier.Header, plain.Header)
+		carrier.Header["Content-Type"] = []string{"application/json"}
+		delete(carrier.Header, "Content-Length")
+		setList(s, &wire{request: carrier, single: true, most: most}, []*query{q}, params)
 	}
 	return s
 }
 
-// collapsing sets which searches are to be collapsed, and how they are asked.
-func collapsing(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
+// setList sets which searches are to be collapsed, and how they are asked.
+func setList(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
 	w.request.RawQuery = unsteered(params, list)
 	for _, rule := range s.Plan.Rules {
 		w.sketched = append(w.sketched, rule.Fields...)
@@ -159,9 +160,10 @@ func (q *query) readParams(params []adapters.Param) bool {
 	if odd {
 		return false
 	}
-	if q.base, err = rebase(unhighlighted(q.body), params); err != nil {
+	if q.base, err = rebase(q.body, params); err != nil {
 		return false
 	}
+	q.base = unhighlighted(q.base)
 	if values["preset"] != "" {
 		q.asked.Unseen = "preset"
 	}
