@@ -156,11 +156,3 @@ func cleanCollection(collection []byte) []byte {
 	}
 	return clean
 }
-
-// ErrorReply returns an error of our own to a request in the engine's shape.
-func (Dialect) ErrorReply(_ *adapters.Request, status int, reason string) *adapters.Reply {
-	body := append(jsonedit.AppendString([]byte(`{"message": `), reason), '}')
-	return &adapters.Reply{Status: status, Header: adapters.Header{
-		"Content-Type": {"application/json; charset=utf-8"}, "Access-Control-Allow-Origin": {"*"},
-	}, Body: body}
-}

@@ -9,6 +9,14 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
+// ErrorReply returns an error of our own to a request in the engine's shape.
+func (Dialect) ErrorReply(_ *adapters.Request, status int, reason string) *adapters.Reply {
+	body := append(jsonedit.AppendString([]byte(`{"message": `), reason), '}')
+	return &adapters.Reply{Status: status, Header: adapters.Header{
+		"Content-Type": {"application/json; charset=utf-8"}, "Access-Control-Allow-Origin": {"*"},
+	}, Body: body}
+}
+
 // declined returns the engine's own error, of which a result consists.
 func declined(reason, code, result []byte) error {
 	status, err := strconv.Atoi(string(code))

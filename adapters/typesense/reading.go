@@ -142,7 +142,8 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 	return list
 }
 
-// Queries implements adapters.Reader.
+// Queries implements adapters.Reader. It is called twice: with no results it returns all queries, and with the results of all it returns none,
+// and the reading is done.
 func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
 	return r.queries[len(results):], nil
 }

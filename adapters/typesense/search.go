@@ -131,10 +131,11 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 	return q, nil
 }
 
-// newQuery returns a search of which no more than our controls are read, to be put over the outer ones. The error is a bad control.
+// newQuery returns a search with what is the same for all: nothing of the client's is read but our controls, to be put over the outer ones.
+// The error is a bad control.
 func newQuery(body []byte, with string, outer adapters.Controls) (*query, error) {
 	q := &query{body: body, key: key{text: with}, most: maxPerPage, atOnce: maxSearches}
-	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
+	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text: see the package
 	members, _ := jsonedit.Members(body)             // of which there are none where it is malformed
 	narrow, found, err := adapters.MemberControls(members)
 	if found {
