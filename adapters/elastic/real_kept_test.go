@@ -276,7 +276,7 @@ func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 	if err := json.Unmarshal([]byte(l.must("POST", "/"+index+"/_search", `{"size":100,"sort":"_doc"}`)), &found); err != nil {
 		l.t.Fatal(err)
 	}
-	made, err := s.made(l.t.Context(), index)
+	traits, err := s.traitsOf(l.t.Context(), index)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 			for id = range ids {
 			}
 		}
-		v, err := s.view(l.t.Context(), index, id, routing, made.vectors)
+		v, err := s.view(l.t.Context(), index, id, routing, traits.vectors)
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -66,8 +66,8 @@ func (s *Store) Identity(ctx context.Context, index string) (string, error) {
 	return all[index][uuidSetting], err
 }
 
-// made is how an index was made, as far as reading its documents and writing them again goes.
-type made struct {
+// indexTraits are what reading an index's documents, and writing them again, depends on.
+type indexTraits struct {
 	// uuid differs from that of any index that is created later under the same name.
 	uuid   string
 	shards int
@@ -106,8 +106,8 @@ const (
 	wholeSource    = `{"enabled":true}`
 )
 
-// made asks how an index was made.
-func (s *Store) made(ctx context.Context, index string) (m made, err error) {
+// traitsOf asks the engine for the traits of an index.
+func (s *Store) traitsOf(ctx context.Context, index string) (m indexTraits, err error) {
 	is, err := s.shape(ctx, index)
 	if err != nil {
 		return m, err
@@ -141,7 +141,7 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 }
 
 // writable says why no document of the index can be written again and be what it was; nil if each can.
-func (m made) writable() error {
+func (m indexTraits) writable() error {
 	switch {
 	case m.partial != "":
 		return fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", m.partial)

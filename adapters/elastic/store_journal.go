@@ -30,9 +30,9 @@ const journalPage = 1000
 // journal implements adapters.Journal: an entry is a document whose id is made of its job, slot and number, and no id is given
 // twice.
 type journal struct {
-	s    *Store
-	mu   sync.Mutex
-	made bool
+	s      *Store
+	mu     sync.Mutex
+	exists bool // its index does, for certain
 }
 
 var _ adapters.Journal = (*journal)(nil)
@@ -47,7 +47,7 @@ func (s *Store) JournalIndex() string { return JournalIndex }
 func (j *journal) make(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.made {
+	if j.exists {
 		return nil
 	}
 	err := j.s.do(ctx, esapi.IndicesCreateRequest{Index: JournalIndex, Body: strings.NewReader(journalShape)}, nil)
@@ -59,7 +59,7 @@ func (j *journal) make(ctx context.Context) error {
 			err = nil
 		}
 	}
-	j.made = err == nil
+	j.exists = err == nil
 	return err
 }
 

@@ -95,8 +95,8 @@ func uuidOf(patches []adapters.Patch) (uuid string, err error) {
 // bulk to an index that is gone creates it again. Therefore writes go through a hidden alias of our own with require_alias: the engine
 // drops the alias with the index, and refuses a write to an alias that is not there.
 type destination struct {
-	index string
-	made
+	index  string
+	traits indexTraits
 	// alias is empty where there can be none: an index of a data stream takes no aliases, and credentials may forbid it. Then each request
 	// asks for the UUID first, and documents are changed by updates, which never replace a text.
 	alias string
@@ -114,23 +114,23 @@ func (s *Store) openDestination(ctx context.Context, index, uuid string) (*desti
 	if t := s.shared.destinations[uuid]; t != nil && t.index == index {
 		return t, nil
 	}
-	made, err := s.made(ctx, index)
-	if err == nil && made.uuid != uuid || missing(err) {
+	traits, err := s.traitsOf(ctx, index)
+	if err == nil && traits.uuid != uuid || missing(err) {
 		return nil, adapters.ErrRecreated
 	}
 	if err == nil {
-		err = made.writable()
+		err = traits.writable()
 	}
 	if err != nil {
 		return nil, err
 	}
-	t := &destination{index: index, made: made, alias: aliasOf(uuid)}
+	t := &destination{index: index, traits: traits, alias: aliasOf(uuid)}
 	added, err := s.addAlias(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if !added {
-		t.alias, t.update = "", true
+		t.alias, t.traits.update = "", true
 	}
 	s.shared.destinations[uuid] = t
 	return t, nil
@@ -164,7 +164,7 @@ func aliasAction(action, index, alias, more string) raw {
 // same fails with adapters.ErrRecreated if the index is not the one that documents were read from.
 func (s *Store) same(ctx context.Context, t *destination) error {
 	uuid, err := s.Identity(ctx, t.index)
-	if err == nil && uuid != t.uuid || missing(err) {
+	if err == nil && uuid != t.traits.uuid || missing(err) {
 		return adapters.ErrRecreated
 	}
 	return err
@@ -183,7 +183,7 @@ func (t *destination) inOneRequest(patches []adapters.Patch) int {
 
 // keepsLines reports whether a document goes in a request of its own: in a bulk it would have to be in one line.
 func (t *destination) keepsLines(p adapters.Patch) bool {
-	return !t.update && bytes.IndexByte(p.Source, '\n') >= 0
+	return !t.traits.update && bytes.IndexByte(p.Source, '\n') >= 0
 }
 
 // send writes some documents in one request, and sets their results. seqNo is the number that the last of them has now.
@@ -197,7 +197,7 @@ func (s *Store) send(
 	var body []byte
 	var sent []int
 	for i, p := range patches {
-		if t.update && !survives(p.Source) {
+		if t.traits.update && !survives(p.Source) {
 			results[i] = adapters.Refused
 			continue
 		}
@@ -285,9 +285,9 @@ func (t *destination) appendPatch(body []byte, p adapters.Patch) ([]byte, error)
 	v, _ := p.Version.(version)
 	action := `{"index":{"pipeline":"_none","_id":`
 	document, err := rule.WithOurs(p.Source, p.Ours)
-	if t.update {
+	if t.traits.update {
 		action = `{"update":{"_id":`
-		document, err = merged(p, !t.embeds), nil
+		document, err = merged(p, !t.traits.embeds), nil
 	}
 	body = jsonedit.AppendString(append(body, action...), p.ID)
 	body = fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, v.seqNo, v.primaryTerm)

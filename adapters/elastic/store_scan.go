@@ -47,14 +47,14 @@ type scan struct {
 	yield  func(adapters.Page) error
 	query  string // for what is selected, beside the part
 	source string // which part of the documents is read, as a member of a body, or empty for all of it
-	made   made
+	traits indexTraits
 	// settled has for each shard the number below which every change is stored in all copies.
-	settled map[int]int64
-	total   int
-	left    int   // how much of a limit is left
-	size    int   // how many documents the next page holds
-	live    bool  // the engine grants no points in time
-	refused error // of the reader's yield
+	settled  map[int]int64
+	total    int
+	left     int   // how much of a limit is left
+	size     int   // how many documents the next page holds
+	live     bool  // the engine grants no points in time
+	yieldErr error // what the job's yield returned
 }
 
 // Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
@@ -82,8 +82,8 @@ func (s *Store) Scan(
 	switch {
 	case err == nil, errors.Is(err, errEnough):
 		return nil
-	case r.refused != nil:
-		return r.refused
+	case r.yieldErr != nil:
+		return r.yieldErr
 	}
 	return fmt.Errorf("scan %s: %w", index, err)
 }
@@ -97,8 +97,8 @@ func (r *scan) prepare(ctx context.Context) (err error) {
 	if r.sel.Brief && quick { // nothing of it will be written, and some of it has to be quick
 		return nil
 	}
-	if r.made, err = r.s.made(ctx, r.index); err == nil && !r.sel.Brief && r.made.partial != "" {
-		err = r.made.writable()
+	if r.traits, err = r.s.traitsOf(ctx, r.index); err == nil && !r.sel.Brief && r.traits.partial != "" {
+		err = r.traits.writable()
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (r *scan) part() (p part, err error) {
 			return nil, err
 		}
 	}
-	for shard := 0; r.sel.Part == "" && shard < r.made.shards; shard++ {
+	for shard := 0; r.sel.Part == "" && shard < r.traits.shards; shard++ {
 		p = append(p, share{shard: shard, to: -1})
 	}
 	return p, p.from(r.sel.After)
@@ -332,7 +332,7 @@ func (r *scan) yieldDocuments(documents []scanned, after string, length int) err
 	}
 	page := adapters.Page{Total: r.total, After: after}
 	for _, d := range documents {
-		d.uuid = r.made.uuid
+		d.uuid = r.traits.uuid
 		page.Documents = append(page.Documents, adapters.Stored{ID: d.id, Source: d.source, Version: d.version})
 	}
 	if err := r.yieldPage(page); err != nil {
@@ -345,8 +345,8 @@ func (r *scan) yieldDocuments(documents []scanned, after string, length int) err
 }
 
 func (r *scan) yieldPage(page adapters.Page) error {
-	r.refused = r.yield(page)
-	return r.refused
+	r.yieldErr = r.yield(page)
+	return r.yieldErr
 }
 
 // want is how many documents to ask for.
@@ -376,7 +376,7 @@ type scanned struct {
 
 // search asks for documents, with their vectors if they are to be written again.
 func (r *scan) search(ctx context.Context, request raw) (scanPage, error) {
-	if r.made.vectors && !r.sel.Brief {
+	if r.traits.vectors && !r.sel.Brief {
 		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
 	}
 	return r.find(ctx, request)
@@ -577,7 +577,7 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 	if err = r.filter(ctx); err != nil {
 		return nil, 0, err
 	}
-	made, err := s.made(ctx, index)
+	traits, err := s.traitsOf(ctx, index)
 	settled := s.settled(ctx, index)
 	if err == nil {
 		err = r.s.refresh(ctx, r.index)
@@ -585,7 +585,7 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 	if err != nil {
 		return nil, 0, fmt.Errorf("split %s: %w", index, err)
 	}
-	all, counts := make(part, made.shards), make([]int, made.shards)
+	all, counts := make(part, traits.shards), make([]int, traits.shards)
 	for i := range all {
 		if all[i], counts[i], err = r.numbersOf(ctx, i); err != nil {
 			return nil, 0, fmt.Errorf("split %s: %w", index, err)

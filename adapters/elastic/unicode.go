@@ -12,9 +12,9 @@ type unicodeForm struct {
 	order      binary.ByteOrder
 }
 
-// formOf returns how the engines read JSON that begins so. They look at its first four bytes, as RFC 4627 has it. ok is false for UTF-8, and
+// unicodeFormOf returns how the engines read JSON that begins so. They look at its first four bytes, as RFC 4627 has it. ok is false for UTF-8, and
 // for what they refuse.
-func formOf(data []byte) (f unicodeForm, ok bool) {
+func unicodeFormOf(data []byte) (f unicodeForm, ok bool) {
 	big, little := binary.ByteOrder(binary.BigEndian), binary.ByteOrder(binary.LittleEndian)
 	if len(data) >= 4 {
 		switch quad := binary.BigEndian.Uint32(data); {
@@ -48,7 +48,7 @@ func formOf(data []byte) (f unicodeForm, ok bool) {
 // Engines store JSON in UTF-16 or UTF-32 as it came, and put these bytes into replies in UTF-8, which no client can read. Stored in UTF-8
 // the same document can be read.
 func inUTF8(data []byte) []byte {
-	f, ok := formOf(data)
+	f, ok := unicodeFormOf(data)
 	if !ok {
 		return data
 	}

@@ -12,16 +12,16 @@ import (
 
 // EnrichWrite implements adapters.Dialect.
 func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
-	how, _ := c.Params.(options)
+	o, _ := c.Params.(options)
 	e := rule.NewEnricher(w, growth)
-	e.NoCreate = mayNotCreate(how.params)
+	e.NoCreate = mayNotCreate(o.params)
 	switch {
 	case c.Format != "":
 		return nil, enrichFormat(c, dst, src, e)
 	case c.Form != formBulk:
-		return enrichDocument(c, dst, src, e, how.mayLeaveOut)
+		return enrichDocument(c, dst, src, e, o.mayLeaveOut)
 	}
-	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: how.mayLeaveOut}
+	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: o.mayLeaveOut}
 	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
 	if !b.mayLeaveOut || b.op != "" { // an action without a document has no place in the reply
 		return nil, err
@@ -130,7 +130,7 @@ func (b *bulk) edit(line []byte) []byte {
 	if line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
 		b.mayLeaveOut = false
 	}
-	if _, ok := formOf(line); ok { // its end is a byte in front of half a character then
+	if _, ok := unicodeFormOf(line); ok { // its end is a byte in front of half a character then
 		line = append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
 	}
 	switch {
