@@ -10,12 +10,14 @@
 //	run.claim            the lease of a part (lease.go begins with how leases work)
 //	run.workOn           renews the lease during the work, and marks the part as done or gives it back
 //	run.readSketchWrite  a page is read while one is sketched and one is written
+//	Pace.scan            pace.go: reads the part, and waits while the engine has no room
+//	Store.Scan           store_scan.go of the adapter: one page after another, from where the part was left
 //	run.sketch           what is to be written of a page
 //	run.write            writes it, and notes in the lease how far the part is done
 //	Pace.Patch           pace.go: as fast as the pace allows; what the engine had no room for is sent again
 //	Store.Patch          store_patch.go of the adapter. On Elasticsearch and OpenSearch the first document of an index is compared in all
 //	                     its fields before and after, and the job ends where it has changed (writeAndCompare in store_compare.go)
-//	lease.append         lease.go: the part is done
+//	lease.finish         lease.go: the part is done
 //	run.sameIndex        once all parts are, the index must be the one that was joined
 //	run.end              the report
 //	Store.Release        the last request: on Elasticsearch and OpenSearch it removes the alias that documents were written through

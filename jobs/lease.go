@@ -99,8 +99,8 @@ type plan struct {
 
 // record is an entry of a part's slot.
 type record struct {
-	// Worker is who appended it, with a name that each lease has of its own.
-	Worker string `json:"worker"`
+	// Holder is who appended it, with a name that each lease has of its own.
+	Holder string `json:"worker"`
 	// Until is when the lease ends by the worker's clock, and For how long it holds from when it is seen. Without either the
 	// part is free.
 	Until time.Time     `json:"until,omitzero"`
@@ -213,9 +213,9 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Dura
 		slot := slotOf(s.run, i)
 		r := s.at[slot]
 		if !r.Done && !ours[slot] {
-			wait = min(cmp.Or(wait, leaseFor/beats), cmp.Or(r.left(), leaseFor/beats))
+			wait = min(cmp.Or(wait, leaseFor/beats), cmp.Or(r.remaining(), leaseFor/beats))
 		}
-		if r.Done || r.left() > 0 {
+		if r.Done || r.remaining() > 0 {
 			continue
 		}
 		switch {
@@ -225,8 +225,8 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Dura
 			r.Part = s.plan.Parts[i]
 		}
 		l = &lease{board: b, slot: slot, lasts: lasts, record: r}
-		l.Worker = b.worker + "/" + token()
-		if err = l.append(ctx, asHeld); errors.Is(err, errLost) { // another was faster
+		l.Holder = b.worker + "/" + token()
+		if err = l.renew(ctx); errors.Is(err, errLost) { // another was faster
 			continue
 		} else if err != nil {
 			return nil, wait, err
@@ -242,8 +242,8 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Dura
 	return nil, wait, nil
 }
 
-// left returns how long the lease still holds, as far as is known; 0 where nobody holds the part.
-func (r record) left() time.Duration { return max(0, r.For-time.Since(r.seen)) }
+// remaining returns how long the lease still holds, as far as is known; 0 where nobody holds the part.
+func (r record) remaining() time.Duration { return max(0, r.For-time.Since(r.seen)) }
 
 // watched returns where a watch begins: after what the last part held when it was read. An engine that can't go on from anywhere
 // is read from the start again and again.
@@ -287,26 +287,25 @@ func (l *lease) advance(after string, scanned int) {
 	l.Scanned += scanned
 }
 
-// standing is what an entry says of its part.
-type standing int
+// renew holds the part for as long as the lease lasts from now.
+func (l *lease) renew(ctx context.Context) error { return l.append(ctx, l.lasts, false) }
 
-const (
-	asHeld standing = iota // for as long as the lease lasts from now
-	asFree
-	asDone
-)
+// release gives the part back.
+func (l *lease) release(ctx context.Context) error { return l.append(ctx, 0, false) }
 
-// append appends an entry after our newest one, and removes those before. With errLost the part is another worker's, or may be. Appends
-// of one lease must not overlap.
-func (l *lease) append(ctx context.Context, as standing) error {
+// finish marks the part as done.
+func (l *lease) finish(ctx context.Context) error { return l.append(ctx, 0, true) }
+
+// append appends an entry after our newest one, and removes those before: the part is held for that long, 0 for not at all. With errLost
+// the part is another worker's, or may be. Appends of one lease must not overlap.
+func (l *lease) append(ctx context.Context, lasts time.Duration, done bool) error {
 	l.mu.Lock()
 	r := l.record
 	l.mu.Unlock()
-	ends := time.Now()
-	r.For, r.Until, r.Done = 0, time.Time{}, as == asDone
-	if as == asHeld {
-		ends = ends.Add(l.lasts)
-		r.For, r.Until = l.lasts, ends.Round(0)
+	ends := time.Now().Add(lasts)
+	r.For, r.Until, r.Done = lasts, time.Time{}, done
+	if lasts > 0 {
+		r.Until = ends.Round(0)
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -325,7 +324,7 @@ func (l *lease) append(ctx context.Context, as standing) error {
 			return err
 		}
 		newest := s.at[l.slot]
-		if newest.Worker != l.Worker || newest.number <= r.number {
+		if newest.Holder != l.Holder || newest.number <= r.number {
 			return errLost
 		}
 		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append after it.
@@ -343,7 +342,7 @@ func (l *lease) append(ctx context.Context, as standing) error {
 func (l *lease) keep(ctx context.Context, lose func(error)) {
 	for sleep(ctx, l.lasts/beats) == nil {
 		trying, cancel := context.WithTimeout(ctx, l.lasts/2)
-		err := l.append(trying, asHeld)
+		err := l.renew(trying)
 		cancel()
 		if !errors.Is(err, errLost) && !errors.Is(err, errSuperseded) { // else it is tried again, until the lease ends
 			err = l.certain(ctx)
@@ -366,8 +365,8 @@ func (l *lease) certain(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// leave says that nobody of this process is at work on the part any more.
-func (l *lease) leave() {
+// forget says that nobody of this process is at work on the part any more.
+func (l *lease) forget() {
 	l.board.mu.Lock()
 	defer l.board.mu.Unlock()
 	delete(l.board.ours, l.slot)

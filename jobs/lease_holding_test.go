@@ -61,7 +61,7 @@ func TestStoppedProcess(t *testing.T) {
 func TestLeaseThatCantBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, l := heldPart(t)
-		expect.OK(t, l.append(t.Context(), asHeld))
+		expect.OK(t, l.renew(t.Context()))
 		a.journal = &closed{}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*leaseFor)
 		defer cancel()

@@ -111,8 +111,8 @@ func (s *site) holds(patches []adapters.Patch) {
 		held, others := false, ""
 		for _, r := range newest {
 			if within(r.Part, p.ID, p.Version.(int)) {
-				held = held || strings.HasPrefix(r.Worker, s.name+"/")
-				others += r.Worker + " "
+				held = held || strings.HasPrefix(r.Holder, s.name+"/")
+				others += r.Holder + " "
 			}
 		}
 		if !held {

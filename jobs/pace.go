@@ -69,7 +69,7 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
 			return err
 		}
-		if err := p.refused(ctx, err); err != nil {
+		if err := p.waitWhileBusy(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield fu
 		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
 			return err
 		}
-		if err := p.refused(ctx, err); err != nil {
+		if err := p.waitWhileBusy(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -173,11 +173,11 @@ func (p *Pace) sent(at time.Time, n, busy int) error {
 		p.batch = min(float64(p.most), p.batch+max(1, float64(p.most)/steps))
 		return nil
 	}
-	return p.yield(at, busy == n)
+	return p.backOff(at, busy == n)
 }
 
-// yield gives way, once for all that was sent before it last did.
-func (p *Pace) yield(sent time.Time, nothing bool) error {
+// backOff gives way, once for all that was sent before it last did.
+func (p *Pace) backOff(sent time.Time, nothing bool) error {
 	now := time.Now()
 	if nothing && p.dry.IsZero() {
 		p.dry = now
@@ -197,12 +197,11 @@ func (p *Pace) yield(sent time.Time, nothing bool) error {
 	return nil
 }
 
-// refused gives way to an engine that had no room for a request of another kind, and waits. It returns the error where that went on for
-// too long.
-func (p *Pace) refused(ctx context.Context, err error) error {
+// waitWhileBusy waits after the engine had no room for a request of another kind. It returns the error where that went on for too long.
+func (p *Pace) waitWhileBusy(ctx context.Context, err error) error {
 	p.mu.Lock()
 	p.retries++
-	tired := p.yield(time.Now(), true)
+	tired := p.backOff(time.Now(), true)
 	wait := time.Until(p.resume)
 	p.mu.Unlock()
 	if tired != nil {

@@ -77,7 +77,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	}
 	host, _ := os.Hostname()
 	return &run{
-		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices}, reading: make(chan struct{}),
+		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Slices: o.Slices}, reading: make(chan struct{}),
 		board: newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
@@ -129,9 +129,9 @@ func (r *run) join(ctx context.Context, resume bool) error {
 // workInSlices has each slice claim one part after the other and work on it, until there are none left. The first slice begins alone,
 // with the open part if that is free: what the others write belongs to it, and need not be read again when it was read before.
 func (r *run) workInSlices(ctx context.Context) error {
-	slices, ctx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {
-		slices.Go(func() error {
+		group.Go(func() error {
 			if i > 0 {
 				select {
 				case <-r.reading:
@@ -152,7 +152,7 @@ func (r *run) workInSlices(ctx context.Context) error {
 			}
 		})
 	}
-	return slices.Wait()
+	return group.Wait()
 }
 
 // startOthers lets the other slices begin.
@@ -179,7 +179,7 @@ func (r *run) claim(ctx context.Context, watch bool) (l *lease, err error) {
 // workOn does the work on a part and renews its lease meanwhile. Then it marks the part as done, or after an error gives it back. Where an
 // engine without room ended the work, and it can't go on after its last page, it is done once more.
 func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *lease) error) error {
-	defer l.leave()
+	defer l.forget()
 	held, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { l.keep(held, lose) })
@@ -190,12 +190,12 @@ func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *
 		err = cause
 	}
 	if err == nil {
-		err = r.options.Pace.Retry(ctx, func() error { return l.append(ctx, asDone) })
+		err = r.options.Pace.Retry(ctx, func() error { return l.finish(ctx) })
 	}
 	if err != nil && !errors.Is(err, errLost) {
-		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
-		_ = l.append(leave, asFree) // else the lease ends by itself
+		_ = l.release(last) // else the lease ends by itself
 		return err
 	}
 	r.mu.Lock()

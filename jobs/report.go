@@ -75,10 +75,10 @@ type Report struct {
 	Progress
 	// Whole says that it came to its end.
 	Whole bool `json:"whole"`
-	// Parts is how many the index was worked through in, PartsDone how many of them by this worker; Workers are the slices of it.
+	// Parts is how many the index was worked through in, PartsDone how many of them by this worker; Slices is how many it worked on at once.
 	Parts     int `json:"parts"`
 	PartsDone int `json:"parts_done"`
-	Workers   int `json:"slices"`
+	Slices    int `json:"slices"`
 	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
 	Resumed bool `json:"resumed"`
 	// Anew says that the index was created again since the run to go on with, so that a new one was begun.
@@ -160,7 +160,7 @@ func (r Report) Line(title string, dryRun bool) string {
 	}
 	return fmt.Sprintf("%s: %d scanned, %d %s, %d right already, %d without text, %d changed meanwhile, %d gone, %d refused, in %s"+
 		" (%.0f documents/s, %d of %d parts, %d slices%s", title, r.Scanned, r.Written, written, r.Skipped, r.Textless, r.Changed, r.Gone,
-		r.Refused, r.Took.Round(10*time.Millisecond), r.PerSecond(), r.PartsDone, r.Parts, r.Workers, &more)
+		r.Refused, r.Took.Round(10*time.Millisecond), r.PerSecond(), r.PartsDone, r.Parts, r.Slices, &more)
 }
 
 // VerifyReport is what a verification found in one index: of bands and clusters where the rule stores them, of what was mended where

@@ -63,7 +63,7 @@ func TestSupersededRun(t *testing.T) {
 		time.Sleep(20500 * time.Millisecond)
 		run := supersede(t, l)
 		time.Sleep(leaseFor)
-		if r := standsAt(l, slotOf(run, 0)); !strings.HasPrefix(r.Worker, "a/") || r.Done {
+		if r := standsAt(l, slotOf(run, 0)); !strings.HasPrefix(r.Holder, "a/") || r.Done {
 			t.Errorf("the part of the new run stands at %+v", r)
 		}
 		<-done
