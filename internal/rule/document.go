@@ -11,7 +11,7 @@ import (
 
 // SketchOf returns the sketch of a whole document's JSON, and the one that it stores. Each is nil where there is none.
 func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
-	members, _, err := r.leading(document)
+	members, _, err := r.concerned(nil, document, false)
 	if err != nil {
 		return nil, nil
 	}
@@ -56,14 +56,10 @@ type texts struct {
 // readable reports whether the texts are those that the engine stores.
 func (t *texts) readable() bool { return t.odd == nil && !t.invalid }
 
-// leading returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
-// many times a document's memory.) last is where the last of all ends, 0 if there is none.
-func (r *Rule) leading(document []byte) (list []jsonedit.Member, last int, err error) {
-	return r.appendLeading(nil, document, false)
-}
-
-// appendLeading appends to a list what leading returns. With strict a document with comments is malformed.
-func (r *Rule) appendLeading(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
+// concerned appends to a list those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all
+// takes many times a document's memory.) last is where the last of all ends, 0 if there is none. With strict a document with comments is
+// malformed.
+func (r *Rule) concerned(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
 	d := jsonedit.NewReader(document)
 	if strict {
 		d = jsonedit.NewStrictReader(document)
@@ -200,7 +196,7 @@ func TextsIn(members []jsonedit.Member, field string) (list []string, set bool, 
 
 // Texts returns the texts of the rule's fields in a document's JSON, nil where they can't be read: then there is no sketch either.
 func (r *Rule) Texts(document []byte) []string {
-	members, _, err := r.leading(document)
+	members, _, err := r.concerned(nil, document, false)
 	if found := r.find(members); err == nil && found.readable() {
 		return found.list
 	}
@@ -210,7 +206,7 @@ func (r *Rule) Texts(document []byte) []string {
 // FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
 func (r *Rule) FieldTexts(document []byte) [][]string {
 	byField := make([][]string, len(r.Fields))
-	if members, _, err := r.leading(document); err == nil {
+	if members, _, err := r.concerned(nil, document, false); err == nil {
 		for i, field := range r.Fields {
 			byField[i], _, _ = TextsIn(members, field)
 		}
@@ -223,7 +219,7 @@ const TextField = "text"
 
 // TextsOf is [Rule.Texts], or for a document with none of the fields its member "text".
 func (r *Rule) TextsOf(document []byte) []string {
-	members, _, err := r.leading(document)
+	members, _, err := r.concerned(nil, document, false)
 	if err != nil {
 		return nil
 	}

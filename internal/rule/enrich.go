@@ -156,12 +156,12 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 		e.Count(Untouched)
 		return append(dst, document...)
 	}
-	members, last, err := rule.appendLeading(e.list[:0], document, e.Strict)
+	members, last, err := rule.concerned(e.list[:0], document, e.Strict)
 	defer e.forget(members)
-	bare, own := document, slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
+	rest, own := document, slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
 	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
-		if bare, err = jsonedit.Cut(document, Our); err == nil {
-			_, last, err = rule.leading(bare)
+		if rest, err = jsonedit.Cut(document, Our); err == nil {
+			_, last, err = rule.concerned(nil, rest, false)
 		}
 	}
 	if err != nil {
@@ -178,9 +178,9 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	e.Count(change)
 	before := len(dst)
 	if fields == nil {
-		dst = append(dst, bare...)
+		dst = append(dst, rest...)
 	} else {
-		dst = jsonedit.AppendMembers(dst, bare, last, fields)
+		dst = jsonedit.AppendMembers(dst, rest, last, fields)
 	}
 	e.growth -= int64(len(dst) - before - len(document))
 	return dst
@@ -194,7 +194,7 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 	}
 	if memory := memoryFor(members); memory > 0 {
 		if !e.Hold(memory) {
-			return e.bare(r, partial, Oversized)
+			return e.withoutSketch(r, partial, Oversized)
 		}
 		defer e.Hold(-memory)
 	}
@@ -205,7 +205,7 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
 	case doubtful, partial && (found.touched < len(r.Fields) || found.nested):
-		return e.bare(r, partial, Unreadable)
+		return e.withoutSketch(r, partial, Unreadable)
 	}
 	s, ok := &e.sketch, false
 	if e.clustering != nil {
@@ -214,7 +214,7 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 		ok = r.SketchInto(s, found.list)
 	}
 	if !ok {
-		return e.bare(r, partial, Textless)
+		return e.withoutSketch(r, partial, Textless)
 	}
 	o := Ours{Bands: r.BandKeys(s)}
 	if takes == TakesAll && e.clustering != nil {
@@ -241,7 +241,7 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 func (e *Enricher) fewerFields(r *Rule, takes Takes, partial bool) ([]byte, Change) {
 	switch {
 	case takes == TakesAll && partial: // a stale sketch must not stay: to clear it costs next to nothing
-		return e.bare(r, partial, Oversized)
+		return e.withoutSketch(r, partial, Oversized)
 	case takes == TakesAll:
 		return nil, Oversized
 	case !partial, takes == TakesNothing && !e.TakesNull:
@@ -255,9 +255,9 @@ func (e *Enricher) fewerFields(r *Rule, takes Takes, partial bool) ([]byte, Chan
 	return known.cleared(0), Cleared
 }
 
-// bare returns our fields for a document without a sketch: what clears those that are stored of a partial one, and of a whole one its
+// withoutSketch returns our fields for a document without a sketch: what clears those that are stored of a partial one, and of a whole one its
 // own cluster, if the rule has clusters. change is what happened to a whole one.
-func (e *Enricher) bare(r *Rule, partial bool, change Change) ([]byte, Change) {
+func (e *Enricher) withoutSketch(r *Rule, partial bool, change Change) ([]byte, Change) {
 	number := uint64(0)
 	if r.Clusters && e.clustering != nil && (!partial || e.at.ID != "" || e.Upserts) { // else it may be meant for many documents
 		number = e.clustering.Number(e.at)

@@ -204,7 +204,7 @@ func (r *Rule) comparable(s *sketch.Sketch) bool {
 
 // Current reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
 func (r *Rule) Current(s *sketch.Sketch, document []byte) bool {
-	members, _, err := r.leading(document)
+	members, _, err := r.concerned(nil, document, false)
 	var found texts
 	return err == nil && r.current(&found, s, members)
 }
