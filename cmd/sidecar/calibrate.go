@@ -89,7 +89,7 @@ func (r *calibrateJob) calibrate(ctx context.Context, t target) error {
 	options, start, meter := r.Options, time.Now(), r.meter(t)
 	options.Progress = reading{meter}
 	report, err := calibrate.Run(ctx, t.Job.Store, t.Index, t.Rule, options)
-	meter.end()
+	meter.clearBar()
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (s *indexSource) writable(ctx context.Context) error {
 		const other = "--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule"
 		return fmt.Errorf(other, s.Rule.Profile.Threshold)
 	}
-	prepared, err := s.Indices(ctx, s.Index, true)
+	prepared, err := s.FindOrPrepare(ctx, s.Index, true)
 	for _, index := range prepared {
 		if !index.Ready {
 			return notReady(s.Engine, index)
@@ -115,7 +115,7 @@ const lackingBatch = 500
 // read adds all documents: by the sketches that are stored, or by their texts where these are needed or a sketch is not there.
 func (s *indexSource) read(ctx context.Context) error {
 	meter, corpus := s.command.meter(s.target), s.command.corpus
-	defer meter.end()
+	defer meter.clearBar()
 	selection := adapters.Selection{Brief: !corpus.NeedsShingles(), Fields: s.hostFields()}
 	return s.Job.Store.Scan(ctx, s.Index, s.Rule, selection, func(p adapters.Page) error {
 		var lacking []string
@@ -133,7 +133,7 @@ func (s *indexSource) read(ctx context.Context) error {
 			}
 		}
 		meter.at(corpus.Documents(), p.Total, "read")
-		meter.Count(map[string]int{"scanned": corpus.Documents()})
+		meter.metrics.Count(map[string]int{"scanned": corpus.Documents()})
 		return s.again(ctx, lacking)
 	})
 }
@@ -193,11 +193,11 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 // write stores the clusters.
 func (s *indexSource) write(ctx context.Context) (cluster.Written, error) {
 	meter, corpus := s.command.meter(s.target), s.command.corpus
-	defer meter.end()
+	defer meter.clearBar()
 	written, err := corpus.Write(ctx, s.Job, func(w cluster.Written) {
 		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
-		meter.Clustered(w)
+		meter.metrics.Clustered(w)
 	})
-	meter.End(err)
+	meter.metrics.End(err)
 	return written, err
 }

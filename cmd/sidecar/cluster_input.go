@@ -32,7 +32,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	}
 	hostField := cmp.Or(c.hostField, entry.HostField)
 	meter := newMeter(c.err, offline.NameOf(c.input), c.metrics.Index(""))
-	defer meter.end()
+	defer meter.clearBar()
 	add := func(list []cluster.Document, _ int, read *documents.Document) ([]cluster.Document, error) {
 		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, hostField)}
 		c.document(&d, read.Texts)
@@ -45,7 +45,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 			}
 		}
 		meter.at(c.corpus.Documents(), 0, "read")
-		meter.Count(map[string]int{"scanned": c.corpus.Documents()})
+		meter.metrics.Count(map[string]int{"scanned": c.corpus.Documents()})
 		return nil
 	})
 	if errors.Is(err, documents.ErrNoID) {

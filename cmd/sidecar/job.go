@@ -83,7 +83,7 @@ func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Con
 				continue
 			}
 		}
-		indices, err := e.Indices(ctx, j.index, writing)
+		indices, err := e.FindOrPrepare(ctx, j.index, writing)
 		errs = append(errs, err)
 		matched = matched || len(indices) > 0
 		for _, index := range indices {

@@ -16,11 +16,11 @@ const meterEvery = 5 * time.Second
 
 // meter reports a job's progress on an index: in its metrics, and as a bar on a terminal or a line every few seconds.
 type meter struct {
-	*server.IndexMetrics
-	w     io.Writer
-	title string
-	bar   *progressbar.ProgressBar // nil without a terminal
-	next  time.Time
+	metrics *server.IndexMetrics
+	w       io.Writer
+	title   string
+	bar     *progressbar.ProgressBar // nil without a terminal
+	next    time.Time
 	// first is how many were scanned at the first update, at the time start. Earlier runs may have scanned some.
 	first int
 	start time.Time
@@ -28,7 +28,7 @@ type meter struct {
 
 // newMeter returns a meter that writes to w.
 func newMeter(w io.Writer, title string, metrics *server.IndexMetrics) *meter {
-	m := &meter{IndexMetrics: metrics, w: w, title: title, next: time.Now().Add(meterEvery)}
+	m := &meter{metrics: metrics, w: w, title: title, next: time.Now().Add(meterEvery)}
 	if terminal.Movable(w) {
 		m.bar = progressbar.NewOptions64(-1,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(title), progressbar.OptionShowCount(),
@@ -40,7 +40,7 @@ func newMeter(w io.Writer, title string, metrics *server.IndexMetrics) *meter {
 
 // at reports how many documents were scanned, how many there are (0 if unknown), and more text for the line.
 func (m *meter) at(scanned, total int, more string) {
-	m.At(scanned, total)
+	m.metrics.At(scanned, total)
 	if m.start.IsZero() {
 		m.start, m.first = time.Now(), scanned
 	}
@@ -74,8 +74,8 @@ func (m *meter) left(now time.Time, scanned, total int) string {
 	return text
 }
 
-// end removes the bar.
-func (m *meter) end() {
+// clearBar removes the bar.
+func (m *meter) clearBar() {
 	if m.bar != nil {
 		_ = m.bar.Clear()
 	}

@@ -110,11 +110,11 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 	}
 	report, err := jobs.Reindex(ctx, t.Job, options, func(p jobs.Progress) {
 		meter.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
-		meter.Reindexed(p)
+		meter.metrics.Reindexed(p)
 	})
-	meter.end()
-	meter.Slowed(report.Retries, report.Waited)
-	meter.End(err)
+	meter.clearBar()
+	meter.metrics.Slowed(report.Retries, report.Waited)
+	meter.metrics.End(err)
 	r.total = r.total.Add(report.Progress)
 	r.done = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
 	r.print(t, report, err)
@@ -124,7 +124,7 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 	return err
 }
 
-// print prints the line that ends the work on one index, or keeps it for the end.
+// print prints the line that ends the work on one index, and keeps the report for the JSON at the end.
 func (r *reindexJob) print(t target, report jobs.Report, err error) {
 	if report.Unkept != nil {
 		_, _ = fmt.Fprintf(r.err, "%s: others can't join in, and --resume has nothing to go on from: %v\n", t.title(), report.Unkept)

@@ -170,7 +170,7 @@ func (r *removeJob) remove(ctx context.Context, t target) error {
 	counts, err := jobs.Remove(ctx, jobs.Job{Store: t.Job.Store, Index: t.Index}, r.RemoveOptions, func(c jobs.Removal) {
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
-	meter.end()
+	meter.clearBar()
 	found := jobs.RemoveReport{Engine: t.Config.Name, Index: t.Index, Removal: counts, DryRun: r.DryRun}
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0

@@ -86,7 +86,7 @@ func (r *setupJob) prepare(ctx context.Context, e *upstream.Engine) error {
 	var errs []error
 	seen := map[string]bool{}
 	for _, rule := range e.Rules {
-		indices, err := e.Indices(ctx, rule.Match, !r.dryRun)
+		indices, err := e.FindOrPrepare(ctx, rule.Match, !r.dryRun)
 		if errs = append(errs, err); upstream.Unreachable(err) || ctx.Err() != nil {
 			return errors.Join(errs...)
 		}

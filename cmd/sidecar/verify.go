@@ -99,10 +99,10 @@ func (v *verifyJob) verify(ctx context.Context, t target) error {
 	start, meter := time.Now(), v.meter(t)
 	f, err := jobs.Verify(ctx, t.Job, selected, v.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
-		meter.Verified(f)
+		meter.metrics.Verified(f)
 	})
-	meter.end()
-	meter.End(err)
+	meter.clearBar()
+	meter.metrics.End(err)
 	v.wrong += f.Wrong()
 	if v.Repair {
 		v.left += f.Repair.Changed + f.Repair.Refused

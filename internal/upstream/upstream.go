@@ -217,9 +217,9 @@ func (e *Engine) CheckVersion(ctx context.Context, untested bool) error {
 		"so nothing was written. If you have tried it on a copy: --untested", e.Config.Name, version, e.Kind.Product, e.Kind.TestedVersions())
 }
 
-// Indices returns the indices that a name resolves to, or the patterns of all rules if it is empty; prepared if they are to be written to. It
-// continues after an error, unless the engine can't be reached.
-func (e *Engine) Indices(ctx context.Context, name string, prepare bool) ([]adapters.Index, error) {
+// FindOrPrepare returns the indices that a name resolves to, or the patterns of all rules if it is empty. With prepare it has our fields declared
+// in them, for those who write. It continues after an error, unless the engine can't be reached.
+func (e *Engine) FindOrPrepare(ctx context.Context, name string, prepare bool) ([]adapters.Index, error) {
 	names := []string{name}
 	if name == "" {
 		names = nil
