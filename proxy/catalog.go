@@ -145,11 +145,11 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 
 // native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.
 func (c *catalog) native(e entry) *rule.Rule {
-	shared := c.shared(e.indices, func(i adapters.Index) bool { return !i.Absent })
-	if e.err != nil || shared == nil || !shared.GoesNative() {
+	common := c.commonRule(e.indices, func(i adapters.Index) bool { return !i.Absent })
+	if e.err != nil || common == nil || !common.GoesNative() {
 		return nil
 	}
-	return shared
+	return common
 }
 
 // mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of

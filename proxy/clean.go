@@ -47,7 +47,7 @@ func (h *Handler) clean(class adapters.Class, resp *http.Response) {
 		return
 	}
 	a := ahead{encoding: encoding, found: class.Rewrites}
-	a.look(resp)
+	a.read(resp)
 	switch {
 	case !a.found && (a.whole && a.bad == nil || a.broken): // no field of ours
 	case a.bad != nil && !errors.Is(a.bad, errTooLarge) && !errors.Is(a.bad, errBusy): // it is not of its encoding
@@ -125,15 +125,15 @@ type ahead struct {
 	broken   bool   // the engine broke off
 }
 
-// look reads the reply until a field of ours shows, the reply ends, or no more of it can be held. What was read stays in the body.
-func (a *ahead) look(resp *http.Response) {
-	held, body, left := holdOf(resp.Request.Context()), resp.Body, resp.ContentLength
+// read reads the reply until a field of ours shows, the reply ends, or no more of it can be held. What was read stays in the body.
+func (a *ahead) read(resp *http.Response) {
+	held, body, length := holdOf(resp.Request.Context()), resp.Body, resp.ContentLength
 	var raw []byte
 	for _, most := range []int64{streamAhead, heldReply} {
-		if left > heldReply || left >= 0 && most < heldReply {
+		if length > heldReply || length >= 0 && most < heldReply {
 			continue
 		}
-		more, whole, err := held.readUsual(body, most-int64(len(raw)), left)
+		more, whole, err := held.readUsual(body, most-int64(len(raw)), length)
 		if raw == nil {
 			raw = more
 		} else {

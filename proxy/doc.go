@@ -16,10 +16,13 @@
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    sendWhole, sendStream     write.go           the one or the other
-//	      look                    duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
+//	      findDuplicates          duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
 //	      enrich                  write.go           EnrichWrite of the dialect; for each document's index it calls
 //	        Rule                  rule_for.go        what is known of the index (catalog.go), or looked up with the client's credentials
-//	      sendOn                  write.go           sends it on, cleans the reply (clean.go) and completes it
+//	      sendOn                  write.go           sends it on (send), and completes the reply where operations were left out
+//	        changeOf              clean.go           what is done to the reply, if anything
+//	        clean                 clean.go           cuts our fields out of it, by CleanReply of the dialect
+//	          read                clean.go           the beginning of the reply: most are whole within it and have none
 //
 //	  read                        read.go            the request goes on
 //	    changeOf                  clean.go           CleanReply of the dialect cuts our fields out of the reply
@@ -30,7 +33,7 @@
 //	meter.RoundTrip               meter.go           measures a request to the engine
 //	  nodes.RoundTrip             nodes.go           sends it to one of the nodes
 //	    needsOwnConnection        own_connection.go  whether the connection is closed after it
-//	    Transport.RoundTrip       transport.go       one connection: write, read
+//	    Transport.RoundTrip       transport.go       a short request on one connection; all writes by http.Transport
 //
 // On any doubt of ours before the first byte to the client, a search is sent as the client wrote it. Every request carries the client's own
 // credentials, and what is learned with them is kept apart by them (client.go).

@@ -62,15 +62,15 @@ type place struct {
 	partial bool
 }
 
-// looks reports whether a rule has near-duplicates looked up before a document is stored.
-func (h *Handler) looks() bool {
+// seeksDuplicates reports whether a rule has near-duplicates looked up before a document is stored.
+func (h *Handler) seeksDuplicates() bool {
 	return slices.ContainsFunc(h.Rules, func(r *rule.Rule) bool {
 		return r.Clusters || r.OnDuplicate != rule.IndexDuplicates
 	})
 }
 
-// look reads a write once before it is sent, and looks up what its documents are near-duplicates of.
-func (w *writing) look(plain []byte) *findings {
+// findDuplicates reads a write once before it is sent, and looks up what its documents are near-duplicates of.
+func (w *writing) findDuplicates(plain []byte) *findings {
 	if !w.u.hold.take(perLook * int64(len(plain))) {
 		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
 		return &findings{writing: w}
@@ -95,13 +95,12 @@ func (w *writing) look(plain []byte) *findings {
 // Start implements rule.Clustering.
 func (f *findings) Start(o rule.Operation) bool { return f.left[o.Number] == nil }
 
-// leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent, and counts those that are.
-func (f *findings) leavesNothing() bool {
-	if f == nil || len(f.left) == 0 {
-		return false
-	}
+// leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent.
+func (f *findings) leavesNothing() bool { return len(f.left) > 0 && len(f.left) == len(f.ops) }
+
+// countLeftOut counts the documents that are left out of the write.
+func (f *findings) countLeftOut() {
 	f.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
-	return len(f.left) == len(f.ops)
 }
 
 // firstReading is the rule.Clustering that collects the documents of a write and changes nothing.
@@ -188,6 +187,7 @@ func (f *findings) fetch() {
 
 // answer answers a write whose operations are all left out.
 func (f *findings) answer() {
+	f.countLeftOut()
 	var clean bytes.Buffer
 	err := guarded(func() error {
 		body, err := f.joined(nil)

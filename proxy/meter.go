@@ -42,7 +42,7 @@ func (m meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	u.asked.Store(true)
 	start, waited := clock(), u.waited()
 	resp, err := m.RoundTripper.RoundTrip(r)
-	u.engine.Add(int64(max(clock()-start-(u.waited()-waited), 0)))
+	u.engineTime.Add(int64(max(clock()-start-(u.waited()-waited), 0)))
 	answeredBy(span, resp, err)
 	m.metrics.failed(r, err)
 	if err == nil && m.operation == "" {
@@ -90,7 +90,7 @@ type answer struct {
 func (a *answer) Read(p []byte) (int, error) {
 	start := clock()
 	n, err := a.ReadCloser.Read(p)
-	spend(&a.u.engine, start)
+	spend(&a.u.engineTime, start)
 	if err != nil {
 		a.end(err)
 	}

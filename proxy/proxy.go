@@ -88,12 +88,12 @@ type Engine struct {
 // Handler is the proxy of one engine. It is safe for concurrent use.
 type Handler struct {
 	Engine
-	engine  http.RoundTripper // to the nodes, measured
-	catalog *catalog
-	cursors *cursors
-	paused  set // the names of which the last look-up of near-duplicates failed a moment ago
-	recent  recent
-	holds   holds
+	toEngine http.RoundTripper // to the nodes, measured
+	catalog  *catalog
+	cursors  *cursors
+	paused   set // the names of which the last look-up of near-duplicates failed a moment ago
+	recent   recent
+	holds    holds
 }
 
 // New returns the handler of an engine, or what is missing.
@@ -112,7 +112,7 @@ func New(e Engine) (*Handler, error) {
 		e.Metrics = NewMetrics(nil)
 	}
 	h := &Handler{
-		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), engine: newEngine(e), paused: newSet(pausedFor),
+		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), toEngine: newEngine(e), paused: newSet(pausedFor),
 		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0), held: e.Metrics.held},
 	}
 	e.Metrics.cursors.Store(h.cursors)

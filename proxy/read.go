@@ -12,7 +12,7 @@ import (
 const heldBody = 1 << 20
 
 // read sends a read on. A field of ours that it names in its body is shown.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+func (h *Handler) read(u *underway, r *http.Request, class adapters.Class) {
 	if class.Reason != "" { // a search all the same: our controls mean nothing to the engine, which would refuse them
 		_, plain, _ := adapters.TakeControls(requestOf(r))
 		query := *r.URL
@@ -23,7 +23,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 	if r.Body != nil && r.Body != http.NoBody && !class.NamesOurs {
 		head, _, err := holdOf(r.Context()).readBody(r.Body, heldBody, r.ContentLength)
 		if err != nil && !errors.Is(err, errBusy) {
-			h.answerError(w, r, err)
+			h.answerError(u, r, err)
 			return
 		}
 		class.NamesOurs = names(head, r)
@@ -38,7 +38,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		out.Method, out.Header = http.MethodGet, r.Header.Clone()
 		out.Header.Del("Accept-Encoding")
 	}
-	h.send(w, out, h.changeOf(class))
+	h.send(u, out, h.changeOf(class))
 }
 
 // names reports whether the beginning of a body names a field of ours.

@@ -39,8 +39,8 @@ func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request)
 		return nil, adapters.NotUnderstood(errors.New("too many requests at once"))
 	}
 	if u := underwayOf(ctx); u != nil { // each counts the time for itself
-		before, start := u.engine.Load(), clock()
-		defer func() { u.engine.Store(before + int64(clock()-start)) }()
+		before, start := u.engineTime.Load(), clock()
+		defer func() { u.engineTime.Store(before + int64(clock()-start)) }()
 	}
 	replies := make([]*adapters.Reply, len(requests))
 	group, ctx := errgroup.WithContext(ctx)

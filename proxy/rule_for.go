@@ -38,7 +38,7 @@ func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule,
 	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(u, who, name, e)
 	}
-	r, takes = c.single(name, e.indices), takesOf(e.indices)
+	r, takes = c.ruleOfWrites(name, e.indices), takesOf(e.indices)
 	absent := !there(e.indices)
 	switch {
 	case e.err != nil: // the index may be another one by now
@@ -53,7 +53,7 @@ func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule,
 		how = creating
 	}
 	e = c.find(u, who, name, how)
-	return c.single(name, e.indices), takesOf(e.indices), !there(e.indices) && c.awaited(who, name)
+	return c.ruleOfWrites(name, e.indices), takesOf(e.indices), !there(e.indices) && c.awaited(who, name)
 }
 
 // takesOf returns what may be added to a document whichever of the indices it goes to.
@@ -79,17 +79,17 @@ func takesOf(indices []adapters.Index) rule.Takes {
 	return least
 }
 
-// single returns the rule that all indices share to which a document written to the name can go, nil if they share none. Without such an index it is
+// ruleOfWrites returns the rule that all indices share to which a document written to the name can go, nil if they share none. Without such an index it is
 // the rule of the name.
-func (c *catalog) single(name string, indices []adapters.Index) *rule.Rule {
+func (c *catalog) ruleOfWrites(name string, indices []adapters.Index) *rule.Rule {
 	if !slices.ContainsFunc(indices, written) {
 		return c.Rules.For(name)
 	}
-	return c.shared(indices, written)
+	return c.commonRule(indices, written)
 }
 
-// shared returns the rule of all those indices that count, nil if they have none or several.
-func (c *catalog) shared(indices []adapters.Index, counts func(adapters.Index) bool) *rule.Rule {
+// commonRule returns the rule of all those indices that count, nil if they have none or several.
+func (c *catalog) commonRule(indices []adapters.Index, counts func(adapters.Index) bool) *rule.Rule {
 	first := slices.IndexFunc(indices, counts)
 	if first < 0 {
 		return nil

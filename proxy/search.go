@@ -20,7 +20,7 @@ var errTooLarge = errors.New("larger than the limit")
 // search is a client's search that is being answered. It is for one goroutine.
 type search struct {
 	h     *Handler
-	w     http.ResponseWriter
+	w     *underway
 	r     *http.Request
 	class adapters.Class
 	// raw is the body as it was sent, body the decoded one. unread says why there is none; raw may then be the head of it alone.
@@ -37,14 +37,14 @@ type search struct {
 }
 
 // search answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
-func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
-	s := &search{h: h, w: w, r: r, class: class}
+func (h *Handler) search(u *underway, r *http.Request, class adapters.Class) {
+	s := &search{h: h, w: u, r: r, class: class}
 	if signed(r) {
 		s.sendSigned()
 		return
 	}
 	if err := s.read(); err != nil {
-		h.answerError(w, r, err)
+		h.answerError(u, r, err)
 		return
 	}
 	searches := s.parse()
@@ -193,7 +193,7 @@ func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Re
 	}
 	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on unchanged
 	r.Header = askHeader(request.Header)
-	resp, err := h.engine.RoundTrip(r)
+	resp, err := h.toEngine.RoundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}

@@ -31,8 +31,7 @@ var errSwitched = errors.New("the engine switched protocols")
 // send sends a request to the engine and streams the reply to the client. change, if not nil, edits the reply's head and body first. If the
 // reply breaks off, so does the client's connection. A request that may create, change or drop an index ends what is known about indices: for
 // the client itself before, and for all whom that concerns as soon as the engine answers, and thus before the client can know that it is done.
-func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
-	u := underwayOf(r.Context())
+func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)) {
 	if u.class.Alters {
 		h.catalog.forgetFor(u.sender.client())
 	}
@@ -44,7 +43,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 	}()
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
-	hides := &headerHider{RoundTripper: h.engine}
+	hides := &headerHider{RoundTripper: h.toEngine}
 	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hides, BufferPool: pieces, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		resp.Header = hides.header
@@ -67,7 +66,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 		return nil
 	}
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, err error) { h.answerError(w, r, err) }
-	proxy.ServeHTTP(w, in)
+	proxy.ServeHTTP(u, in)
 }
 
 var chunked = []string{"chunked"}

@@ -30,7 +30,7 @@ type underway struct {
 	context.Context // the request's
 	http.ResponseWriter
 	body   source
-	hold   hold // of bodies and replies
+	hold   hold // what it holds in memory of bodies and replies, given back at its end
 	sender sender
 	class  adapters.Class
 	kind   string
@@ -45,10 +45,10 @@ type underway struct {
 
 // clocks are the times of a request.
 type clocks struct {
-	start          time.Duration
-	client, engine atomic.Int64 // what it waited for them, in nanoseconds
-	asked          atomic.Bool  // the engine was
-	streamed       *streamed    // the body that goes to the engine while it is enriched
+	start              time.Duration
+	client, engineTime atomic.Int64 // what it waited for them, in nanoseconds
+	asked              atomic.Bool  // the engine was
+	streamed           *streamed    // the body that goes to the engine while it is enriched
 }
 
 // alters reports whether the request may make, change or drop an index.
@@ -109,7 +109,7 @@ func (h *Handler) end(u *underway, r *http.Request) {
 		_ = u.FlushError() // the client gets the part of a reply that came before it broke off
 	}
 	h.Metrics.inFlight.Dec()
-	t := Times{Engine: time.Duration(u.engine.Load()), Total: clock() - u.start}
+	t := Times{Engine: time.Duration(u.engineTime.Load()), Total: clock() - u.start}
 	t.Own = max(t.Total-t.Engine-time.Duration(u.client.Load()), 0)
 	if u.ended {
 		h.Metrics.added.WithLabelValues(u.kind).Observe(t.Own.Seconds())

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lookAhead is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its length.
-	lookAhead = 1 << 20
+	// maxWhole is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its length.
+	maxWhole = 1 << 20
 	// plainAhead is how long such a body may be once it is decoded, and any body where a rule has near-duplicates looked up.
 	plainAhead = 8 << 20
 	// unknownGrowth is the share of the engine's body limit that may be added to a body of unknown length.
@@ -52,11 +52,11 @@ type writing struct {
 // write sends a write on with its documents enriched: a short body, as most are, whole and with its length, a longer one as it streams. If the
 // client breaks off, the request to the engine is cut off too, never ended as if it were whole.
 func (h *Handler) write(u *underway, r *http.Request) {
-	ahead := int64(lookAhead)
-	if h.looks() { // duplicates are looked up for a body that is held
-		ahead = plainAhead
+	most := int64(maxWhole)
+	if h.seeksDuplicates() { // duplicates are looked up for a body that is held
+		most = plainAhead
 	}
-	raw, ended, err := u.hold.readBody(r.Body, ahead, r.ContentLength)
+	raw, ended, err := u.hold.readBody(r.Body, most, r.ContentLength)
 	if err != nil && !errors.Is(err, errBusy) { // with errBusy it streams
 		h.answerError(u, r, err)
 		return
@@ -93,8 +93,8 @@ func (w *writing) sendWhole(raw, plain []byte) {
 	class := &w.u.class
 	class.NamesOurs = class.NamesOurs || class.Alters && rule.NamesOurs(plain)
 	as, found := rule.Writing(w), (*findings)(nil)
-	if w.h.looks() {
-		found = w.look(plain)
+	if w.h.seeksDuplicates() {
+		found = w.findDuplicates(plain)
 		as = found
 	}
 	var enriched bytes.Buffer
@@ -110,7 +110,7 @@ func (w *writing) sendWhole(raw, plain []byte) {
 		w.h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		w.h.Log.Error("write could not be enriched", "error", unquoted(err))
 		found = nil // nothing is left out of what was sent
-	case found.leavesNothing():
+	case found != nil && found.leavesNothing():
 		found.answer()
 		return
 	case !bytes.Equal(enriched.Bytes(), plain):
@@ -142,7 +142,7 @@ func (w *writing) sendStream(head []byte) {
 		growth = w.h.Limits.EngineMaxBody - w.r.ContentLength
 	}
 	as := rule.Writing(w)
-	if w.h.looks() {
+	if w.h.seeksDuplicates() {
 		as = &findings{writing: w, tooLong: true}
 	}
 	pipe, into := io.Pipe()
@@ -179,6 +179,9 @@ func (w *writing) sendOn(found *findings) {
 	change, completes := w.h.changeOf(w.u.class), found != nil && len(found.left) > 0
 	if accepted := acceptable(w.out.Header["Accept-Encoding"]); accepted != nil && (change != nil || completes) {
 		w.out.Header["Accept-Encoding"] = accepted
+	}
+	if completes {
+		found.countLeftOut()
 	}
 	w.h.send(w.u, w.out, func(resp *http.Response) {
 		if found != nil {
