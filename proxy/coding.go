@@ -55,7 +55,7 @@ func coded(coding string, data []byte) []byte {
 func encoded(r *http.Request) bool { return decodes(r.Header.Get("Content-Encoding")) }
 
 // codings are the content codings of bodies that we decode, and whether we decode and encode replies in them. (Engines that do not know snappy or
-// zstd refuse such a body. zstd is taken out of what a client accepts: see acceptable.)
+// zstd refuse such a body. zstd is taken out of what a client accepts: see acceptReadable.)
 var codings = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "x-deflate": false, "snappy": true, "zstd": false}
 
 // decodes reports whether engines decompress a body of the encoding.
@@ -153,13 +153,13 @@ type readCloser struct {
 	io.Closer
 }
 
-// acceptable returns what a client accepts less the content codings that engines can know and we can't read, or nil if there are none of
-// these. All else stays as it was sent, for the engine to choose as it does: Elasticsearch and OpenSearch go by part of a name in lower
-// case and choose snappy for "*", Typesense goes by whole names in any case and chooses nothing for "*" (TestRepliesAreCodedAlike).
-func acceptable(lines []string) []string {
+// acceptReadable takes out of what a client accepts the content codings that engines can know and we can't read. All else stays as it was sent,
+// for the engine to choose as it does: Elasticsearch and OpenSearch go by part of a name in lower case and choose snappy for "*", Typesense goes
+// by whole names in any case and chooses nothing for "*" (TestRepliesAreCodedAlike).
+func acceptReadable(header http.Header) {
 	var kept []string
 	same := true
-	for _, line := range lines {
+	for _, line := range header["Accept-Encoding"] {
 		items := strings.Split(line, ",")
 		left := slices.DeleteFunc(slices.Clone(items), func(item string) bool {
 			name, _, _ := strings.Cut(strings.ToLower(item), ";")
@@ -170,11 +170,10 @@ func acceptable(lines []string) []string {
 			kept = append(kept, strings.Join(left, ","))
 		}
 	}
-	switch {
-	case same:
-		return nil
-	case kept == nil:
-		return []string{"identity"}
+	if !same && kept == nil {
+		kept = []string{"identity"}
 	}
-	return kept
+	if !same {
+		header["Accept-Encoding"] = kept
+	}
 }

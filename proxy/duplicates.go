@@ -89,6 +89,7 @@ func (w *writing) findDuplicates(plain []byte) *findings {
 		w.h.Log.Error("write could not be looked through", "error", unquoted(err))
 		return &findings{writing: w}
 	}
+	w.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
 	return f
 }
 
@@ -97,11 +98,6 @@ func (f *findings) Start(o rule.Operation) bool { return f.left[o.Number] == nil
 
 // leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent.
 func (f *findings) leavesNothing() bool { return len(f.left) > 0 && len(f.left) == len(f.ops) }
-
-// countLeftOut counts the documents that are left out of the write.
-func (f *findings) countLeftOut() {
-	f.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
-}
 
 // firstReading is the rule.Clustering that collects the documents of a write and changes nothing.
 type firstReading struct{ *findings }
@@ -187,7 +183,6 @@ func (f *findings) fetch() {
 
 // answer answers a write whose operations are all left out.
 func (f *findings) answer() {
-	f.countLeftOut()
 	var clean bytes.Buffer
 	err := guarded(func() error {
 		body, err := f.joined(nil)
@@ -265,9 +260,13 @@ func (f *findings) entries(sent [][]byte, refused []bool) (all [][]byte, missing
 	return all, missing, nil
 }
 
-// complete puts the answers to the operations that were left out into the reply.
-func (f *findings) complete(resp *http.Response) {
-	if resp.StatusCode >= 300 { // the engine refused all of it
+// finish remembers what was just written, and puts the answers to the operations that were left out into the reply. nil has found nothing.
+func (f *findings) finish(resp *http.Response) {
+	if f == nil || resp.StatusCode >= 300 { // the engine refused all of it
+		return
+	}
+	f.remember()
+	if len(f.left) == 0 {
 		return
 	}
 	err := guarded(func() error {

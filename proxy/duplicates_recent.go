@@ -101,10 +101,7 @@ func (s *shelf) find(place string, n *newcomer) (list []*candidate) {
 }
 
 // remember keeps what was just written, for the writes that follow.
-func (f *findings) remember(status int) {
-	if status >= 300 {
-		return
-	}
+func (f *findings) remember() {
 	for _, n := range f.seen {
 		if n.rule.OnDuplicate == rule.IndexDuplicates || n.partial || f.left[n.op.Number] != nil {
 			continue

@@ -125,18 +125,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.end(u, r)
 	defer u.hold.release()
 	if !h.answersSimilar(u, r) {
-		class := h.Dialect.Classify(requestOf(r))
-		u.class = class
-		h.countAs(u, class.Kind.String())
+		u.class = h.Dialect.Classify(requestOf(r))
+		kind := u.class.Kind
+		h.countAs(u, kind.String())
 		switch {
-		case class.Kind == adapters.KindWrite && h.mayChange(r, class):
+		case kind == adapters.KindWrite && h.mayChange(u, r):
 			h.write(u, r)
-		case class.Kind == adapters.KindSearch:
-			h.search(u, r, class)
-		case class.Kind == adapters.KindRead:
-			h.read(u, r, class)
+		case kind == adapters.KindSearch:
+			h.search(u, r)
+		case kind == adapters.KindRead:
+			h.read(u, r)
 		default: // what passes, and writes that can't be read
-			h.send(u, r, h.changeOf(class))
+			h.send(u, r, nil)
 		}
 	}
 	u.ended = true

@@ -91,9 +91,7 @@ func askHeader(header adapters.Header) http.Header {
 	}
 	if accepted := header["Accept-Encoding"]; len(accepted) > 0 {
 		out["Accept-Encoding"] = accepted
-		if kept := acceptable(accepted); kept != nil {
-			out["Accept-Encoding"] = kept
-		}
+		acceptReadable(out)
 	}
 	if len(out["User-Agent"]) == 0 {
 		out["User-Agent"] = noAgent

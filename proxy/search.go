@@ -19,10 +19,9 @@ var errTooLarge = errors.New("larger than the limit")
 
 // search is a client's search that is being answered. It is for one goroutine.
 type search struct {
-	h     *Handler
-	w     *underway
-	r     *http.Request
-	class adapters.Class
+	h *Handler
+	w *underway
+	r *http.Request
 	// raw is the body as it was sent, body the decoded one. unread says why there is none; raw may then be the head of it alone.
 	raw, body []byte
 	unread    adapters.Reason
@@ -37,8 +36,8 @@ type search struct {
 }
 
 // search answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
-func (h *Handler) search(u *underway, r *http.Request, class adapters.Class) {
-	s := &search{h: h, w: u, r: r, class: class}
+func (h *Handler) search(u *underway, r *http.Request) {
+	s := &search{h: h, w: u, r: r}
 	if signed(r) {
 		s.sendSigned()
 		return
@@ -85,7 +84,7 @@ func (s *search) read() (err error) {
 		return err
 	case !whole:
 		err = errTooLarge
-	case s.class.Verbatim:
+	case s.w.class.Verbatim:
 	case encoded(r):
 		if s.body, err = held.decode(encoding, s.raw, most); err != nil {
 			err = errors.Join(errEncoding, err)
@@ -113,7 +112,7 @@ func (s *search) parse() (searches *adapters.Searches) {
 			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s, // s.Late
 		}
 		err := guarded(func() error {
-			searches = s.h.Dialect.ParseSearch(s.class, request, plan)
+			searches = s.h.Dialect.ParseSearch(s.w.class, request, plan)
 			return nil
 		})
 		if err != nil {
@@ -128,7 +127,7 @@ func (s *search) parse() (searches *adapters.Searches) {
 	if searches.Refusal != nil && !s.concerned(searches) { // what looks like a control is not ours, and the engine's to refuse
 		searches = &adapters.Searches{Plain: request, Reason: adapters.ReasonUnconfigured}
 	}
-	s.plain, s.class.NamesOurs = searches.Plain, s.class.NamesOurs || searches.NamesOurs
+	s.plain, s.w.class.NamesOurs = searches.Plain, s.w.class.NamesOurs || searches.NamesOurs
 	return searches
 }
 
@@ -210,7 +209,7 @@ func (s *search) write(answer *adapters.Answer) {
 		return
 	}
 	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
-		h.catalog.spend(s.who(), s.class.Target) // one request more, however many searches it has
+		h.catalog.spend(s.who(), s.w.class.Target) // one request more, however many searches it has
 	}
 	for _, o := range answer.Outcomes {
 		h.catalog.learn(s.who(), o)

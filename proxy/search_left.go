@@ -30,7 +30,7 @@ func (s *search) leftAlone(searches *adapters.Searches) bool {
 		s.giveUp(searches.Reason)
 	case searches.Left():
 		s.sendAsWritten(searches.Reason)
-	case !s.h.catalog.allow(s.who(), s.class.Target):
+	case !s.h.catalog.allow(s.who(), s.w.class.Target):
 		s.giveUp(adapters.ReasonBudget)
 	default:
 		return false
@@ -43,14 +43,14 @@ func (s *search) concerned(searches *adapters.Searches) bool {
 	switch {
 	case searches.Reason == adapters.ReasonUnconfigured:
 		return false
-	case searches.Refusal == nil && s.class.Elsewhere:
+	case searches.Refusal == nil && s.w.class.Elsewhere:
 		return s.scope("").Configured
 	case searches.Refusal == nil:
-		return s.scope(s.class.Target).Configured
+		return s.scope(s.w.class.Target).Configured
 	}
 	request, seen := requestOf(s.r), map[string]bool{}
 	request.Body = s.body
-	for target := range s.h.Dialect.Targets(s.class, request) {
+	for target := range s.h.Dialect.Targets(s.w.class, request) {
 		if len(seen) > 0 && s.Late() || !seen[target] && s.scope(target).Configured {
 			return true
 		}
@@ -72,7 +72,7 @@ func (s *search) failed(err error) {
 		s.h.answerError(s.w, s.r, err)
 	case isAlone: // for what it is, not for a failure
 		if alone.Searched {
-			s.h.catalog.spend(s.who(), s.class.Target)
+			s.h.catalog.spend(s.who(), s.w.class.Target)
 		}
 		s.sendAsWritten(alone.Reason)
 	default:
@@ -108,7 +108,7 @@ func (s *search) giveUp(reason adapters.Reason) {
 		return
 	}
 	if s.begun {
-		s.h.catalog.spend(s.who(), s.class.Target)
+		s.h.catalog.spend(s.who(), s.w.class.Target)
 	}
 	s.sendAsWritten(reason)
 }
@@ -118,32 +118,26 @@ func (s *search) sendAsWritten(reason adapters.Reason) {
 	h, ctx := s.h, s.r.Context()
 	holdOf(ctx).keepOnly(int64(len(s.raw) + len(s.body)))
 	h.Metrics.search("bypassed", reason)
-	out := s.asWritten(reason)
+	out := s.asWritten()
 	s.raw, s.body = nil, nil // what streams is no longer counted
 	configured := reason != adapters.ReasonUnconfigured
-	clean := !s.class.NamesOurs && (configured || h.catalog.unknown(ctx, s.who(), s.class.Target))
+	s.w.unconfigured = !configured && !h.catalog.unknown(ctx, s.who(), s.w.class.Target)
 	h.send(s.w, out, func(resp *http.Response) {
 		if configured {
 			say(resp.Header, "bypassed; reason="+string(reason))
 		}
-		if clean {
-			h.clean(s.class, resp)
-		}
 		if reason == adapters.ReasonEngineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
-			h.catalog.refund(s.who(), s.class.Target) // it was the client's own search that the engine refuses
+			h.catalog.refund(s.who(), s.w.class.Target) // it was the client's own search that the engine refuses
 		}
 	})
 }
 
 // asWritten returns the request for a search as the client wrote it, less our controls.
-func (s *search) asWritten(reason adapters.Reason) *http.Request {
+func (s *search) asWritten() *http.Request {
 	out := s.r.WithContext(s.r.Context())
 	query := *s.r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
-	if accepted := acceptable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.NamesOurs && reason != adapters.ReasonUnconfigured && !signed(s.r) {
-		out.Header["Accept-Encoding"] = accepted
-	}
 	switch {
 	case s.r.Body == nil || s.r.Body == http.NoBody:
 	case s.unread != "":

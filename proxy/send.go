@@ -28,7 +28,7 @@ const (
 // errSwitched: the engine speaks another protocol from here on, which nobody asked it for.
 var errSwitched = errors.New("the engine switched protocols")
 
-// send sends a request to the engine and streams the reply to the client. change, if not nil, edits the reply's head and body first. If the
+// send sends a request to the engine and streams the reply to the client, less our fields. change, if not nil, edits the reply first. If the
 // reply breaks off, so does the client's connection. A request that may create, change or drop an index ends what is known about indices: for
 // the client itself before, and for all whom that concerns as soon as the engine answers, and thus before the client can know that it is done.
 func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)) {
@@ -43,6 +43,9 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 	}()
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
+	if u.cleans() && !signed(r) {
+		acceptReadable(in.Header)
+	}
 	hides := &headerHider{RoundTripper: h.toEngine}
 	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hides, BufferPool: pieces, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
@@ -55,6 +58,9 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 		}
 		if change != nil {
 			change(resp)
+		}
+		if u.cleans() {
+			h.clean(u, resp)
 		}
 		if resp.ContentLength < 0 || resp.ContentLength > shortReply {
 			proxy.FlushInterval = flushAfter

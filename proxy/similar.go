@@ -224,7 +224,7 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 
 // readObject reads the request's body, which is an object and stays to be read.
 func (s *similarity) readObject() error {
-	rest, read := s.r.Body, search{h: s.h, r: s.r}
+	rest, read := s.r.Body, search{h: s.h, w: s.u, r: s.r}
 	err := read.read()
 	s.r.Body, s.body = s.u.hold.onwardsFrom(read.raw, rest), read.body
 	switch {

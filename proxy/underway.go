@@ -37,10 +37,11 @@ type underway struct {
 	status int // 0 until it is written
 
 	clocks
-	insisted    atomic.Bool // the engine was asked again for names, in vain
-	newIndex    atomic.Bool // a document creates its index; in a stream it may come after the reply
-	ended, gone bool        // it was not cut off; the client cut it off
-	span        trace.Span  // one that records nothing where the request is not traced
+	unconfigured bool        // no rule matches its index
+	insisted     atomic.Bool // the engine was asked again for names, in vain
+	newIndex     atomic.Bool // a document creates its index; in a stream it may come after the reply
+	ended, gone  bool        // it was not cut off; the client cut it off
+	span         trace.Span  // one that records nothing where the request is not traced
 }
 
 // clocks are the times of a request.

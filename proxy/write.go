@@ -24,9 +24,9 @@ const (
 var errEncoding = errors.New("not of its encoding")
 
 // mayChange reports whether a write has a body that may be changed.
-func (h *Handler) mayChange(r *http.Request, class adapters.Class) bool {
+func (h *Handler) mayChange(u *underway, r *http.Request) bool {
 	if signed(r) {
-		if !class.Verbatim {
+		if !u.class.Verbatim {
 			h.Metrics.writesBypassed.WithLabelValues("signed").Inc()
 		}
 		return false
@@ -120,7 +120,10 @@ func (w *writing) sendWhole(raw, plain []byte) {
 		}
 	}
 	w.out.Body, w.out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	w.sendOn(found)
+	if found != nil && len(found.left) > 0 {
+		acceptReadable(w.out.Header)
+	}
+	w.h.send(w.u, w.out, found.finish)
 }
 
 // sendStream enriches a body while it is sent on. head is what was read of it.
@@ -160,7 +163,7 @@ func (w *writing) sendStream(head []byte) {
 		}
 		into.CloseWithError(err)
 	}()
-	w.sendOn(nil)
+	w.h.send(w.u, w.out, nil)
 }
 
 // enrich copies a body from src to dst with its documents enriched, as long as that adds no more than growth bytes. as is the write itself, or its
@@ -171,29 +174,6 @@ func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, growth i
 		return err
 	})
 	return replies, err
-}
-
-// sendOn sends the enriched write to the engine, and the reply to the client. found is what was found out about its documents, nil for nothing;
-// it completes the reply.
-func (w *writing) sendOn(found *findings) {
-	change, completes := w.h.changeOf(w.u.class), found != nil && len(found.left) > 0
-	if accepted := acceptable(w.out.Header["Accept-Encoding"]); accepted != nil && (change != nil || completes) {
-		w.out.Header["Accept-Encoding"] = accepted
-	}
-	if completes {
-		found.countLeftOut()
-	}
-	w.h.send(w.u, w.out, func(resp *http.Response) {
-		if found != nil {
-			found.remember(resp.StatusCode)
-		}
-		if completes {
-			found.complete(resp)
-		}
-		if change != nil {
-			change(resp)
-		}
-	})
 }
 
 // Hold implements rule.Writing.
