@@ -18,21 +18,20 @@
 //	    sendWhole, sendStream     write.go           the one or the other
 //	      findDuplicates          duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
 //	      enrich                  write.go           EnrichWrite of the dialect; for each document's index it calls
-//	        Rule                  rule_for.go        what is known of the index (catalog.go), or looked up with the client's credentials
-//	      sendOn                  write.go           sends it on (send), and completes the reply where operations were left out
-//	        changeOf              clean.go           what is done to the reply, if anything
-//	        clean                 clean.go           cuts our fields out of it, by CleanReply of the dialect
-//	          read                clean.go           the beginning of the reply: most are whole within it and have none
+//	        Rule                  catalog.go         what is known of the index, or looked up with the client's credentials
+//	      send                    send.go            sends it on
+//	        finish                duplicates.go      completes the reply where operations were left out
 //
-//	  read                        read.go            the request goes on
-//	    changeOf                  clean.go           CleanReply of the dialect cuts our fields out of the reply
+//	  read                        read.go            looks through the body for names of our fields, and sends it on
 //
-//	  send                        send.go            all that passes, and what reads and writes send on: streams a request to the engine and
-//	                                                 the reply to the client
+//	  send                        send.go            all that passes, and what the others send on: streams a request to the engine and the reply to
+//	                                                 the client
+//	    clean                     clean.go           cuts our fields out of the reply, by CleanReply of the dialect
+//	      lookAhead               clean.go           the beginning of the reply: most are whole within it and have none
 //
 //	meter.RoundTrip               meter.go           measures a request to the engine
 //	  nodes.RoundTrip             nodes.go           sends it to one of the nodes
-//	    needsOwnConnection        own_connection.go  whether the connection is closed after it
+//	    needsOwnConnection        nodes.go           whether the connection is closed after it
 //	    Transport.RoundTrip       transport.go       a short request on one connection; all writes by http.Transport
 //
 // On any doubt of ours before the first byte to the client, a search is sent as the client wrote it. Every request carries the client's own

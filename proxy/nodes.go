@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/sha256"
 	"errors"
 	"io"
 	"net"
@@ -107,4 +108,80 @@ func (n *nodes) order() []*url.URL {
 func isDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
+}
+
+// A connection is used again after a request whose head, and with a hasty engine whose body, has no more than these bytes.
+const (
+	longHead  = 3 << 10
+	hastyBody = 128 << 10
+)
+
+// needsOwnConnection reports whether a request gets a connection of its own, which is closed after it. key is what [nodes.remember] takes, with the
+// status of the reply. There are three reasons:
+//
+// Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
+// then reads nothing more from that connection: the next request on it would wait for ever.
+//
+// net/http would send it twice though it may change something, as it does for the header Idempotency-Key, if the connection had been used before.
+//
+// The engine is hasty. It may answer before it has read the body and then never answers on that connection again: the rest of the body, even a few
+// bytes, is in its way. So is the unread part of a long body that it refuses (beyond 196,605 bytes in Typesense). It also sends a body in reply to
+// HEAD. The next request on the connection would wait for ever, or get another's reply. A client's first requests of a kind get their own connections
+// until one is granted: an engine that refuses credentials does so early, one that grants them reads the whole body.
+func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
+	u := underwayOf(r.Context())
+	switch {
+	case lengthOfHead(r) > longHead || resent(r):
+		return true, ""
+	case u == nil || !u.class.Hasty:
+		return false, ""
+	case r.Method == http.MethodHead:
+		return true, ""
+	case bodiless(r):
+		return false, ""
+	}
+	key = grantKey(r, u.class.Target)
+	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
+}
+
+// resent reports whether net/http may send a request twice although it may change something.
+func resent(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return false
+	}
+	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
+}
+
+func lengthOfHead(r *http.Request) (n int) {
+	n = len(r.RequestURI) + len(r.URL.RawQuery)
+	for key, values := range r.Header {
+		for _, value := range values {
+			n += len(key) + len(value) + len(": \r\n")
+		}
+	}
+	return n
+}
+
+// grantKey returns a key that is the same for requests of one client with the same method, endpoint and index: the engine grants all of them or none.
+func grantKey(r *http.Request, target string) string {
+	segments := strings.Split(rawPath(r), "/")
+	sum := sha256.New()
+	part(sum, senderOf(r).key)
+	part(sum, r.Method)
+	part(sum, target)
+	part(sum, strings.Join(segments[:min(len(segments), 4)], "/"))
+	part(sum, strings.Repeat("/", len(segments)))
+	return string(sum.Sum(nil))
+}
+
+// remember takes what the engine answered to a request under the key that needsOwnConnection returned.
+func (n *nodes) remember(key string, status int) {
+	switch {
+	case key == "":
+	case status < 400:
+		n.granted.add(key)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		n.granted.Delete(key)
+	}
 }

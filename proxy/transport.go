@@ -13,6 +13,7 @@ import (
 	"net/textproto"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -138,7 +139,11 @@ func (t *Transport) connection(r *http.Request) (*conn, error) {
 		}
 		return nil, err
 	}
-	return &conn{Conn: to, of: t, host: r.URL.Host}, nil
+	c := &conn{Conn: to, of: t, host: r.URL.Host}
+	c.expiry = time.AfterFunc(t.IdleConnTimeout, c.cut) // and connection finds it so
+	c.expiry.Stop()
+	c.reader = bufio.NewReaderSize(&c.reply, pieceSize)
+	return c, nil
 }
 
 // conn is a connection to an engine, which carries one request after the other.
@@ -146,30 +151,16 @@ type conn struct {
 	net.Conn
 	of     *Transport
 	host   string
-	reader *bufio.Reader // during an exchange
-	expiry *time.Timer   // closes it where it is idle for long
+	reply  io.LimitedReader // what may be read of the connection
+	reader *bufio.Reader    // of reply, with room for most: each piece that goes to the client on its own wakes it
+	expiry *time.Timer      // closes it where it is idle for long
 
-	reused  bool  // it has carried an earlier request
-	wrote   bool  // some of this request
-	arrived bool  // some of the reply
-	left    int64 // how much of the reply may still be read
+	reused bool // it has carried an earlier request
+	wrote  bool // some of this request
 }
 
 // longestHead is how long the heads of a reply may be in all, in bytes: as long as for an http.Transport.
 const longestHead = 10 << 20
-
-var errLongHead = errors.New("the head of the reply is too long")
-
-// Read implements io.Reader.
-func (c *conn) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, errLongHead
-	}
-	n, err := c.Conn.Read(p)
-	c.left -= int64(n)
-	c.arrived = c.arrived || n > 0
-	return n, err
-}
 
 // cut closes the connection.
 func (c *conn) cut() { _ = c.Close() }
@@ -177,21 +168,18 @@ func (c *conn) cut() { _ = c.Close() }
 // exchange sends a request and returns the reply, whose body gives the connection back.
 func (c *conn) exchange(r *http.Request, request []byte) (*http.Response, error) {
 	ctx := r.Context()
-	c.wrote, c.arrived, c.left = false, false, longestHead
-	c.reader = readers.Get().(*bufio.Reader)
-	c.reader.Reset(c)
+	c.reply = io.LimitedReader{R: c.Conn, N: longestHead}
 	stop := context.AfterFunc(ctx, c.cut)
 	resp, err := c.ask(r, request)
 	if err != nil {
 		stop()
 		c.cut()
-		c.free()
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 		return nil, err
 	}
-	c.left = math.MaxInt64
+	c.reply.N = math.MaxInt64
 	body := &connBody{ReadCloser: resp.Body, ctx: ctx, conn: c, stop: stop, keep: !resp.Close}
 	if resp.Body == http.NoBody {
 		body.end(io.EOF)
@@ -199,18 +187,6 @@ func (c *conn) exchange(r *http.Request, request []byte) (*http.Response, error)
 	}
 	resp.Body = body
 	return resp, nil
-}
-
-// readers are what replies are read through. They have room for most replies: each piece that goes to the client on its own wakes it.
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, pieceSize) }}
-
-// free gives the reader back, which nobody may be reading from. It reports whether there was nothing left in it.
-func (c *conn) free() (empty bool) {
-	empty = c.reader.Buffered() == 0
-	c.reader.Reset(nil)
-	readers.Put(c.reader)
-	c.reader = nil
-	return empty
 }
 
 // ask sends a request and reads the head of the reply.
@@ -238,7 +214,7 @@ func (c *conn) ask(r *http.Request, request []byte) (*http.Response, error) {
 			if err := trace.Got1xxResponse(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err
 			}
-			c.left = longestHead
+			c.reply.N = longestHead - 1 // less than all: some of the reply has come
 		}
 	}
 }
@@ -246,7 +222,7 @@ func (c *conn) ask(r *http.Request, request []byte) (*http.Response, error) {
 // repeatable reports whether a request that failed on the connection may be sent on another one: the engine had closed this one before, and
 // either nothing was sent, or it does no harm to send the request twice. (A body may do some: GET can ask for the next page of a scroll.)
 func (c *conn) repeatable(r *http.Request) bool {
-	if !c.reused || c.arrived || r.Context().Err() != nil {
+	if !c.reused || c.reply.N < longestHead || r.Context().Err() != nil {
 		return false
 	}
 	switch r.Method {
@@ -288,11 +264,7 @@ func (b *connBody) Close() error {
 func (b *connBody) end(err error) {
 	b.once.Do(func() {
 		stopped := b.stop()
-		if err != io.EOF { // and the reader may be in use
-			b.conn.cut()
-			return
-		}
-		if empty := b.conn.free(); !empty || !stopped || !b.keep {
+		if err != io.EOF || b.conn.reader.Buffered() > 0 || !stopped || !b.keep {
 			b.conn.cut()
 			return
 		}
@@ -313,10 +285,6 @@ func (t *Transport) put(c *conn) {
 		t.idle = map[string][]*conn{}
 	}
 	t.idle[c.host] = append(list, c)
-	if c.expiry == nil {
-		c.expiry = time.AfterFunc(t.IdleConnTimeout, c.cut) // and get finds it so
-		return
-	}
 	c.expiry.Reset(t.IdleConnTimeout)
 }
 
@@ -343,4 +311,54 @@ func (t *Transport) CloseIdleConnections() {
 		}
 	}
 	t.idle = nil
+}
+
+// ownConnections returns a copy of a transport that closes each connection after its first reply, and reads that reply even where the engine reads no
+// more of the request. It does not ask the engine to close the connection: that would close it at once when it answers, and the rest of the request
+// would reset it.
+func ownConnections(transport http.RoundTripper) http.RoundTripper {
+	var t *http.Transport
+	switch of := transport.(type) {
+	case *Transport:
+		t = of.Transport.Clone()
+	case *http.Transport:
+		t = of.Clone()
+	default:
+		return nil
+	}
+	t.MaxIdleConnsPerHost = -1
+	if t.DialContext == nil {
+		t.DialContext = new(net.Dialer).DialContext
+	}
+	t.DialContext = answering(t.DialContext)
+	if t.DialTLSContext != nil {
+		t.DialTLSContext = answering(t.DialTLSContext)
+	}
+	return t
+}
+
+type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// answering returns a way to connect whose connections are answered ones.
+func answering(connect dial) dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := connect(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return answered{conn}, nil
+	}
+}
+
+// answered is a connection to an engine that may answer and close before it has read all. A transport that can't write the rest would give up, and
+// lose the reply that has come. Here what the engine does not read counts as written, and reading shows the outcome.
+type answered struct{ net.Conn }
+
+// Write implements net.Conn.
+func (c answered) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return len(p), nil
+	}
+	return n, err
 }
