@@ -21,14 +21,14 @@ func FuzzJournal(f *testing.F) {
 			}
 		}
 		b := newBoard(l, "j", "me")
-		s, err := b.newest(t.Context())
+		p, _, err := b.newest(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = s.live()
-		_, _ = s.watched()
+		_ = p.live()
+		_, _ = p.watched()
 		ours := plan{Parts: []string{"one"}}
-		if err := b.join(t.Context(), false, func() (plan, error) { return ours, nil }); err != nil {
+		if err := b.joinPlan(t.Context(), false, func() (plan, error) { return ours, nil }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -24,14 +24,14 @@ import (
 // agreement. Former entries are removed, after which their numbers could be taken again: so whoever appended one
 // looks whether it is the newest.
 //
-// The entries are kept in slots, and in each the newest counts. Slot 0 has the plans: each begins a run, and says which parts of the
-// index it has. Each part of a run has a slot of its own, numbered apart from those of all other runs. Its newest entry says who holds
-// the part and how far it is done; whoever appends the next one holds it, and who can't has lost it.
+// The entries are kept in slots, and in each the newest counts. Slot 0 has the plans: each begins the job anew, and says which parts the
+// index is split into. Each part of a plan has a slot of its own, numbered apart from those of all other plans. Its newest entry says who
+// holds the part and how far it is done; whoever appends the next one holds it, and who can't has lost it.
 //
 // A lease holds until its holder has not renewed it for leaseFor. The holder measures that from before it sent its entry, by its
 // own clock; another worker from when it first saw the entry, by its own. So clocks need not agree, as long as they run about
-// equally fast. The time that is written in an entry serves for one thing: a run whose leases all ended long ago, by more than
-// clocks differ, is not joined: another begins.
+// equally fast. The time that is written in an entry serves for one thing: a plan whose leases all ended long ago, by more than
+// clocks differ, is not joined: another is made.
 //
 // What a lease can't prevent is that a request which was sent in time arrives late. Writes are conditional: it does no harm.
 
@@ -47,14 +47,14 @@ const (
 	clocks = time.Minute
 	// leaving is how long a worker that ends may take to give back what it holds.
 	leaving = 5 * time.Second
-	// maxParts is how many parts a run may have. Its slots for them begin at the run's own number times this.
+	// maxParts is how many parts a plan may have. Its slots for them begin at the plan's own number times this.
 	maxParts = 1024
 )
 
 var (
 	// errLost says that another worker holds the part now, or may hold it.
 	errLost = errors.New("another worker has taken the part over")
-	// errSuperseded says that another worker has begun a new run.
+	// errSuperseded says that another worker has made a new plan.
 	errSuperseded = errors.New("the job was begun anew by another worker")
 	// errJournal is within the errors of reading and writing the journal.
 	errJournal = errors.New("give the job credentials that may write it, or look only, with --dry-run")
@@ -72,20 +72,19 @@ type board struct {
 	identity string
 
 	mu      sync.Mutex
-	run     int // the plan's number
-	plan    plan
+	plan    plan           // that was joined
 	seen    map[int]record // the newest of each slot when the journal was read last
 	scanned int            // documents that all workers had read by then
 	ours    map[int]bool   // the slots of parts that this process is at work on
 	taken   int            // leases that had ended and were taken over
-	anew    bool           // the run to be resumed was of another index
+	anew    bool           // the plan to be resumed was of another index
 }
 
 func newBoard(journal adapters.Journal, job, worker string) *board {
 	return &board{journal: journal, job: job, worker: worker, ours: map[int]bool{}}
 }
 
-// plan is an entry of slot 0.
+// plan is an entry of slot 0, and what the journal said of its parts when it was read.
 type plan struct {
 	// ID is unique to the plan.
 	ID    string    `json:"id"`
@@ -95,6 +94,9 @@ type plan struct {
 	Of string `json:"of,omitempty"`
 	// Total is how many documents there are, as far as the engine says.
 	Total int `json:"total,omitempty"`
+
+	number  int            // 0 for no plan
+	records map[int]record // the newest of each part, by slot
 }
 
 // record is an entry of a part's slot.
@@ -118,37 +120,29 @@ type record struct {
 	seen   time.Time // by this process, first
 }
 
-// state is what the journal says of a job at a time.
-type state struct {
-	run     int // the number of the newest plan, 0 without one
-	plan    plan
-	at      map[int]record // the newest of each part, by slot
-	entries []adapters.Entry
-}
+// slot returns the slot of a part. The one after the last part is the watch's.
+func (p plan) slot(part int) int { return p.number*maxParts + 1 + part }
 
-// slotOf returns the slot of a part of a run. The one after the last part is the watch's.
-func slotOf(run, part int) int { return run*maxParts + 1 + part }
-
-// join joins the newest run, where it is to be resumed or others are at work on it. Otherwise it begins a run of the parts that split returns.
-func (b *board) join(ctx context.Context, resume bool, split func() (plan, error)) error {
+// joinPlan joins the newest plan, where it is to be resumed or others are at work on it. Otherwise it makes one of the parts that split returns.
+func (b *board) joinPlan(ctx context.Context, resume bool, split func() (plan, error)) error {
 	for {
-		s, err := b.newest(ctx)
+		p, entries, err := b.newest(ctx)
 		if err != nil {
 			return err
 		}
-		begin := len(s.plan.Parts) == 0 || s.plan.Of != b.identity || !resume && !s.live()
-		anew := begin && resume && len(s.plan.Parts) > 0
+		begin := len(p.Parts) == 0 || p.Of != b.identity || !resume && !p.live()
+		anew := begin && resume && len(p.Parts) > 0
 		if begin {
-			if s.plan, err = split(); err != nil {
+			number := p.number + 1
+			if p, err = split(); err != nil {
 				return err
 			}
-			s.run++
-			s.plan.ID, s.plan.Begun, s.plan.Of = b.worker, time.Now(), b.identity
-			data, err := json.Marshal(s.plan)
+			p.number, p.ID, p.Begun, p.Of = number, b.worker, time.Now(), b.identity
+			data, err := json.Marshal(p)
 			if err != nil {
 				return err
 			}
-			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Number: s.run, Data: data})
+			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Number: number, Data: data})
 			if err != nil {
 				return journalError(err)
 			}
@@ -158,16 +152,16 @@ func (b *board) join(ctx context.Context, resume bool, split func() (plan, error
 			}
 		}
 		b.mu.Lock()
-		b.run, b.plan, b.anew = s.run, s.plan, b.anew || anew
+		b.plan, b.anew = p, b.anew || anew
 		b.mu.Unlock()
 		if begin {
-			b.sweep(ctx, s.entries)
+			b.sweep(ctx, entries)
 		}
 		return nil
 	}
 }
 
-// sweep removes the entries of former runs. What stays is in nobody's way.
+// sweep removes the entries of former plans. What stays is in nobody's way.
 func (b *board) sweep(ctx context.Context, old []adapters.Entry) {
 	last := map[int]int{}
 	for _, e := range old {
@@ -178,30 +172,30 @@ func (b *board) sweep(ctx context.Context, old []adapters.Entry) {
 	}
 }
 
-// live reports whether others are at work on the run.
-func (s state) live() bool {
-	if len(s.at) == 0 { // nobody has taken a part yet
-		return time.Since(s.plan.Begun) < leaseFor
+// live reports whether others are at work on the plan.
+func (p plan) live() bool {
+	if len(p.records) == 0 { // nobody has taken a part yet
+		return time.Since(p.Begun) < leaseFor
 	}
-	for i := range s.plan.Parts { // whoever watches joins the run that begins
-		if r, held := s.at[slotOf(s.run, i)]; held && !r.Done && r.For > 0 && time.Now().Round(0).Sub(r.Until) < clocks {
+	for i := range p.Parts { // whoever watches joins the plan that is made
+		if r, held := p.records[p.slot(i)]; held && !r.Done && r.For > 0 && time.Now().Round(0).Sub(r.Until) < clocks {
 			return true
 		}
 	}
 	return false
 }
 
-// claim takes a part that is neither done nor held. It returns nil where all that are left are held. Where other processes hold some, wait is
+// take takes a part that is neither done nor held. It returns nil where all that are left are held. Where other processes hold some, wait is
 // how long to wait before the next try; else it is 0. The watch is one more part that is never done: once all others are, one worker goes on looking for what changed since.
-func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Duration, err error) {
-	s, err := b.read(ctx)
+func (b *board) take(ctx context.Context, watch bool) (l *lease, wait time.Duration, err error) {
+	p, err := b.read(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	b.mu.Lock()
 	ours := maps.Clone(b.ours)
 	b.mu.Unlock()
-	n := len(s.plan.Parts)
+	n := len(p.Parts)
 	order, lasts := []int{n}, watchFor
 	if !watch {
 		order, lasts = nil, leaseFor
@@ -210,8 +204,8 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Dura
 		}
 	}
 	for _, i := range order {
-		slot := slotOf(s.run, i)
-		r := s.at[slot]
+		slot := p.slot(i)
+		r := p.records[slot]
 		if !r.Done && !ours[slot] {
 			wait = min(cmp.Or(wait, leaseFor/beats), cmp.Or(r.remaining(), leaseFor/beats))
 		}
@@ -220,9 +214,9 @@ func (b *board) claim(ctx context.Context, watch bool) (l *lease, wait time.Dura
 		}
 		switch {
 		case watch && r.number == 0:
-			r.Part, r.After = s.watched()
+			r.Part, r.After = p.watched()
 		case !watch && r.Part == "":
-			r.Part = s.plan.Parts[i]
+			r.Part = p.Parts[i]
 		}
 		l = &lease{board: b, slot: slot, lasts: lasts, record: r}
 		l.Holder = b.worker + "/" + token()
@@ -247,10 +241,10 @@ func (r record) remaining() time.Duration { return max(0, r.For-time.Since(r.see
 
 // watched returns where a watch begins: after what the last part held when it was read. An engine that can't go on from anywhere
 // is read from the start again and again.
-func (s state) watched() (part, after string) {
-	for i := range s.plan.Parts {
-		if after = s.at[slotOf(s.run, i)].After; after != "" {
-			part = s.plan.Parts[len(s.plan.Parts)-1]
+func (p plan) watched() (part, after string) {
+	for i := range p.Parts {
+		if after = p.records[p.slot(i)].After; after != "" {
+			part = p.Parts[len(p.Parts)-1]
 		}
 	}
 	return part, after
@@ -319,11 +313,11 @@ func (l *lease) append(ctx context.Context, lasts time.Duration, done bool) erro
 		}
 		// Nobody else can have the number now. But one that was removed could be had again, by who looked before it was there: so
 		// what counts is that it is the newest.
-		s, err := b.read(ctx)
+		p, err := b.read(ctx)
 		if err != nil {
 			return err
 		}
-		newest := s.at[l.slot]
+		newest := p.records[l.slot]
 		if newest.Holder != l.Holder || newest.number <= r.number {
 			return errLost
 		}
@@ -338,7 +332,7 @@ func (l *lease) append(ctx context.Context, lasts time.Duration, done bool) erro
 	return nil
 }
 
-// keep renews the lease until ctx ends, and calls lose if it is lost or another run was begun.
+// keep renews the lease until ctx ends, and calls lose if it is lost or another plan was made.
 func (l *lease) keep(ctx context.Context, lose func(error)) {
 	for sleep(ctx, l.lasts/beats) == nil {
 		trying, cancel := context.WithTimeout(ctx, l.lasts/2)
@@ -372,41 +366,42 @@ func (l *lease) forget() {
 	delete(l.board.ours, l.slot)
 }
 
-// read returns the state of the run at hand. It fails if that is no longer the newest.
-func (b *board) read(ctx context.Context) (state, error) {
-	s, err := b.newest(ctx)
+// read reads the journal on the plan that was joined. It fails if that is no longer the newest.
+func (b *board) read(ctx context.Context) (plan, error) {
+	p, _, err := b.newest(ctx)
 	if err != nil {
-		return s, err
+		return p, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s.run != b.run || s.plan.ID != b.plan.ID {
-		return s, errSuperseded
+	if p.number != b.plan.number || p.ID != b.plan.ID {
+		return p, errSuperseded
 	}
 	b.scanned = 0
-	for i := range s.plan.Parts {
-		b.scanned += s.at[slotOf(s.run, i)].Scanned
+	for i := range p.Parts {
+		b.scanned += p.records[p.slot(i)].Scanned
 	}
-	return s, nil
+	return p, nil
 }
 
-// newest returns the state of the newest run, and remembers since when each entry has been there.
-func (b *board) newest(ctx context.Context) (s state, err error) {
-	if s.entries, err = b.journal.Entries(ctx, b.job); err != nil {
-		return s, journalError(err)
+// newest reads the journal, and returns the newest plan and all entries. It remembers since when each entry has been there.
+func (b *board) newest(ctx context.Context) (p plan, entries []adapters.Entry, err error) {
+	if entries, err = b.journal.Entries(ctx, b.job); err != nil {
+		return p, nil, journalError(err)
 	}
-	for _, e := range s.entries {
-		if e.Slot == 0 && e.Number > s.run {
-			if s.plan, s.run = (plan{}), e.Number; json.Unmarshal(e.Data, &s.plan) != nil {
-				s.plan = plan{} // of another version: none to go on with
+	for _, e := range entries {
+		if e.Slot == 0 && e.Number > p.number {
+			if p = (plan{}); json.Unmarshal(e.Data, &p) != nil {
+				p = plan{} // of another version: none to go on with
 			}
+			p.number = e.Number
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.at = map[int]record{}
-	for _, e := range s.entries {
-		if e.Slot/maxParts != s.run || e.Slot == 0 || e.Number < s.at[e.Slot].number {
+	p.records = map[int]record{}
+	for _, e := range entries {
+		if e.Slot/maxParts != p.number || e.Slot == 0 || e.Number < p.records[e.Slot].number {
 			continue
 		}
 		var r record
@@ -417,10 +412,10 @@ func (b *board) newest(ctx context.Context) (s state, err error) {
 		if before, known := b.seen[e.Slot]; known && before.number == r.number {
 			r.seen = before.seen
 		}
-		s.at[e.Slot] = r
+		p.records[e.Slot] = r
 	}
-	b.seen = s.at
-	return s, nil
+	b.seen = p.records
+	return p, entries, nil
 }
 
 // token returns a name that nobody else has.

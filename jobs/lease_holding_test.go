@@ -17,9 +17,9 @@ func heldPart(t *testing.T) (a, b *board, l *lease) {
 	a, b = newBoard(journal, "j", "a"), newBoard(journal, "j", "b")
 	one := func() (plan, error) { return plan{Parts: []string{""}}, nil }
 	for _, board := range []*board{a, b} {
-		expect.OK(t, board.join(t.Context(), true, one))
+		expect.OK(t, board.joinPlan(t.Context(), true, one))
 	}
-	l, _, err := a.claim(t.Context(), false)
+	l, _, err := a.take(t.Context(), false)
 	if err != nil || l == nil {
 		t.Fatal(l, err)
 	}
@@ -33,24 +33,24 @@ func TestStoppedProcess(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, l := heldPart(t)
 			expect.OK(t, l.certain(t.Context()))
-			other, wait, err := b.claim(t.Context(), false)
+			other, wait, err := b.take(t.Context(), false)
 			if other != nil || wait == 0 || err != nil {
 				t.Fatal(other, wait, err)
 			}
 			time.Sleep(leaseFor - time.Second)
-			if _, wait, err = b.claim(t.Context(), false); wait != time.Second || err != nil {
+			if _, wait, err = b.take(t.Context(), false); wait != time.Second || err != nil {
 				t.Errorf("a second before the lease ends the wait is %v, %v", wait, err)
 			}
 			time.Sleep(time.Second)
 			if taken {
-				if other, _, err = b.claim(t.Context(), false); err != nil || other == nil {
+				if other, _, err = b.take(t.Context(), false); err != nil || other == nil {
 					t.Fatal(other, err)
 				}
 			}
 			if err := l.certain(t.Context()); !errors.Is(err, errLost) {
 				t.Errorf("taken %v: %v", taken, err)
 			}
-			if l, _, err = a.claim(t.Context(), false); err != nil || (l == nil) != taken {
+			if l, _, err = a.take(t.Context(), false); err != nil || (l == nil) != taken {
 				t.Errorf("taken %v: claimed %v, %v", taken, l, err)
 			}
 		})

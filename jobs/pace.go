@@ -217,11 +217,11 @@ func (p *Pace) served() {
 	p.dry, p.pause = time.Time{}, 0
 }
 
-// waits returns how many documents and requests were sent again, and for how long nothing was sent for that.
-func (p *Pace) waits() (retries int, waited time.Duration) {
+// waits returns how many documents and requests were sent again, and for how many seconds nothing was sent for that.
+func (p *Pace) waits() (retries int, waited float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.retries, p.waited
+	return p.retries, seconds(p.waited)
 }
 
 // sleep waits, and returns why ctx ended if it did.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -77,8 +78,9 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	}
 	host, _ := os.Hostname()
 	return &run{
-		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Slices: o.Slices}, reading: make(chan struct{}),
-		board: newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
+		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, reading: make(chan struct{}),
+		report: Report{Index: job.Index, DryRun: o.DryRun, Slices: o.Slices},
+		board:  newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
 
@@ -115,11 +117,11 @@ func (r *run) join(ctx context.Context, resume bool) error {
 		}
 		return plan{Parts: parts, Total: documents}, err
 	}
-	err = r.options.Pace.Retry(ctx, func() error { return r.board.join(ctx, resume, split) })
+	err = r.options.Pace.Retry(ctx, func() error { return r.board.joinPlan(ctx, resume, split) })
 	if errors.Is(err, errJournal) && ctx.Err() == nil && !r.options.Resume {
-		r.report.Unkept = err
+		r.report.Unkept = err.Error()
 		r.board.journal = &ledger{}
-		err = r.board.join(ctx, false, split)
+		err = r.board.joinPlan(ctx, false, split)
 	}
 	r.report.Resumed = r.report.Resumed || err == nil && r.board.plan.ID != r.board.worker
 	r.report.Total = r.board.plan.Total
@@ -163,7 +165,7 @@ func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
 func (r *run) claim(ctx context.Context, watch bool) (l *lease, err error) {
 	for wait := time.Duration(0); ; {
 		err = r.options.Pace.Retry(ctx, func() (err error) {
-			l, wait, err = r.board.claim(ctx, watch)
+			l, wait, err = r.board.take(ctx, watch)
 			return err
 		})
 		if l != nil || wait == 0 || err != nil {
@@ -377,7 +379,10 @@ func (r *run) end(err error) (Report, error) {
 	defer r.mu.Unlock()
 	out := r.report
 	out.Progress = r.estimate()
-	out.Whole, out.Took = err == nil && !out.Cut, time.Since(r.start)
+	out.Whole = err == nil && !out.Cut
+	if took := time.Since(r.start); took > 0 {
+		out.Seconds, out.PerSecond = seconds(took), math.Round(float64(out.Scanned)/took.Seconds())
+	}
 	out.Retries, out.Waited = r.options.Pace.waits()
 	r.board.mu.Lock()
 	defer r.board.mu.Unlock()

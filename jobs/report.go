@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -70,8 +69,12 @@ func Count(results []adapters.Result) (p Progress) {
 	return p
 }
 
-// Report is the result of a run, or a watch.
+// Report is the result of a run, or a watch, as it is reported in JSON.
 type Report struct {
+	// Engine is for the caller to fill in, as is Error.
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
+	DryRun bool   `json:"dry_run"`
 	Progress
 	// Whole says that it came to its end.
 	Whole bool `json:"whole"`
@@ -81,64 +84,34 @@ type Report struct {
 	Slices    int `json:"slices"`
 	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
 	Resumed bool `json:"resumed"`
-	// Anew says that the index was created again since the run to go on with, so that a new one was begun.
+	// Anew says that the index was created again since the run to go on with, so that the job began anew.
 	Anew bool `json:"index_made_anew"`
 	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
 	Taken int `json:"leases_taken_over"`
 	Lost  int `json:"leases_lost"`
 	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent
 	// for that. Both are of all that shares the pace.
-	Retries int           `json:"retries"`
-	Waited  time.Duration `json:"-"`
-	// Took is how long it took.
-	Took time.Duration `json:"-"`
-	// Unkept says why no checkpoint is kept in the engine, if none is.
-	Unkept error `json:"-"`
-}
-
-// PerSecond returns how many documents were read in a second.
-func (r Report) PerSecond() float64 {
-	if r.Took <= 0 {
-		return 0
-	}
-	return float64(r.Scanned) / r.Took.Seconds()
-}
-
-// ReindexReport is the result of a reindex in one index, as it is reported in JSON.
-type ReindexReport struct {
-	Engine string `json:"engine"`
-	Index  string `json:"index"`
-	DryRun bool   `json:"dry_run"`
-	Report
-	Waited    float64 `json:"seconds_waited"`
+	Retries int     `json:"retries"`
+	Waited  float64 `json:"seconds_waited"`
+	// Seconds is how long it took, PerSecond how many documents were read in one.
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"documents_per_second"`
 	Error     string  `json:"error,omitempty"`
-	// Unkept says why there is no checkpoint.
+	// Unkept says why no checkpoint is kept in the engine, if none is.
 	Unkept string `json:"no_checkpoint,omitempty"`
 }
 
 func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-// In returns the report on one index of an engine, of a run that ended with err.
-func (r Report) In(engine, index string, dryRun bool, err error) ReindexReport {
-	one := ReindexReport{
-		Engine: engine, Index: index, DryRun: dryRun, Report: r,
-		Waited: seconds(r.Waited), Seconds: seconds(r.Took), PerSecond: math.Round(r.PerSecond()),
-	}
-	if err != nil {
-		one.Error = err.Error()
-	}
-	if r.Unkept != nil {
-		one.Unkept = r.Unkept.Error()
-	}
-	return one
+// took returns seconds as people read them.
+func took(seconds float64) time.Duration {
+	return time.Duration(seconds * 1e9).Round(10 * time.Millisecond)
 }
 
-// Line returns the report as a line for people, which begins with a title.
-func (r Report) Line(title string, dryRun bool) string {
+// String returns the report as a line for people.
+func (r Report) String() string {
 	written := "written"
-	if dryRun {
+	if r.DryRun {
 		written = "to be written"
 	}
 	var more strings.Builder
@@ -152,15 +125,15 @@ func (r Report) Line(title string, dryRun bool) string {
 		fmt.Fprintf(&more, ", %d leases lost", r.Lost)
 	}
 	if r.Retries > 0 {
-		fmt.Fprintf(&more, ", %d sent again, %v waited", r.Retries, r.Waited.Round(10*time.Millisecond))
+		fmt.Fprintf(&more, ", %d sent again, %v waited", r.Retries, took(r.Waited))
 	}
 	more.WriteString(")")
 	if r.Cut {
 		more.WriteString(", stopped at --max-docs")
 	}
-	return fmt.Sprintf("%s: %d scanned, %d %s, %d right already, %d without text, %d changed meanwhile, %d gone, %d refused, in %s"+
-		" (%.0f documents/s, %d of %d parts, %d slices%s", title, r.Scanned, r.Written, written, r.Skipped, r.Textless, r.Changed, r.Gone,
-		r.Refused, r.Took.Round(10*time.Millisecond), r.PerSecond(), r.PartsDone, r.Parts, r.Slices, &more)
+	return fmt.Sprintf("%s: %s: %d scanned, %d %s, %d right already, %d without text, %d changed meanwhile, %d gone, %d refused, in %s"+
+		" (%.0f documents/s, %d of %d parts, %d slices%s\n", r.Engine, r.Index, r.Scanned, r.Written, written, r.Skipped, r.Textless, r.Changed,
+		r.Gone, r.Refused, took(r.Seconds), r.PerSecond, r.PartsDone, r.Parts, r.Slices, &more)
 }
 
 // VerifyReport is what a verification found in one index: of bands and clusters where the rule stores them, of what was mended where
@@ -201,7 +174,7 @@ func (f VerifyReport) String() string {
 	title := f.Engine + ": " + f.Index
 	fmt.Fprintf(&b, "%s: %d scanned, %d right, %d absent, %d incomparable, %d stale, %d textless with a sketch, %d without text",
 		title, f.Scanned, f.Right, f.Absent, f.Incomparable, f.Stale, f.Emptied, f.Textless)
-	fmt.Fprintf(&b, ", in %s\n", time.Duration(f.Seconds*1e9).Round(10*time.Millisecond))
+	fmt.Fprintf(&b, ", in %s\n", took(f.Seconds))
 	if bands := f.Bands; bands != nil {
 		fmt.Fprintf(&b, "%s: bands: %d absent, %d stale\n", title, bands.Absent, bands.Stale)
 	}
@@ -236,12 +209,11 @@ type RemoveReport struct {
 // String returns what became of an index as lines for people.
 func (f RemoveReport) String() string {
 	title := f.Engine + ": " + f.Index
-	took := time.Duration(f.Seconds * 1e9).Round(10 * time.Millisecond)
 	if f.DryRun {
-		return fmt.Sprintf("%s: %d scanned, %d hold something of ours, in %s\n", title, f.Scanned, f.Found, took)
+		return fmt.Sprintf("%s: %d scanned, %d hold something of ours, in %s\n", title, f.Scanned, f.Found, took(f.Seconds))
 	}
 	line := fmt.Sprintf("%s: %d scanned, %d held something of ours, %d cleaned, %d gone, %d refused, %d left, in %s\n",
-		title, f.Scanned, f.Found, f.Cleaned, f.Gone, f.Refused, f.Left, took)
+		title, f.Scanned, f.Found, f.Cleaned, f.Gone, f.Refused, f.Left, took(f.Seconds))
 	if f.Note != "" {
 		line += title + ": " + f.Note + "\n"
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// supersede begins a run of the only job of a ledger, as another worker does.
-func supersede(t *testing.T, l *ledger) (run int) {
+// supersede makes a plan of the only job of a ledger, as another worker does.
+func supersede(t *testing.T, l *ledger) (made plan) {
 	t.Helper()
 	entries, err := l.Entries(t.Context(), "")
 	if err != nil || len(entries) == 0 {
@@ -20,17 +20,18 @@ func supersede(t *testing.T, l *ledger) (run int) {
 	}
 	for _, e := range entries {
 		if e.Slot == 0 {
-			run = max(run, e.Number+1)
+			made.number = max(made.number, e.Number+1)
 		}
 	}
-	data, err := json.Marshal(plan{ID: "another", Begun: time.Now(), Parts: []string{"1-"}})
+	made.ID, made.Begun, made.Parts = "another", time.Now(), []string{"1-"}
+	data, err := json.Marshal(made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ours, err := l.Append(t.Context(), entries[0].Job, adapters.Entry{Slot: 0, Number: run, Data: data}); err != nil || !ours {
+	if ours, err := l.Append(t.Context(), entries[0].Job, adapters.Entry{Slot: 0, Number: made.number, Data: data}); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
-	return run
+	return made
 }
 
 // standsAt returns the newest record of a part.
@@ -46,7 +47,7 @@ func standsAt(l *ledger, part int) (newest record) {
 }
 
 // TestSupersededRun has a job begun anew by another while a worker is in the middle of a part: it notices before it is through,
-// and works on the new run.
+// and works on the new plan.
 func TestSupersededRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, rule, l := newMemory(10, documents(100)), testRule(t), &ledger{}
@@ -61,13 +62,13 @@ func TestSupersededRun(t *testing.T) {
 			}
 		}()
 		time.Sleep(20500 * time.Millisecond)
-		run := supersede(t, l)
+		made := supersede(t, l)
 		time.Sleep(leaseFor)
-		if r := standsAt(l, slotOf(run, 0)); !strings.HasPrefix(r.Holder, "a/") || r.Done {
-			t.Errorf("the part of the new run stands at %+v", r)
+		if r := standsAt(l, made.slot(0)); !strings.HasPrefix(r.Holder, "a/") || r.Done {
+			t.Errorf("the part of the new plan stands at %+v", r)
 		}
 		<-done
-		if wrong := m.wrong(rule); len(wrong) > 0 || len(m.twice()) > 0 || m.writes != 100 || !standsAt(l, slotOf(run, 0)).Done {
+		if wrong := m.wrong(rule); len(wrong) > 0 || len(m.twice()) > 0 || m.writes != 100 || !standsAt(l, made.slot(0)).Done {
 			t.Errorf("wrong %v, twice %v, %d writes", wrong, m.twice(), m.writes)
 		}
 	})

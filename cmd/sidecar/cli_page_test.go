@@ -82,7 +82,7 @@ func printed[T any](what string) printedJSON {
 var printsJSON = map[string][]printedJSON{
 	"setup":        {printed[setupResult]("One object:")},
 	"ready":        {printed[readiness]("One object:")},
-	"reindex":      {printed[indicesOf[jobs.ReindexReport]]("One object, printed at the end:")},
+	"reindex":      {printed[indicesOf[jobs.Report]]("One object, printed at the end:")},
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},
 	"calibrate":    {printed[indicesOf[calibrate.Result]]("One object, printed at the end:")},
 	"similar":      {printed[similar.Similar]("One object:")},

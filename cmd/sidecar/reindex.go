@@ -22,13 +22,13 @@ type reindexJob struct {
 	every     time.Duration // that it looks again; 0 for once
 
 	total   jobs.Progress
-	list    []jobs.ReindexReport
+	list    []jobs.Report
 	watched []target // to look at again when all are done
 	paces   map[*upstream.Engine]*jobs.Pace
 }
 
 func reindexCommand() *cobra.Command {
-	r := reindexJob{list: []jobs.ReindexReport{}}
+	r := reindexJob{list: []jobs.Report{}}
 	r.resumeHint = "go on where this run stopped with --resume"
 	cmd := &cobra.Command{
 		Use:   "reindex",
@@ -89,7 +89,7 @@ func (r *reindexJob) run(ctx context.Context) error {
 	if ctx.Err() == nil && r.every > 0 && len(r.watched) > 0 {
 		err = errors.Join(err, r.watch(ctx))
 	}
-	if err := r.end(ctx, matched, err, indicesOf[jobs.ReindexReport]{r.list}); err != nil {
+	if err := r.end(ctx, matched, err, indicesOf[jobs.Report]{r.list}); err != nil {
 		return err
 	}
 	if r.total.Refused > 0 {
@@ -126,14 +126,17 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 
 // print prints the line that ends the work on one index, and keeps the report for the JSON at the end.
 func (r *reindexJob) print(t target, report jobs.Report, err error) {
-	if report.Unkept != nil {
-		_, _ = fmt.Fprintf(r.err, "%s: others can't join in, and --resume has nothing to go on from: %v\n", t.title(), report.Unkept)
+	if report.Engine = t.Config.Name; err != nil {
+		report.Error = err.Error()
+	}
+	if report.Unkept != "" {
+		_, _ = fmt.Fprintf(r.err, "%s: others can't join in, and --resume has nothing to go on from: %s\n", t.title(), report.Unkept)
 	}
 	if report.Anew {
 		_, _ = fmt.Fprintf(r.err, "%s: the index was created again since the last run, so the job began again too\n", t.title())
 	}
-	r.printf("%s\n", report.Line(t.title(), r.DryRun))
-	r.list = append(r.list, report.In(t.Config.Name, t.Index, r.DryRun, err))
+	r.printf("%s", report)
+	r.list = append(r.list, report)
 }
 
 // watch keeps looking at all indices until ctx ends.

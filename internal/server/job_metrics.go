@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -138,10 +137,10 @@ func (m *IndexMetrics) Reindexed(p jobs.Progress) {
 	})
 }
 
-// Slowed sets how often a job has retried, and how long it has waited for the engine.
-func (m *IndexMetrics) Slowed(retries int, waited time.Duration) {
+// Slowed sets how often a job has retried, and for how many seconds it has waited for the engine.
+func (m *IndexMetrics) Slowed(retries int, waited float64) {
 	m.all.retries.Set(float64(retries))
-	m.all.waited.Set(waited.Seconds())
+	m.all.waited.Set(waited)
 }
 
 // Verified sets the findings of a verification.
