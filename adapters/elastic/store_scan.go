@@ -160,7 +160,7 @@ func (r *scan) readShards(ctx context.Context) error {
 		}
 	}
 	for i, s := range p {
-		if s.to >= 0 && s.from >= s.to { // read before
+		if s.to >= 0 && s.next >= s.to { // read before
 			continue
 		}
 		if err := r.readShard(ctx, p, i); err != nil {
@@ -181,7 +181,7 @@ func (r *scan) part() (p part, err error) {
 	for shard := 0; r.sel.Part == "" && shard < r.traits.shards; shard++ {
 		p = append(p, share{shard: shard, to: -1})
 	}
-	return p, p.from(r.sel.After)
+	return p, p.moveOn(r.sel.After)
 }
 
 // refresh makes what was stored visible to searches.
@@ -261,13 +261,13 @@ func (r *scan) readShard(ctx context.Context, p part, i int) error {
 func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
 	before, s := p.after(r.settled), &p[i]
 	for _, d := range found.hits {
-		if d.seqNo < s.from { // an index can be without them
+		if d.seqNo < s.next { // an index can be without them
 			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.id, d.seqNo)
 		}
-		s.from = d.seqNo + 1
+		s.next = d.seqNo + 1
 	}
 	if settled, known := r.settled[s.shard]; known && last && s.to < 0 {
-		s.from = max(s.from, settled)
+		s.next = max(s.next, settled)
 	}
 	after := p.after(r.settled)
 	if len(found.hits) == 0 && after != before {
@@ -308,11 +308,10 @@ func (r *scan) closePoint(ctx context.Context, s *share) {
 // page reads the next n documents of a share, in its point in time if there is one.
 func (r *scan) page(ctx context.Context, s share, n int) (scanPage, error) {
 	body := `{"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
-	if s.from > 0 {
-		body += `,"search_after":[` + strconv.FormatInt(s.from-1, 10) + `]`
+	if s.next > 0 {
+		body += `,"search_after":[` + strconv.FormatInt(s.next-1, 10) + `]`
 	}
-	s.from = 0 // the cursor says it: alike on all pages, the query can be cached
-	body += `,"query":` + allOf(r.query, s.numbers())
+	body += `,"query":` + allOf(r.query, s.beforeEnd())
 	if s.point == "" {
 		return r.search(ctx, post(r.index+"/_search", s.preference(), body+`}`))
 	}
@@ -476,26 +475,24 @@ func number(value []byte) int64 {
 	return n
 }
 
-// share is what of a shard's documents belongs to a part: those with a number from one up to, but not with, another. Without an
-// end, to is -1.
+// share is what is left to read of a shard's documents that belong to a part: those with a number from next up to, but not with, to.
+// Without an end, to is -1.
 type share struct {
 	shard    int
-	from, to int64
+	next, to int64
 	point    string // a point in time of the shard, while it is read
 }
 
 // preference returns the parameter that directs a search to the shard.
 func (s share) preference() string { return "preference=_shards:" + strconv.Itoa(s.shard) }
 
-// numbers returns the query for the share's documents among those of the shard, empty for all of them.
-func (s share) numbers() string {
-	switch {
-	case s.to >= 0:
-		return fmt.Sprintf(`{"range":{"_seq_no":{"gte":%d,"lt":%d}}}`, s.from, s.to)
-	case s.from > 0:
-		return fmt.Sprintf(`{"range":{"_seq_no":{"gte":%d}}}`, s.from)
+// beforeEnd returns the query for the documents before the share's end, empty for all of them. A cursor says where it goes on: alike on all
+// pages, the query can be cached.
+func (s share) beforeEnd() string {
+	if s.to < 0 {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf(`{"range":{"_seq_no":{"gte":0,"lt":%d}}}`, s.to)
 }
 
 // part is one share of an index, of one shard or several. As text it is a list such as 0:0-49999,1:50000- of shards and the first
@@ -505,7 +502,7 @@ type part []share
 func (p part) String() string {
 	var list []string
 	for _, s := range p {
-		text := strconv.Itoa(s.shard) + ":" + strconv.FormatInt(s.from, 10) + "-"
+		text := strconv.Itoa(s.shard) + ":" + strconv.FormatInt(s.next, 10) + "-"
 		if s.to >= 0 {
 			text += strconv.FormatInt(s.to-1, 10)
 		}
@@ -521,12 +518,12 @@ func parsePart(text string) (p part, err error) {
 		s := share{to: -1}
 		var errs [3]error
 		s.shard, errs[0] = strconv.Atoi(shard)
-		s.from, errs[1] = strconv.ParseInt(from, 10, 64)
+		s.next, errs[1] = strconv.ParseInt(from, 10, 64)
 		if to != "" {
 			s.to, errs[2] = strconv.ParseInt(to, 10, 64)
 			s.to++
 		}
-		if errors.Join(errs[:]...) != nil || !isRange || s.shard < 0 || s.from < 0 || to != "" && s.to <= s.from {
+		if errors.Join(errs[:]...) != nil || !isRange || s.shard < 0 || s.next < 0 || to != "" && s.to <= s.next {
 			return nil, fmt.Errorf("%q is no part of an index: a part is a list such as 0:0-49999,1:50000-", text)
 		}
 		p = append(p, s)
@@ -542,15 +539,15 @@ func (p part) after(settled map[int]int64) string {
 	var list []string
 	for _, s := range p {
 		if limit, known := settled[s.shard]; known && s.to < 0 {
-			s.from = min(s.from, limit)
+			s.next = min(s.next, limit)
 		}
-		list = append(list, strconv.FormatInt(s.from, 10))
+		list = append(list, strconv.FormatInt(s.next, 10))
 	}
 	return strings.Join(list, ",")
 }
 
-// from moves the shares on to where an earlier reading ended.
-func (p part) from(after string) error {
+// moveOn moves the shares on to where an earlier reading ended.
+func (p part) moveOn(after string) error {
 	if after == "" {
 		return nil
 	}
@@ -563,9 +560,9 @@ func (p part) from(after string) error {
 		if err != nil || n < 0 {
 			return fmt.Errorf("%q does not say where a scan goes on", after)
 		}
-		p[i].from = max(p[i].from, n)
+		p[i].next = max(p[i].next, n)
 		if p[i].to >= 0 {
-			p[i].from = min(p[i].from, p[i].to)
+			p[i].next = min(p[i].next, p[i].to)
 		}
 	}
 	return nil
@@ -612,7 +609,7 @@ func (r *scan) numbersOf(ctx context.Context, shard int) (all share, documents i
 	err = r.s.do(ctx, post(r.index+"/_search", all.preference(), `{"size":0,"query":`+r.query+`,"track_total_hits":true,`+
 		`"aggs":{"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`), &reply)
 	if documents = reply.Hits.Total.Value; err == nil && documents > 0 {
-		all.from, all.to = int64(reply.Aggregations.Least.Value), int64(reply.Aggregations.Most.Value)+1
+		all.next, all.to = int64(reply.Aggregations.Least.Value), int64(reply.Aggregations.Most.Value)+1
 	}
 	return all, documents, err
 }
@@ -639,9 +636,9 @@ func parted(all part, documents []int, n int) (names []string) {
 		tail[i] = share{shard: i, to: -1}
 		pieces := int64((closed*documents[i] + total - 1) / max(1, total))
 		for k := range pieces {
-			if to := s.from + (s.to-s.from)*(k+1)/pieces; to > tail[i].from {
-				names = append(names, part{{shard: i, from: tail[i].from, to: to}}.String())
-				tail[i].from = to
+			if to := s.next + (s.to-s.next)*(k+1)/pieces; to > tail[i].next {
+				names = append(names, part{{shard: i, next: tail[i].next, to: to}}.String())
+				tail[i].next = to
 			}
 		}
 	}

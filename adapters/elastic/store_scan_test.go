@@ -23,8 +23,8 @@ func TestParts(t *testing.T) {
 		for i := range all {
 			documents[i] = random.IntN([]int{1, 3, 50, 100_000}[random.IntN(4)])
 			if documents[i] > 0 {
-				all[i].from = random.Int64N(100)
-				all[i].to = all[i].from + int64(documents[i]) + random.Int64N(50)
+				all[i].next = random.Int64N(100)
+				all[i].to = all[i].next + int64(documents[i]) + random.Int64N(50)
 			}
 			total += documents[i]
 		}
@@ -40,8 +40,8 @@ func TestParts(t *testing.T) {
 				t.Fatalf("part %d of %d, %s: %v, %v", i, len(names), name, p, err)
 			}
 			for _, s := range p {
-				if s.from != ends[s.shard] {
-					t.Fatalf("%q: shard %d goes on at %d, behind %d", names, s.shard, s.from, ends[s.shard])
+				if s.next != ends[s.shard] {
+					t.Fatalf("%q: shard %d goes on at %d, behind %d", names, s.shard, s.next, ends[s.shard])
 				}
 				ends[s.shard] = s.to
 			}
@@ -62,7 +62,7 @@ func TestPartsThatAreNone(t *testing.T) {
 		}
 	}
 	for _, after := range []string{"x", "1", "1,2,3", "1,-2", "1,"} {
-		if err := (part{{to: 5}, {shard: 1, to: -1}}).from(after); err == nil {
+		if err := (part{{to: 5}, {shard: 1, to: -1}}).moveOn(after); err == nil {
 			t.Errorf("%q is a mark", after)
 		}
 	}
