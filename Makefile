@@ -3,6 +3,7 @@ GO ?= go
 # What the program says of itself. Equal sources and equal values give equal bytes.
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+SETS ?= $(HOME)/.cache/neardup/sets
 LONG = NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -v
 
 .PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' Makefile)
@@ -65,8 +66,11 @@ bench-e2e: ## 30 min: the sidecar beside bare proxies and the engines alone, int
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e
 
-quality: ## 1 min: precision and recall on labelled sets (PRACTICE=<folder of folders>, else the project's own)
-	NEARDUP_PRACTICE="$(PRACTICE)" $(GO) test -count=1 -v -run 'TestQuality|TestPractice' ./internal/quality
+quality: ## 1 min: precision and recall on labelled sets (PRACTICE=<folder of folders>, else the project's own); 4 min if make sets has run (SUBSET=choose or kept)
+	NEARDUP_PRACTICE="$(PRACTICE)" NEARDUP_SETS="$(SETS)" NEARDUP_SUBSET="$(SUBSET)" $(GO) test -count=1 -timeout 30m -v -run 'TestQuality|TestPractice|TestSets' ./internal/quality
+
+sets: ## 20 min: labelled sets for make quality, made from Debian and npm packages, in ~/.cache/neardup/sets (SETS=<folder>; needs apt-get, npm, python3)
+	python3 tools/sets/sets.py -out "$(SETS)"
 
 build: ## 1 min: bin/sidecar, static
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \

@@ -41,6 +41,23 @@ func TestPractice(t *testing.T) {
 	t.Logf("\n%s", means.String())
 }
 
+// TestSets measures the sets that `make sets` makes. NEARDUP_SETS names their folder, NEARDUP_SUBSET the side of the split: choose, kept or nothing for both.
+func TestSets(t *testing.T) {
+	folder := os.Getenv("NEARDUP_SETS")
+	folders, _ := filepath.Glob(filepath.Join(folder, "*", "meta.json"))
+	if folder == "" || len(folders) == 0 {
+		t.Skipf("no sets in NEARDUP_SETS=%s: make sets", folder)
+	}
+	var list []*Kinds
+	for _, f := range folders {
+		set := expect.Value(Load(filepath.Dir(f)))(t)
+		list = append(list, expect.Value(MeasureKinds(set, os.Getenv("NEARDUP_SUBSET")))(t))
+	}
+	var report bytes.Buffer
+	ReportKinds(&report, list)
+	t.Logf("\n%s", report.String())
+}
+
 // compare measures a set and holds the report against its golden file, if it has one.
 func compare(t *testing.T, set *Set) *Result {
 	t.Helper()

@@ -1,8 +1,8 @@
 // Package quality measures how well near-duplicates are told from other documents, on sets of documents labelled by people. Its
 // figures stand in a golden file, so that a change that judges worse shows as a difference.
 //
-// A set is a folder of docs.jsonl (id, text, perhaps title), pairs.tsv (id_a, id_b, label, subset) or clusters.tsv (id, cluster, subset),
-// and meta.json, whose "gold" says which of the two counts: with pairs only the listed pairs are judged; with clusters every pair
+// A set is a folder of docs.jsonl (id, text, perhaps title), pairs.tsv (id_a, id_b, label, subset, perhaps kind, language, words) or
+// clusters.tsv (id, cluster, subset), and meta.json, whose "gold" says which of the two counts: with pairs only the listed pairs are judged; with clusters every pair
 // inside one subset is, and is positive if both are of one cluster; with clusters+pairs the label of pairs.tsv counts inside a
 // cluster, and pairs of different clusters are negative.
 package quality
@@ -14,17 +14,22 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // Set is a labelled set.
 type Set struct {
 	Name string
-	Docs []Document
+	// Preset is the preset that the labels are meant for, if not the default one.
+	Preset string
+	Docs   []Document
 	// listed are the judged pairs of pairs.tsv.
 	listed []pair
 	// clusters is the cluster of each document, by its place in Docs, for the subset it belongs to; empty where pairs alone count.
 	clusters []member
+	// groups is the cluster of each document where clusters.tsv stands beside pairs that alone are judged: for the adjusted Rand index.
+	groups []member
 }
 
 // Document is one document of a set.
@@ -36,6 +41,10 @@ type Document struct {
 type pair struct {
 	a, b     int
 	positive bool
+	// subset is the side of the split that the pair belongs to, kind what the label follows from. They are empty where pairs.tsv has none.
+	subset, kind, language string
+	// words is the length of the shorter text.
+	words int
 }
 
 type member struct{ cluster, subset string }
@@ -43,7 +52,10 @@ type member struct{ cluster, subset string }
 // Load reads the set in a folder.
 func Load(folder string) (*Set, error) {
 	s := &Set{Name: filepath.Base(folder)}
-	var meta struct{ Gold string }
+	var meta struct {
+		Gold, Preset string
+		Clusters     bool
+	}
 	raw, err := os.ReadFile(filepath.Join(folder, "meta.json"))
 	if err != nil {
 		return nil, err
@@ -51,6 +63,7 @@ func Load(folder string) (*Set, error) {
 	if err := json.Unmarshal(raw, &meta); err != nil {
 		return nil, fmt.Errorf("%s: meta.json: %w", s.Name, err)
 	}
+	s.Preset = meta.Preset
 	places, err := s.readDocs(filepath.Join(folder, "docs.jsonl"))
 	if err != nil {
 		return nil, err
@@ -62,7 +75,9 @@ func Load(folder string) (*Set, error) {
 			if !okA || !okB {
 				return fmt.Errorf("unknown id in %s, %s", row["id_a"], row["id_b"])
 			}
-			s.listed = append(s.listed, pair{a: a, b: b, positive: row["label"] == "1"})
+			words, _ := strconv.Atoi(row["words"])
+			s.listed = append(s.listed, pair{a: a, b: b, positive: row["label"] == "1", subset: row["subset"], kind: row["kind"],
+				language: row["language"], words: words})
 			return nil
 		})
 		if err != nil {
@@ -70,15 +85,24 @@ func Load(folder string) (*Set, error) {
 		}
 	}
 	if !strings.HasPrefix(meta.Gold, "clusters") {
-		return s, nil
+		if meta.Clusters {
+			s.groups, err = s.readClusters(folder, places)
+		}
+		return s, err
 	}
-	s.clusters = make([]member, len(s.Docs))
-	return s, readTable(filepath.Join(folder, "clusters.tsv"), func(row map[string]string) error {
+	s.clusters, err = s.readClusters(folder, places)
+	return s, err
+}
+
+// readClusters returns the cluster of each document by its place.
+func (s *Set) readClusters(folder string, places map[string]int) ([]member, error) {
+	clusters := make([]member, len(s.Docs))
+	return clusters, readTable(filepath.Join(folder, "clusters.tsv"), func(row map[string]string) error {
 		place, ok := places[row["id"]]
 		if !ok {
 			return fmt.Errorf("unknown id %s", row["id"])
 		}
-		s.clusters[place] = member{cluster: row["cluster"], subset: row["subset"]}
+		clusters[place] = member{cluster: row["cluster"], subset: row["subset"]}
 		return nil
 	})
 }

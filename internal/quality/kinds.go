@@ -1,0 +1,274 @@
+package quality
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// The ways to judge a pair that are compared on sets with kinds. The last two take one threshold for all sets, the best one.
+var ways = []string{"default", "default, texts", "safe", "safe, texts", "4 words", "5 characters"}
+
+const byTexts, byShingles = 4, 2 // the first four ways are presets, the last two exact resemblances
+
+// verdict is how a pair was judged.
+type verdict struct {
+	pair
+	near    [byTexts]bool
+	exactly [byShingles]float32
+}
+
+// Kinds is what was measured on a set whose pairs have kinds.
+type Kinds struct {
+	set      *Set
+	verdicts []verdict
+	// groups are the verdicts on all pairs of documents that clusters.tsv lists in one subset; a positive pair is of one cluster.
+	groups []verdict
+}
+
+// MeasureKinds judges the pairs of a set on one side of the split, or of both if subset is empty.
+func MeasureKinds(s *Set, subset string) (*Kinds, error) {
+	judge, err := newJudge(s)
+	if err != nil {
+		return nil, err
+	}
+	k := &Kinds{set: s}
+	for _, p := range s.listed {
+		if subset == "" || p.subset == subset {
+			k.verdicts = append(k.verdicts, judge(p))
+		}
+	}
+	bySubset := map[string][]int{}
+	for place, m := range s.groups {
+		if m.subset != "" && strings.HasPrefix(m.subset, subset) {
+			bySubset[m.subset] = append(bySubset[m.subset], place)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(bySubset)) {
+		for i, a := range bySubset[name] {
+			for _, b := range bySubset[name][i+1:] {
+				k.groups = append(k.groups, judge(pair{a: a, b: b, positive: s.groups[a].cluster == s.groups[b].cluster, subset: name}))
+			}
+		}
+	}
+	return k, nil
+}
+
+// newJudge returns a function that judges a pair in every way. It keeps what it has computed of a document.
+func newJudge(s *Set) (func(pair) verdict, error) {
+	scheme, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		return nil, err
+	}
+	words, err := sets(s, sketch.Scheme{Features: sketch.WordShingles, Words: 4})
+	if err != nil {
+		return nil, err
+	}
+	characters, err := sets(s, sketch.Scheme{Features: sketch.CharacterShingles, Characters: 5})
+	if err != nil {
+		return nil, err
+	}
+	sketches := make([]sketch.Sketch, len(s.Docs))
+	for i, d := range s.Docs {
+		sketches[i], _ = scheme.Sketch(d.Text)
+	}
+	texts := make([]*sketch.Text, len(s.Docs))
+	text := func(i int) *sketch.Text {
+		if texts[i] == nil {
+			texts[i] = scheme.Text(s.Docs[i].Text)
+		}
+		return texts[i]
+	}
+	profiles := []rerank.Profile{rerank.Default(), rerank.Safe()}
+	return func(p pair) verdict {
+		v := verdict{pair: p}
+		a, b := &sketches[p.a], &sketches[p.b]
+		for i, profile := range profiles {
+			v.near[2*i], _ = profile.NearDuplicates(a, b)
+			v.near[2*i+1], _ = profile.NearDuplicateTexts(a, b, func() (float64, float64) { return text(p.a).Compare(text(p.b)) })
+		}
+		v.exactly = [byShingles]float32{float32(sketch.Resemblance(words[p.a], words[p.b])), float32(sketch.Resemblance(characters[p.a], characters[p.b]))}
+		return v
+	}, nil
+}
+
+// says reports what a way says of a pair, under the thresholds of the exact resemblances.
+func (v *verdict) says(way int, thresholds [byShingles]float32) bool {
+	if way < byTexts {
+		return v.near[way]
+	}
+	return v.exactly[way-byTexts] >= thresholds[way-byTexts]
+}
+
+// commonThresholds returns for each exact resemblance the one threshold under which the mean over the sets of the share of pairs judged right is greatest.
+func commonThresholds(list []*Kinds) (best [byShingles]float32) {
+	for which := range best {
+		most := -1.0
+		for _, step := range steps {
+			t, mean := float32(step)/100, 0.0
+			for _, k := range list {
+				right := 0
+				for i := range k.verdicts {
+					if v := &k.verdicts[i]; (v.exactly[which] >= t) == v.positive {
+						right++
+					}
+				}
+				mean += share(right, len(k.verdicts)) / float64(len(list))
+			}
+			if mean > most {
+				most, best[which] = mean, t
+			}
+		}
+	}
+	return best
+}
+
+// ReportKinds writes for each set what each way reaches, then the share of pairs that it judges wrongly by kind, length and language.
+// Sets that are meant for another preset than the default are left out.
+func ReportKinds(w io.Writer, list []*Kinds) {
+	list = slices.DeleteFunc(slices.Clone(list), func(k *Kinds) bool { return k.set.Preset != "" })
+	thresholds := commonThresholds(list)
+	fmt.Fprintf(w, "exact resemblance of 4 words from %.2f, of 5 characters from %.2f\n\n", thresholds[0], thresholds[1])
+	fmt.Fprintln(w, "F1 (precision / recall), or the share judged wrongly where all pairs of a set must fold or none")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	heads := "\t" + strings.Join(ways, "\t") + "\n"
+	fmt.Fprint(table, "set\tmust fold\tmust not", heads)
+	for _, k := range list {
+		scores := scores(k.verdicts, thresholds)
+		positive := scores[0].right + scores[0].missed
+		fmt.Fprintf(table, "%s\t%d\t%d", k.set.Name, positive, len(k.verdicts)-positive)
+		for _, s := range scores {
+			if positive > 0 && positive < len(k.verdicts) {
+				fmt.Fprintf(table, "\t%s", s)
+			} else {
+				fmt.Fprintf(table, "\t%.3f", share(s.wrong+s.missed, len(k.verdicts)))
+			}
+		}
+		fmt.Fprintln(table)
+	}
+	fmt.Fprint(table, "\nadjusted Rand index\tdocuments\tpairs", heads)
+	for _, k := range list {
+		if len(k.groups) > 0 {
+			fmt.Fprintf(table, "%s\t%d\t%d", k.set.Name, k.documents(), len(k.groups))
+			for way := range ways {
+				fmt.Fprintf(table, "\t%.3f", k.randIndex(way, thresholds))
+			}
+			fmt.Fprintln(table)
+		}
+	}
+	byKind, byLength, byLanguage := map[string][]verdict{}, map[string][]verdict{}, map[string][]verdict{}
+	for _, k := range list {
+		for _, v := range k.verdicts {
+			byKind[v.kind] = append(byKind[v.kind], v)
+			of, _, _ := strings.Cut(v.kind, "/")
+			bucket := fmt.Sprintf("%s, %s words", of, lengthOf(v.words))
+			byLength[bucket] = append(byLength[bucket], v)
+			byLanguage[of+", "+v.language] = append(byLanguage[of+", "+v.language], v)
+		}
+	}
+	reportWrong(table, "share judged wrongly, by kind", heads, byKind, thresholds)
+	reportWrong(table, "share judged wrongly, by length", heads, byLength, thresholds)
+	reportWrong(table, "share judged wrongly, by language", heads, byLanguage, thresholds)
+}
+
+func reportWrong(w io.Writer, title, heads string, groups map[string][]verdict, thresholds [byShingles]float32) {
+	fmt.Fprintf(w, "\n%s\tpairs\t%s", title, heads)
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		fmt.Fprintf(w, "%s\t%d\t", name, len(groups[name]))
+		for _, s := range scores(groups[name], thresholds) {
+			fmt.Fprintf(w, "\t%.3f", share(s.wrong+s.missed, len(groups[name])))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func scores(verdicts []verdict, thresholds [byShingles]float32) []Score {
+	list := make([]Score, len(ways))
+	for i := range verdicts {
+		for way := range list {
+			list[way].add(verdicts[i].says(way, thresholds), verdicts[i].positive)
+		}
+	}
+	return list
+}
+
+// lengthOf names the bucket of a length, so that the names sort by length.
+func lengthOf(words int) string {
+	from := []int{0, 10, 30, 60, 80, 120, 200, 400, 1000}
+	at, found := slices.BinarySearch(from, words)
+	if !found && at > 0 {
+		at--
+	}
+	return fmt.Sprintf("from %4d", from[at])
+}
+
+func (k *Kinds) documents() (n int) {
+	for _, m := range k.set.groups {
+		if m.subset != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// randIndex returns the adjusted Rand index (Hubert and Arabie 1985) of the clusters that a way makes, by joining what it says is near, and the labelled
+// ones, as the mean over the subsets weighted by their documents.
+func (k *Kinds) randIndex(way int, thresholds [byShingles]float32) float64 {
+	root := map[int]int{}
+	var find func(int) int
+	find = func(x int) int {
+		if up, ok := root[x]; ok && up != x {
+			root[x] = find(up)
+			return root[x]
+		}
+		root[x] = x
+		return x
+	}
+	subsets := map[string][]int{}
+	for i := range k.groups {
+		v := &k.groups[i]
+		if a, b := find(v.a), find(v.b); a != b && v.says(way, thresholds) {
+			root[a] = b
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(root)) {
+		subset := k.set.groups[place].subset
+		subsets[subset] = append(subsets[subset], place)
+	}
+	sum, documents := 0.0, 0
+	for _, places := range subsets {
+		both, found, labelled := map[string]int{}, map[string]int{}, map[string]int{}
+		for _, place := range places {
+			f, l := fmt.Sprint(find(place)), k.set.groups[place].cluster
+			both[f+" "+l]++
+			found[f]++
+			labelled[l]++
+		}
+		sum += float64(len(places)) * adjusted(pairsIn(both), pairsIn(found), pairsIn(labelled), float64(len(places)*(len(places)-1)/2))
+		documents += len(places)
+	}
+	return sum / float64(max(documents, 1))
+}
+
+func pairsIn(sizes map[string]int) (n float64) {
+	for _, size := range sizes {
+		n += float64(size * (size - 1) / 2)
+	}
+	return n
+}
+
+func adjusted(both, found, labelled, all float64) float64 {
+	expected := found * labelled / math.Max(all, 1)
+	if most := (found + labelled) / 2; most != expected {
+		return (both - expected) / (most - expected)
+	}
+	return 1
+}

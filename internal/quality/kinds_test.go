@@ -1,0 +1,70 @@
+package quality
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
+)
+
+// TestKinds measures a set of four texts: two equal ones that must fold, and two short ones that differ in a number and must not.
+func TestKinds(t *testing.T) {
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"meta.json": `{"gold": "pairs", "clusters": true}`,
+		"docs.jsonl": `{"id": "a", "text": "Take one tablet of this in the morning"}
+			{"id": "b", "text": "take one tablet of this in the morning"}
+			{"id": "c", "text": "It is 5 degrees in Rome"}
+			{"id": "d", "text": "It is 7 degrees in Rome"}`,
+		"pairs.tsv": "id_a\tid_b\tlabel\tsubset\tkind\tlanguage\twords\n" +
+			"a\tb\t1\tchoose\tmust_fold/case\ten\t8\nc\td\t0\tkept\tmust_not_fold/number\ten\t6\n",
+		"clusters.tsv": "id\tcluster\tsubset\na\t1\tchoose-en\nb\t1\tchoose-en\nc\t2\tchoose-en\nd\t3\tchoose-en\n",
+	} {
+		expect.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644))
+	}
+	set := expect.Value(Load(folder))(t)
+	all := expect.Value(MeasureKinds(set, ""))(t)
+	if len(all.verdicts) != 2 || len(all.groups) != 6 {
+		t.Fatalf("%d pairs judged and %d in clusters, want 2 and 6", len(all.verdicts), len(all.groups))
+	}
+	kept := expect.Value(MeasureKinds(set, "kept"))(t)
+	if len(kept.verdicts) != 1 || len(kept.groups) != 0 || kept.verdicts[0].kind != "must_not_fold/number" {
+		t.Fatalf("of the side kept %v", kept.verdicts)
+	}
+	for way, name := range ways {
+		if scores := scores(all.verdicts, [byShingles]float32{0.9, 0.9}); scores[way].F1() != 1 {
+			t.Errorf("%s judges %s", name, scores[way])
+		}
+		if index := all.randIndex(way, [byShingles]float32{0.9, 0.9}); index != 1 {
+			t.Errorf("%s: adjusted Rand index %f", name, index)
+		}
+	}
+	var report strings.Builder
+	ReportKinds(&report, []*Kinds{all})
+	for _, want := range []string{"must_not_fold/number", "must_fold, from    0 words", "must_fold, en", "adjusted Rand index"} {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("no %q in the report:\n%s", want, report.String())
+		}
+	}
+}
+
+// TestAdjustedRandIndex: equal partitions give 1, independent ones 0.
+func TestAdjustedRandIndex(t *testing.T) {
+	for _, c := range []struct {
+		name                       string
+		both, found, labelled, all float64
+		want                       float64
+	}{
+		{"equal", 5, 5, 5, 20, 1},
+		{"all apart", 0, 0, 0, 20, 1},
+		{"by chance", 2, 10, 4, 20, 0},
+		{"nothing joined", 0, 0, 5, 20, 0},
+	} {
+		if got := adjusted(c.both, c.found, c.labelled, c.all); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %f, want %f", c.name, got, c.want)
+		}
+	}
+}
