@@ -18,14 +18,14 @@ func Decoded(value []byte, valid bool) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	if !valid && overlong(value) {
+	if valid = valid || utf8.Valid(value); !valid {
 		value = shortened(value)
 	}
 	inner := value[1 : len(value)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), true
 	}
-	if valid || utf8.Valid(inner) {
+	if valid {
 		if s, ok := unescaped(inner); ok {
 			return s, true
 		}
@@ -72,25 +72,8 @@ func unescaped(inner []byte) (string, bool) {
 	}
 }
 
-// overlong reports whether a text holds a character of two or three bytes that fewer would do for. UTF-8 forbids those; parsers that take
-// the bits without a look take them.
-func overlong(text []byte) bool {
-	for _, lead := range []byte{0xC0, 0xC1, 0xE0} {
-		for rest := text; ; rest = rest[1:] {
-			at := bytes.IndexByte(rest, lead)
-			if at < 0 {
-				break
-			}
-			rest = rest[at:]
-			if _, n := long(rest); n > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// long returns the character that text begins with and its bytes, if they are more than it needs; else 0 bytes.
+// long returns the character that text begins with and its bytes, if they are more than it needs; else 0 bytes. UTF-8 forbids those; parsers
+// that take the bits without a look take them.
 func long(text []byte) (c rune, bytes int) {
 	follows := func(i int) bool { return i < len(text) && text[i]&0xC0 == 0x80 }
 	switch {
@@ -159,11 +142,4 @@ func AppendString(dst []byte, s string) []byte {
 }
 
 // simple reports whether a string needs no decoding: nothing in it is escaped, nor written in more bytes than it needs.
-func simple(quoted []byte) bool {
-	for _, c := range quoted {
-		if c == '\\' || c >= 0xC0 && (c <= 0xC1 || c == 0xE0) {
-			return false
-		}
-	}
-	return true
-}
+func simple(quoted []byte) bool { return bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) }
