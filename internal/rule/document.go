@@ -11,16 +11,12 @@ import (
 
 // SketchOf returns the sketch of a whole document's JSON, and the one that it stores. Each is nil where there is none.
 func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
-	members, _, err := r.concerned(nil, document, false)
-	if err != nil {
-		return nil, nil
-	}
+	members, found := r.read(document)
 	if text, ok := jsonedit.Text(jsonedit.Get(members, SketchField)); ok {
 		if s := r.Decode(text); s != nil {
 			stored = &Encoded{Sketch: *s, Text: text}
 		}
 	}
-	found := r.find(members)
 	if !found.readable() {
 		return nil, stored
 	}
@@ -28,6 +24,16 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 		computed = &Encoded{Sketch: s, Text: s.String()}
 	}
 	return computed, stored
+}
+
+// read returns those members of a whole document's JSON that concern the rule, and the texts in them. What is no object is odd.
+func (r *Rule) read(document []byte) (members []jsonedit.Member, found texts) {
+	members, _, err := r.concerned(nil, document, false)
+	if err != nil {
+		return nil, texts{odd: err}
+	}
+	r.findIn(&found, members)
+	return members, found
 }
 
 // HasSketch reports whether a document's JSON has a value in our field, comparable or not.
@@ -110,13 +116,6 @@ func leads(name, path string) bool {
 	return ok && (below == "" || below[0] == '.')
 }
 
-// find collects the texts of the rule's fields.
-func (r *Rule) find(members []jsonedit.Member) texts {
-	var t texts
-	r.findIn(&t, members)
-	return t
-}
-
 // findIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
 func (r *Rule) findIn(t *texts, members []jsonedit.Member) {
 	*t = texts{list: t.list[:0]}
@@ -196,8 +195,7 @@ func TextsIn(members []jsonedit.Member, field string) (list []string, set bool, 
 
 // Texts returns the texts of the rule's fields in a document's JSON, nil where they can't be read: then there is no sketch either.
 func (r *Rule) Texts(document []byte) []string {
-	members, _, err := r.concerned(nil, document, false)
-	if found := r.find(members); err == nil && found.readable() {
+	if _, found := r.read(document); found.readable() {
 		return found.list
 	}
 	return nil
@@ -206,10 +204,9 @@ func (r *Rule) Texts(document []byte) []string {
 // FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
 func (r *Rule) FieldTexts(document []byte) [][]string {
 	byField := make([][]string, len(r.Fields))
-	if members, _, err := r.concerned(nil, document, false); err == nil {
-		for i, field := range r.Fields {
-			byField[i], _, _ = TextsIn(members, field)
-		}
+	members, _ := r.read(document)
+	for i, field := range r.Fields {
+		byField[i], _, _ = TextsIn(members, field)
 	}
 	return byField
 }
@@ -219,11 +216,7 @@ const TextField = "text"
 
 // TextsOf is [Rule.Texts], or for a document with none of the fields its member "text".
 func (r *Rule) TextsOf(document []byte) []string {
-	members, _, err := r.concerned(nil, document, false)
-	if err != nil {
-		return nil
-	}
-	found := r.find(members)
+	_, found := r.read(document)
 	if !found.readable() {
 		return nil
 	}

@@ -204,14 +204,17 @@ func (r *Rule) comparable(s *sketch.Sketch) bool {
 
 // Current reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
 func (r *Rule) Current(s *sketch.Sketch, document []byte) bool {
-	members, _, err := r.concerned(nil, document, false)
-	var found texts
-	return err == nil && r.current(&found, s, members)
+	_, found := r.read(document)
+	return r.fits(&found, s)
 }
 
 // current is Current of a document of which these members lead to the rule's fields. It collects the texts in found.
 func (r *Rule) current(found *texts, s *sketch.Sketch, members []jsonedit.Member) bool {
 	r.findIn(found, members)
+	return r.fits(found, s)
+}
+
+func (r *Rule) fits(found *texts, s *sketch.Sketch) bool {
 	return found.readable() && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
 }
 
