@@ -100,7 +100,7 @@ func (h *Handler) mayConcern(u *underway) bool {
 func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, coding string, plain []byte) {
 	var clean bytes.Buffer
 	clean.Grow(len(plain))
-	err := guarded(func() error { return h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain)) })
+	err := h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain))
 	if err != nil || bytes.Equal(clean.Bytes(), plain) {
 		return
 	}
@@ -120,20 +120,18 @@ func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, coding 
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
 	go func() {
-		into.CloseWithError(guarded(func() error {
-			if coding == "" {
-				return h.Dialect.CleanReply(class, into, body)
-			}
-			plain, err := decoder(coding, 0, body)
-			if err != nil {
-				return err
-			}
-			z := encoder(coding, into)
-			if err := h.Dialect.CleanReply(class, z, plain); err != nil {
-				return err
-			}
-			return z.Close()
-		}))
+		plain, err := decoder(coding, 0, body)
+		dst := io.WriteCloser(into)
+		if coding != "" {
+			dst = encoder(coding, into)
+		}
+		if err == nil {
+			err = h.Dialect.CleanReply(class, dst, plain)
+		}
+		if err == nil && coding != "" {
+			err = dst.Close()
+		}
+		into.CloseWithError(err)
 	}()
 }
 

@@ -76,7 +76,7 @@ func (w *writing) findDuplicates(plain []byte) *findings {
 		return &findings{writing: w}
 	}
 	f := &findings{writing: w, plain: plain, mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{}}
-	replies, err := w.enrich(io.Discard, bytes.NewReader(plain), firstReading{f}, math.MaxInt64/2)
+	replies, err := w.h.Dialect.EnrichWrite(w.u.class, io.Discard, bytes.NewReader(plain), firstReading{f}, math.MaxInt64/2)
 	if f.replies = replies; err == nil && len(f.seen) > 0 {
 		err = guarded(func() error {
 			f.judge(w.u)
@@ -184,13 +184,10 @@ func (f *findings) fetch() {
 // answer answers a write whose operations are all left out.
 func (f *findings) answer() {
 	var clean bytes.Buffer
-	err := guarded(func() error {
-		body, err := f.joined(nil)
-		if err != nil {
-			return err
-		}
-		return f.h.Dialect.CleanReply(f.u.class, &clean, bytes.NewReader(body))
-	})
+	body, err := f.joined(nil)
+	if err == nil {
+		err = f.h.Dialect.CleanReply(f.u.class, &clean, bytes.NewReader(body))
+	}
 	if err != nil {
 		f.h.Log.Error("write could not be answered", "error", unquoted(err))
 		f.h.refuse(f.u, f.r, http.StatusBadGateway, unanswered)
@@ -207,21 +204,25 @@ func (f *findings) answer() {
 
 // joined returns the reply to the whole write, given the reply to what was sent of it, nil for nothing.
 func (f *findings) joined(reply []byte) (joined []byte, err error) {
-	var sent [][]byte
-	var refused []bool
-	if reply != nil {
-		if sent, refused, err = f.replies.Split(reply); err != nil {
-			return nil, err
+	err = guarded(func() (err error) {
+		var sent [][]byte
+		var refused []bool
+		if reply != nil {
+			if sent, refused, err = f.replies.Split(reply); err != nil {
+				return err
+			}
 		}
-	}
-	all, missing, err := f.entries(sent, refused)
-	if err != nil {
-		return nil, err
-	}
-	if len(missing) > 0 {
-		f.resend(all, missing)
-	}
-	return f.replies.Join(reply, all)
+		all, missing, err := f.entries(sent, refused)
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			f.resend(all, missing)
+		}
+		joined, err = f.replies.Join(reply, all)
+		return err
+	})
+	return joined, err
 }
 
 // unanswered is the error where operations were left out of a write, and its reply can't be completed.
@@ -269,25 +270,18 @@ func (f *findings) finish(resp *http.Response) {
 	if len(f.left) == 0 {
 		return
 	}
-	err := guarded(func() error {
-		var sure *hold // the client must get it, whatever else is held
-		reply, err := sure.readReply(resp, f.h.Limits.MaxReply)
-		if err != nil {
-			return err
-		}
-		joined, err := f.joined(reply.Body)
-		if err != nil {
-			return err
-		}
-		putBody(resp, coded(resp.Header.Get("Content-Encoding"), joined))
-		return nil
-	})
+	var sure *hold // the client must get it, whatever else is held
+	reply, err := sure.readReply(resp, f.h.Limits.MaxReply)
 	if err == nil {
+		reply.Body, err = f.joined(reply.Body)
+	}
+	if err == nil {
+		putBody(resp, coded(resp.Header.Get("Content-Encoding"), reply.Body))
 		return
 	}
 	f.h.Metrics.duplicates.WithLabelValues("unanswered").Inc()
 	f.h.Log.Error("reply to a write could not be completed", "error", unquoted(err))
-	reply := f.h.Dialect.ErrorReply(requestOf(f.r), http.StatusBadGateway, unanswered)
+	reply = f.h.Dialect.ErrorReply(requestOf(f.r), http.StatusBadGateway, unanswered)
 	resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
 	resp.Header = http.Header(reply.Header)
 	putBody(resp, reply.Body)
@@ -313,7 +307,7 @@ func (f *findings) resend(all [][]byte, missing []int) {
 	}
 	var body bytes.Buffer
 	var entries [][]byte
-	_, err := only.enrich(&body, bytes.NewReader(f.plain), &only, f.h.Limits.EngineMaxBody)
+	_, err := f.h.Dialect.EnrichWrite(f.u.class, &body, bytes.NewReader(f.plain), &only, f.h.Limits.EngineMaxBody)
 	if err == nil {
 		header := f.r.Header.Clone()
 		header.Del("Content-Encoding")

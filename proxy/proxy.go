@@ -101,7 +101,7 @@ func New(e Engine) (*Handler, error) {
 	if e.Dialect == nil || e.Open == nil || len(e.URLs) == 0 {
 		return nil, errors.New("proxy: an engine needs a dialect, a store and at least one URL")
 	}
-	e.Limits = e.Limits.withDefaults()
+	e.Limits, e.Dialect = e.Limits.withDefaults(), careful{e.Dialect}
 	if e.Log == nil {
 		e.Log = slog.New(slog.DiscardHandler)
 	}

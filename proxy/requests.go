@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // This file holds what the flows share: requests of ours, and replies that were read whole.
@@ -28,6 +30,23 @@ func guarded(step func() error) (err error) {
 		}
 	}()
 	return step()
+}
+
+// careful is a dialect whose panics in what copies a body are errors.
+type careful struct{ adapters.Dialect }
+
+// EnrichWrite implements adapters.Dialect.
+func (d careful) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (replies adapters.Replies, err error) {
+	err = guarded(func() (err error) {
+		replies, err = d.Dialect.EnrichWrite(c, dst, src, w, growth)
+		return err
+	})
+	return replies, err
+}
+
+// CleanReply implements adapters.Dialect.
+func (d careful) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
+	return guarded(func() error { return d.Dialect.CleanReply(c, dst, src) })
 }
 
 // errPanicked: a step of the dialect panicked.

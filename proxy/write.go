@@ -99,7 +99,7 @@ func (w *writing) sendWhole(raw, plain []byte) {
 	}
 	var enriched bytes.Buffer
 	enriched.Grow(int(enrichedLength(plain)))
-	_, err := w.enrich(&enriched, bytes.NewReader(plain), as, w.h.Limits.EngineMaxBody-int64(len(plain)))
+	_, err := w.h.Dialect.EnrichWrite(*class, &enriched, bytes.NewReader(plain), as, w.h.Limits.EngineMaxBody-int64(len(plain)))
 	_, refused := errors.AsType[adapters.Refusal](err)
 	body := raw
 	switch {
@@ -157,23 +157,13 @@ func (w *writing) sendStream(head []byte) {
 			io.Reader
 			*hold
 		}{plain, &w.u.hold}
-		_, err := w.enrich(into, held, as, growth)
+		_, err := w.h.Dialect.EnrichWrite(w.u.class, into, held, as, growth)
 		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && w.encoding != "" {
 			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)
 	}()
 	w.h.send(w.u, w.out, nil)
-}
-
-// enrich copies a body from src to dst with its documents enriched, as long as that adds no more than growth bytes. as is the write itself, or its
-// findings. It returns what parses the reply.
-func (w *writing) enrich(dst io.Writer, src io.Reader, as rule.Writing, growth int64) (replies adapters.Replies, err error) {
-	err = guarded(func() (err error) {
-		replies, err = w.h.Dialect.EnrichWrite(w.u.class, dst, src, as, growth)
-		return err
-	})
-	return replies, err
 }
 
 // Hold implements rule.Writing.
