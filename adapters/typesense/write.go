@@ -26,6 +26,9 @@ type writing struct {
 	mayLeaveOut bool // the reply can be taken apart, and operations be left out
 }
 
+// formNamed is the form of an operation of an import whose reply tells the ids.
+const formNamed = "named"
+
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
 // what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
 func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
@@ -87,6 +90,39 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 		return nil, err
 	}
 	return documentReply{}, err
+}
+
+// operation returns the operation of which a document is at hand, as far as the engine reads it.
+func operation(c adapters.Class, e *rule.Enricher, how writing, read []byte, whole bool) rule.Operation {
+	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
+	if !e.Identifies() || o.ID != "" {
+		return o
+	}
+	plain := how.mayLeaveOut && whole && !how.partial && c.Target != ""
+	o.ID, o.Plain = idOf(read)
+	o.Plain = o.Plain && plain
+	if how.named && c.Form == formImport {
+		o.Form = formNamed
+	}
+	return o
+}
+
+// idOf returns the id of a document, and whether there is no doubt about it: it is a text, or there is none.
+func idOf(document []byte) (id string, sure bool) {
+	members, err := jsonedit.Members(document)
+	if err != nil {
+		return "", false
+	}
+	sure = true
+	for i, m := range members {
+		if m.Key != "id" {
+			continue
+		}
+		text, ok := jsonedit.Text(m.Value)
+		twice := slices.ContainsFunc(members[:i], func(other jsonedit.Member) bool { return other.Key == m.Key })
+		id, sure = text, sure && ok && text != "" && !twice
+	}
+	return id, sure
 }
 
 // long copies a document that is too long to be held. Where it is not well-formed it ends with end.
@@ -184,11 +220,9 @@ func insert(document, read, enriched []byte) []byte {
 }
 
 // nameIn returns the text of a member of an object that the engine would accept, or nothing.
-func nameIn(object []byte, key string) string {
-	members, err := jsonedit.Members(object)
-	if err != nil || !jsonedit.Strict(object) {
-		return ""
+func nameIn(object []byte, key string) (name string) {
+	if jsonedit.Strict(object) {
+		name, _ = jsonedit.Text(member(object, key))
 	}
-	name, _ := jsonedit.Text(jsonedit.Get(members, key))
 	return name
 }

@@ -3,16 +3,12 @@ package typesense
 import (
 	"bytes"
 	"fmt"
-	"net/url"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
-
-// formNamed is the form of an operation of an import whose reply tells the ids.
-const formNamed = "named"
 
 // plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
 var plainParams = []string{"action", "dirty_values", "batch_size", "return_id", keyParam}
@@ -23,39 +19,6 @@ func plainReply(form, method string, params []adapters.Param) bool {
 	return (form == formImport || form == formDocument) && method == "POST" &&
 		(!given || named == "true" || named == "false") &&
 		!slices.ContainsFunc(params, func(p adapters.Param) bool { return !slices.Contains(plainParams, p.Name) })
-}
-
-// operation returns the operation of which a document is at hand, as far as the engine reads it.
-func operation(c adapters.Class, e *rule.Enricher, how writing, read []byte, whole bool) rule.Operation {
-	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
-	if !e.Identifies() || o.ID != "" {
-		return o
-	}
-	plain := how.mayLeaveOut && whole && !how.partial && c.Target != ""
-	o.ID, o.Plain = idOf(read)
-	o.Plain = o.Plain && plain
-	if how.named && c.Form == formImport {
-		o.Form = formNamed
-	}
-	return o
-}
-
-// idOf returns the id of a document, and whether there is no doubt about it: it is a text, or there is none.
-func idOf(document []byte) (id string, sure bool) {
-	members, err := jsonedit.Members(document)
-	if err != nil {
-		return "", false
-	}
-	sure = true
-	for i, m := range members {
-		if m.Key != "id" {
-			continue
-		}
-		text, ok := jsonedit.Text(m.Value)
-		twice := slices.ContainsFunc(members[:i], func(other jsonedit.Member) bool { return other.Key == m.Key })
-		id, sure = text, sure && ok && text != "" && !twice
-	}
-	return id, sure
 }
 
 // importReply is the reply to an import.
@@ -121,5 +84,5 @@ func (documentReply) NoOp(_ rule.Operation, of adapters.Standing) ([]byte, error
 
 // Fetch returns the request for a document.
 func (documentReply) Fetch(o rule.Operation, id string) *adapters.Request {
-	return &adapters.Request{Method: "GET", Path: "/collections/" + url.PathEscape(o.Index) + "/documents/" + url.PathEscape(id)}
+	return Dialect{}.DocumentOf(o.Index, id)
 }
