@@ -36,7 +36,7 @@ type Options struct {
 	Query string
 	// DryRun writes nothing. Written then counts what would have been written.
 	DryRun bool
-	// Resume goes on with the newest run there is, finished or broken off. Otherwise only one that others are at work on is joined.
+	// Resume goes on with the newest plan there is, finished or broken off. Otherwise only one that others are at work on is joined.
 	Resume bool
 	// Worker is the name of this process among all workers; empty is one that says where it runs.
 	Worker string
@@ -84,7 +84,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	}
 }
 
-// untilDone joins the job and works on its parts until all are done. It starts over where another worker has begun a new run, or the
+// untilDone joins the job and works on its parts until all are done. It starts over where another worker has made a new plan, or the
 // index was created again.
 func (r *run) untilDone(ctx context.Context, resume bool) error {
 	for {
@@ -102,7 +102,7 @@ func (r *run) untilDone(ctx context.Context, resume bool) error {
 	}
 }
 
-// join joins the run that others are at work on, or splits the index into parts and begins one. Where these credentials may keep no
+// join joins the plan that others are at work on, or splits the index into parts and makes one. Where these credentials may keep no
 // journal in the engine, the journal is in memory: a later run then finds by the stored sketches alone what is done.
 func (r *run) join(ctx context.Context, resume bool) error {
 	identity, err := r.identity(ctx)
@@ -348,7 +348,7 @@ func (r *run) estimate() Progress {
 	return p
 }
 
-// sameIndex fails if the index is another one than when the run was joined.
+// sameIndex fails if the index is another one than when the plan was joined.
 func (r *run) sameIndex(ctx context.Context) error {
 	identity, err := r.identity(ctx)
 	if err == nil && identity != r.board.identity {

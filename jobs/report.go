@@ -82,9 +82,9 @@ type Report struct {
 	Parts     int `json:"parts"`
 	PartsDone int `json:"parts_done"`
 	Slices    int `json:"slices"`
-	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
+	// Resumed says that the parts are those of an earlier plan, or of one that others are at work on.
 	Resumed bool `json:"resumed"`
-	// Anew says that the index was created again since the run to go on with, so that the job began anew.
+	// Anew says that the index was created again since the plan to go on with was made, so that the job began anew.
 	Anew bool `json:"index_made_anew"`
 	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
 	Taken int `json:"leases_taken_over"`

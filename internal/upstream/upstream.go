@@ -153,27 +153,6 @@ func (d *redactingTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// Prepare prepares the indices that a name resolves to and a rule matches.
-func (e *Engine) Prepare(ctx context.Context, name string) ([]adapters.Index, error) {
-	matching, err := e.Matching(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var indices []adapters.Index
-	for _, index := range matching {
-		if index.Rule(e.Rules) == nil {
-			indices = append(indices, index)
-			continue
-		}
-		prepared, err := e.Store.Prepare(ctx, index.Name, false)
-		if err != nil {
-			return nil, fmt.Errorf("index %s: %w", index.Name, err)
-		}
-		indices = append(indices, prepared...)
-	}
-	return indices, nil
-}
-
 // Matching returns the indices that a name resolves to and a rule matches. If no rule matches any of them, it returns them as not ready, with the
 // reason.
 func (e *Engine) Matching(ctx context.Context, name string) ([]adapters.Index, error) {
@@ -230,11 +209,10 @@ func (e *Engine) FindOrPrepare(ctx context.Context, name string, prepare bool) (
 	var all []adapters.Index
 	var errs []error
 	for _, name := range names {
-		find := e.Matching
-		if prepare {
-			find = e.Prepare
+		indices, err := e.Matching(ctx, name)
+		if err == nil && prepare {
+			indices, err = e.prepare(ctx, indices)
 		}
-		indices, err := find(ctx, name)
 		if err != nil {
 			errs = append(errs, e.Explain(err))
 			if Unreachable(err) {
@@ -248,4 +226,18 @@ func (e *Engine) FindOrPrepare(ctx context.Context, name string, prepare bool) (
 		}
 	}
 	return all, errors.Join(errs...)
+}
+
+// prepare has our fields declared in those of the indices that a rule matches, and returns all as they are then.
+func (e *Engine) prepare(ctx context.Context, indices []adapters.Index) (all []adapters.Index, err error) {
+	for _, index := range indices {
+		prepared := []adapters.Index{index}
+		if index.Rule(e.Rules) != nil {
+			if prepared, err = e.Store.Prepare(ctx, index.Name, false); err != nil {
+				return nil, fmt.Errorf("index %s: %w", index.Name, err)
+			}
+		}
+		all = append(all, prepared...)
+	}
+	return all, nil
 }
