@@ -90,7 +90,7 @@ var printsJSON = map[string][]printedJSON{
 	"config check": {printed[config.CheckedConfig]("One object:")},
 	"version":      {printed[buildinfo.Info]("One object:")},
 	"cluster": {
-		printed[cluster.Result]("One object, the report:"),
+		printed[cluster.Report]("One object, the report:"),
 		printed[lineOfCluster]("In a file of `--output` whose name ends in .jsonl, an object on each line:"),
 	},
 	"compare": {

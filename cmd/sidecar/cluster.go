@@ -267,9 +267,9 @@ func (c *clusterJob) join(cmd *cobra.Command) error {
 
 // print prints the report, and what was written to the engine if anything was to be.
 func (c *clusterJob) print(r *cluster.Report, w *cluster.Written) error {
-	result := c.corpus.Result(r, w, time.Since(c.began))
+	r.Written, r.Took = w, time.Since(c.began).Round(10*time.Millisecond)
 	if c.report == formJSON {
-		return terminal.WriteJSON(c.out, result)
+		return terminal.WriteJSON(c.out, r)
 	}
-	return result.Print(c.out)
+	return r.Print(c.out)
 }

@@ -11,13 +11,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// Report is what a run found. All lists are in a fixed order and cut to the first few.
+// Report is what a clustering found, as it is reported in JSON. All lists are in a fixed order and cut to the first few.
 type Report struct {
+	// Bands of Rows are how candidates were found, where by bands.
+	Algorithm Algorithm `json:"algorithm"`
+	Threshold float64   `json:"threshold"`
+	Bands     int       `json:"bands,omitempty"`
+	Rows      int       `json:"rows,omitempty"`
 	// Documents were added; Texts are those that differ in more than case and white space.
 	Documents int `json:"documents"`
 	Texts     int `json:"texts"`
@@ -33,6 +39,9 @@ type Report struct {
 	Left      Left        `json:"left_out"`
 	// WideClusters were too wide to look for mirrors in: see MostHosts.
 	WideClusters int `json:"wide_clusters"`
+	// Written, nil where nothing was to be, and Took, how long it took, are for the caller to fill in.
+	Written *Written      `json:"written,omitempty"`
+	Took    time.Duration `json:"-"`
 }
 
 // SizeClass counts the clusters of From to To documents.
@@ -143,8 +152,12 @@ func (c *Corpus) report(ctx context.Context, yield func(*Member) error) (*Report
 	r := &reporter{c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true)}
 	defer r.common.free()
 	r.report = Report{
+		Algorithm: c.options.Algorithm, Threshold: c.options.Rule.Profile.Threshold,
 		Documents: c.documents, Texts: len(c.at), Left: c.left, Sizes: []SizeClass{}, Largest: []Sample{}, Mirrors: []Mirror{},
 		Soft404: []Suspect{}, Farms: []Farm{},
+	}
+	if c.options.Algorithm == Bands {
+		r.report.Bands, r.report.Rows = c.Shape()
 	}
 	err := c.Each(ctx, func(members []Member) error {
 		if err := r.take(members); err != nil {

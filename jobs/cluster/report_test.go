@@ -54,6 +54,7 @@ func TestReport(t *testing.T) {
 		t.Fatalf("%d of %d documents were seen, %v", seen, len(list), err)
 	}
 	want := Report{
+		Algorithm: Bands, Threshold: 0.64, Bands: got.Bands, Rows: got.Rows,
 		Documents: 35, Texts: 22, Clusters: 10, Clustered: 12 + 3 + 8*2, Alone: 4,
 		Sizes:   []SizeClass{{2, 2, 8, 16}, {3, 4, 1, 3}, {9, 16, 1, 12}},
 		Mirrors: []Mirror{{A: "a.example", B: "b.example", PagesA: 10, PagesB: 10, CommonA: 9, CommonB: 9, Share: 0.9}},
