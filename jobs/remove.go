@@ -18,8 +18,11 @@ type RemoveOptions struct {
 	DryRun bool
 }
 
-// Removal counts documents.
+// Removal is what became of one index, as it is reported in JSON.
 type Removal struct {
+	// Engine and Index are for the caller to fill in, as are DryRun, Note and Seconds.
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
 	// Total is how many there are as far as the engine says, else 0; Scanned were read.
 	Total   int `json:"-"`
 	Scanned int `json:"scanned"`
@@ -30,6 +33,10 @@ type Removal struct {
 	Gone    int `json:"gone"`
 	Refused int `json:"refused"`
 	Left    int `json:"left"`
+
+	DryRun  bool    `json:"dry_run"`
+	Note    string  `json:"note,omitempty"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Remove takes our fields out of the documents of one concrete index, so that every one is again what it was without us, byte

@@ -196,18 +196,8 @@ func (f VerifyReport) String() string {
 	return terminal.Harmless(b.String())
 }
 
-// RemoveReport is what became of one index.
-type RemoveReport struct {
-	Engine string `json:"engine"`
-	Index  string `json:"index"`
-	Removal
-	DryRun  bool    `json:"dry_run"`
-	Note    string  `json:"note,omitempty"`
-	Seconds float64 `json:"seconds"`
-}
-
 // String returns what became of an index as lines for people.
-func (f RemoveReport) String() string {
+func (f Removal) String() string {
 	title := f.Engine + ": " + f.Index
 	if f.DryRun {
 		return fmt.Sprintf("%s: %d scanned, %d hold something of ours, in %s\n", title, f.Scanned, f.Found, took(f.Seconds))

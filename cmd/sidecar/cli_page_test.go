@@ -86,7 +86,7 @@ var printsJSON = map[string][]printedJSON{
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},
 	"calibrate":    {printed[indicesOf[calibrate.Result]]("One object, printed at the end:")},
 	"similar":      {printed[similar.Similar]("One object:")},
-	"remove":       {printed[indicesOf[jobs.RemoveReport]]("One object, printed at the end:")},
+	"remove":       {printed[indicesOf[jobs.Removal]]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},
 	"version":      {printed[buildinfo.Info]("One object:")},
 	"cluster": {

@@ -25,12 +25,12 @@ type removeJob struct {
 	yes, journals bool
 	jobs.RemoveOptions
 
-	list          []jobs.RemoveReport
+	list          []jobs.Removal
 	refused, left int
 }
 
 func removeCommand() *cobra.Command {
-	r := removeJob{list: []jobs.RemoveReport{}}
+	r := removeJob{list: []jobs.Removal{}}
 	r.resumeHint = "the same command goes on where this one stopped"
 	cmd := &cobra.Command{
 		Use:   "remove --index NAME",
@@ -111,7 +111,7 @@ func (r *removeJob) run(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%s changed whenever they were to be written: run it again when less is written",
 			terminal.Count(r.left, "document")))
 	}
-	if err := r.end(ctx, true, errors.Join(errs...), indicesOf[jobs.RemoveReport]{r.list}); err != nil {
+	if err := r.end(ctx, true, errors.Join(errs...), indicesOf[jobs.Removal]{r.list}); err != nil {
 		return err
 	}
 	if r.refused > 0 {
@@ -167,13 +167,13 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 // remove works through one index and prints its summary.
 func (r *removeJob) remove(ctx context.Context, t target) error {
 	start, meter := time.Now(), r.meter(t)
-	counts, err := jobs.Remove(ctx, jobs.Job{Store: t.Job.Store, Index: t.Index}, r.RemoveOptions, func(c jobs.Removal) {
+	found, err := jobs.Remove(ctx, jobs.Job{Store: t.Job.Store, Index: t.Index}, r.RemoveOptions, func(c jobs.Removal) {
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.clearBar()
-	found := jobs.RemoveReport{Engine: t.Config.Name, Index: t.Index, Removal: counts, DryRun: r.DryRun}
-	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
-	clean := err == nil && counts.Left+counts.Refused == 0
+	found.Engine, found.Index, found.DryRun = t.Config.Name, t.Index, r.DryRun
+	r.refused, r.left = r.refused+found.Refused, r.left+found.Left
+	clean := err == nil && found.Left+found.Refused == 0
 	if clean && !r.DryRun { // a declaration goes after the last value
 		found.Note, err = t.Job.Store.Remove(ctx, t.Index)
 	}
@@ -192,7 +192,7 @@ func (r *removeJob) dropJournals(ctx context.Context, e *upstream.Engine, journa
 	dropped, others := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {
 		index := jobs.IndexOf(entry.Job)
-		ours := slices.ContainsFunc(r.list, func(f jobs.RemoveReport) bool { return f.Engine == e.Config.Name && f.Index == index })
+		ours := slices.ContainsFunc(r.list, func(f jobs.Removal) bool { return f.Engine == e.Config.Name && f.Index == index })
 		switch {
 		case !ours:
 			others[entry.Job] = true

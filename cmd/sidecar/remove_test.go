@@ -174,7 +174,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 			e := openedShelf(t, &m.shelf)
 			e.Store = m
 			var out strings.Builder
-			r := removeJob{job: job{output: formText, out: &out}, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
+			r := removeJob{job: job{output: formText, out: &out}, list: []jobs.Removal{{Engine: "shelf", Index: "news-1"}}}
 			if err := r.dropJournals(t.Context(), e, d); err != nil {
 				t.Fatal(err)
 			}
