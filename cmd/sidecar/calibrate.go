@@ -19,11 +19,11 @@ type calibrateJob struct {
 	html string
 	calibrate.Options
 
-	list []calibrate.Result
+	list []*calibrate.Report
 }
 
 func calibrateCommand() *cobra.Command {
-	r := calibrateJob{Options: calibrate.DefaultOptions, list: []calibrate.Result{}}
+	r := calibrateJob{Options: calibrate.DefaultOptions, list: []*calibrate.Report{}}
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Say which threshold the documents of an index speak for",
@@ -65,7 +65,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 // run works through the engines.
 func (r *calibrateJob) run(ctx context.Context) error {
 	matched, err := r.eachIndex(ctx, false, r.calibrate)
-	err = r.end(ctx, matched, err, indicesOf[calibrate.Result]{r.list})
+	err = r.end(ctx, matched, err, indicesOf[*calibrate.Report]{r.list})
 	if r.html != "" && len(r.list) > 0 && ctx.Err() == nil {
 		failed := calibrate.WriteHTML(r.html, r.list)
 		if err = errors.Join(err, failed); failed == nil {
@@ -93,8 +93,8 @@ func (r *calibrateJob) calibrate(ctx context.Context, t target) error {
 	if err != nil {
 		return err
 	}
-	found := calibrate.Result{Engine: t.Config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
-	r.list = append(r.list, found)
-	r.printf("%s", found)
+	report.Engine, report.Seconds = t.Config.Name, time.Since(start).Round(time.Millisecond).Seconds()
+	r.list = append(r.list, report)
+	r.printf("%s", report)
 	return nil
 }

@@ -84,7 +84,7 @@ var printsJSON = map[string][]printedJSON{
 	"ready":        {printed[readiness]("One object:")},
 	"reindex":      {printed[indicesOf[jobs.Report]]("One object, printed at the end:")},
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},
-	"calibrate":    {printed[indicesOf[calibrate.Result]]("One object, printed at the end:")},
+	"calibrate":    {printed[indicesOf[calibrate.Report]]("One object, printed at the end:")},
 	"similar":      {printed[similar.Similar]("One object:")},
 	"remove":       {printed[indicesOf[jobs.Removal]]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},

@@ -44,9 +44,11 @@ const (
 	ByValues = "shared values"
 )
 
-// Report is what was found in one index.
+// Report is what was found in one index, as it is reported in JSON.
 type Report struct {
-	Index string `json:"index"`
+	// Engine and Seconds, how long it took, are for the caller to fill in.
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
 	Setting
 	Reading
 	Search
@@ -60,6 +62,7 @@ type Report struct {
 	Presets    []Share    `json:"presets"`
 	Suggestion Suggestion `json:"suggestion"`
 	Notes      []string   `json:"notes"`
+	Seconds    float64    `json:"seconds"`
 }
 
 // Setting is what the rule says.

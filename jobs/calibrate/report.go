@@ -15,15 +15,8 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// Result is what was found in one index of an engine.
-type Result struct {
-	Engine string `json:"engine"`
-	*Report
-	Seconds float64 `json:"seconds"`
-}
-
 // Took is how long it took, as people read it.
-func (r Result) Took() time.Duration {
+func (r *Report) Took() time.Duration {
 	return time.Duration(r.Seconds * 1e9).Round(10 * time.Millisecond)
 }
 
@@ -58,7 +51,7 @@ var (
 )
 
 // String returns the report for a terminal.
-func (r Result) String() string {
+func (r *Report) String() string {
 	var b strings.Builder
 	if err := textReport.Execute(&b, r); err != nil {
 		return err.Error()
@@ -67,7 +60,7 @@ func (r Result) String() string {
 }
 
 // WriteHTML writes the page of a report. What stood in the file stays until the new one is whole.
-func WriteHTML(file string, list []Result) error {
+func WriteHTML(file string, list []*Report) error {
 	return terminal.WriteFile(file, func(w io.Writer) error { return htmlReport.Execute(w, list) })
 }
 
