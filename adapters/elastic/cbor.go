@@ -16,104 +16,71 @@ const (
 	cborBreak = 0xFF
 )
 
-// head returns the type of the value and its number. indefinite says that a break ends it.
-func (cborForm) head(data []byte, at int) (major byte, n uint64, next int, indefinite, ok bool) {
-	if at < 0 || at >= len(data) {
-		return 0, 0, 0, false, false
-	}
-	major, info := data[at]>>5, data[at]&0x1F
-	at++
+// head reads the type of a value and its number. indefinite says that a break ends it.
+func (cborForm) head(s *scanner) (major byte, n uint64, indefinite bool) {
+	c := s.byte()
+	major, info := c>>5, c&0x1F
 	switch {
 	case info < 24:
-		return major, uint64(info), at, false, true
+		return major, uint64(info), false
 	case info < 28:
-		size := 1 << (info - 24)
-		if len(data)-at < size {
-			return 0, 0, 0, false, false
-		}
 		var room [8]byte
-		copy(room[8-size:], data[at:at+size])
-		return major, binary.BigEndian.Uint64(room[:]), at + size, false, true
-	case info == 31 && major >= cborBytes && major <= cborMap:
-		return major, 0, at, true, true
+		size := 1 << (info - 24)
+		copy(room[8-size:], s.take(size))
+		return major, binary.BigEndian.Uint64(room[:]), false
 	}
-	return 0, 0, 0, false, false
+	s.bad = s.bad || info != 31 || major < cborBytes || major > cborMap
+	return major, 0, true
 }
 
-// untagged returns where the value behind its tags begins.
-func (c cborForm) untagged(data []byte, at int) (int, bool) {
-	for {
-		major, n, next, _, ok := c.head(data, at)
-		switch {
-		case !ok || major == cborTag && (n == 25 || n == 256):
-			return 0, false
-		case major != cborTag:
-			return at, true
-		}
-		at = next
+func (cborForm) start(*scanner, int) (head []byte) { return nil }
+
+func (c cborForm) read(s *scanner, key bool) (t token) {
+	at := s.at
+	major, n, indefinite := c.head(s)
+	for major == cborTag && !s.bad {
+		s.bad, at = n == 25 || n == 256, s.at
+		major, n, indefinite = c.head(s)
 	}
-}
-
-func (cborForm) start([]byte, int) (head []byte, ok bool) { return nil, true }
-
-func (cborForm) ends(data []byte, at int, _ byte) (end int, ok bool) {
-	return at + 1, at < len(data) && data[at] == cborBreak
-}
-
-func (c cborForm) next(data []byte, at int, key bool) (t token, end int, ok bool) {
-	if at, ok = c.untagged(data, at); !ok {
-		return t, 0, false
-	}
-	major, n, end, indefinite, _ := c.head(data, at)
-	switch t = (token{kind: '0'}); {
+	switch t.kind = '0'; {
+	case s.bad:
 	case major == cborText || major == cborBytes && key:
-		t.kind = '"'
-		t.text, end, ok = c.text(data, at)
+		t.kind, t.text = '"', c.text(s, major, n, indefinite)
 	case major == cborBytes:
-		_, end, ok = c.text(data, at)
+		c.text(s, major, n, indefinite)
 	case key && major == cborUint:
 		t.text = strconv.AppendUint(nil, n, 10)
 	case key && major == cborNegative:
 		t.text = strconv.AppendUint([]byte{'-'}, n+1, 10)
 	case key:
-		return t, 0, false
+		s.bad = true
 	case major == cborArray || major == cborMap:
 		t.kind, t.count = map[byte]byte{cborArray: '[', cborMap: '{'}[major], int(n)
 		if indefinite {
 			t.count = -1
 		}
-		ok = n <= uint64(len(data)-end) // each takes a byte at least
-	case data[at] == 0xF4:
+		s.bad = n > uint64(len(s.data)-s.at) // each takes a byte at least
+	case s.data[at] == 0xF4:
 		t.kind = 'f'
-	case data[at] == 0xF5:
+	case s.data[at] == 0xF5:
 		t.kind = 't'
-	case data[at] == 0xF6 || data[at] == 0xF7: // null, undefined
+	case s.data[at] == 0xF6 || s.data[at] == 0xF7: // null, undefined
 		t.kind = 'n'
 	}
-	return t, end, ok
+	return t
 }
 
-// text returns a text, or bytes, joined from its pieces. One with a length is a single piece.
-func (c cborForm) text(data []byte, at int) (text []byte, end int, ok bool) {
-	major, n, next, indefinite, ok := c.head(data, at)
-	if !ok || !indefinite {
-		if !ok || n > uint64(len(data)-next) {
-			return nil, 0, false
-		}
-		end = next + int(n)
-		return data[next:end:end], end, true
+// text reads a text, or bytes, and joins its pieces. One with a length is a single piece.
+func (c cborForm) text(s *scanner, major byte, n uint64, indefinite bool) (text []byte) {
+	if !indefinite {
+		return s.take(int(n))
 	}
-	for {
-		if end, ok := c.ends(data, next, 0); ok {
-			return text, end, true
-		}
-		piece, n, start, indefinite, ok := c.head(data, next)
-		if !ok || indefinite || piece != major || n > uint64(len(data)-start) {
-			return nil, 0, false
-		}
-		next = start + int(n)
-		text = append(text, data[start:next]...)
+	for !s.bad && !s.passes(cborBreak) {
+		piece, n, nested := c.head(s)
+		s.bad = s.bad || nested || piece != major
+		text = append(text, s.take(int(n))...)
 	}
+	return text
 }
 
 func (cborForm) marks() (object, list [2]byte, null byte) {

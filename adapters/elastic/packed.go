@@ -10,15 +10,13 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// packed is a binary form of JSON. Its methods take the data and a place in it. They never panic, whatever the data.
+// packed is a binary form of JSON. Its methods never panic, whatever the data.
 type packed interface {
-	// start begins to read data, and returns what is written before its value, which is as long as what stands there. Of data that is longer
+	// start goes over what is written before the value, and returns what is written there instead, which is as long. Of data that is longer
 	// than most bytes without references no more is read.
-	start(data []byte, most int) (head []byte, ok bool)
-	// next reads the token that stands there, that of a key where key says so, and returns where it ends. Each is read once, in order.
-	next(data []byte, at int, key bool) (t token, end int, ok bool)
-	// ends returns where the mark ends that stands there, if it is one that ends what open began.
-	ends(data []byte, at int, open byte) (end int, ok bool)
+	start(s *scanner, most int) (head []byte)
+	// read reads the token that comes next, that of a key where key says so.
+	read(s *scanner, key bool) token
 
 	// marks returns the marks around an object, those around a list, and null.
 	marks() (object, list [2]byte, null byte)
@@ -28,86 +26,127 @@ type packed interface {
 	appendInt(dst []byte, n int64) []byte
 }
 
-// token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values, -1 if a mark ends them;
-// of a key or text, '"', it has the text; 't', 'f' and 'n' are words; '0' is any other value. raw is what a reference stands for, else nil.
+// token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values more, a number below 0 if a
+// mark ends them; of a key or text, '"', it has the text, and of a key the name; 't', 'f' and 'n' are words; '0' is any other value. raw are its bytes, or those
+// that a reference stands for.
 type token struct {
 	kind      byte
 	text, raw []byte
+	name      string
 	count     int
+}
+
+// scanner reads the tokens of a document in a packed form, each once. From the first that is not well-formed on, bad is set and there are no more.
+type scanner struct {
+	p     packed
+	data  []byte
+	at    int
+	depth int
+	bad   bool
 }
 
 // maxPackedDepth bounds how deep values may nest. The engines stop at 1,000.
 const maxPackedDepth = 1 << 11
 
-// each calls visit with the place of each member or element of what a token began, which returns where that ends; and returns where all of it
-// ends.
-func (t token) each(p packed, data []byte, at int, visit func(at int) (end int, ok bool)) (end int, ok bool) {
-	for n := t.count; n != 0; n-- {
-		if end, ok := p.ends(data, at, t.kind); ok {
-			return end, n < 0
-		}
-		if at, ok = visit(at); !ok {
-			return 0, false
-		}
+// take goes over the next n bytes and returns them.
+func (s *scanner) take(n int) []byte {
+	if s.bad || n < 0 || n > len(s.data)-s.at {
+		s.bad = true
+		return nil
 	}
-	return at, true
+	s.at += n
+	return s.data[s.at-n : s.at : s.at]
 }
 
-// packedEnd returns where a value ends that stands at the depth, and false if it is not well-formed.
-func packedEnd(p packed, data []byte, at, depth int) (end int, ok bool) {
-	t, end, ok := p.next(data, at, false)
-	if !ok || t.kind != '{' && t.kind != '[' {
-		return end, ok
+// byte goes over the next byte and returns it: 0 if there is none.
+func (s *scanner) byte() byte {
+	if next := s.take(1); next != nil {
+		return next[0]
 	}
-	if depth >= maxPackedDepth {
-		return 0, false
-	}
-	return t.each(p, data, end, func(at int) (end int, ok bool) {
-		if t.kind == '{' {
-			var key token
-			if key, at, ok = p.next(data, at, true); !ok {
-				return 0, false
-			}
-			if _, ok = nameOf(key.text); !ok {
-				return 0, false
-			}
-		}
-		return packedEnd(p, data, at, depth+1)
-	})
+	return 0
 }
 
-// appendJSON appends a well-formed value as JSON: texts as they are, and 0 for each number and what else is no text.
-func appendJSON(p packed, dst, data []byte, at int) (out []byte, end int) {
-	t, end, _ := p.next(data, at, false)
+// passes goes over the next byte if it is c.
+func (s *scanner) passes(c byte) bool {
+	if s.bad || s.at == len(s.data) || s.data[s.at] != c {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// next reads a token, that of a key where key says so.
+func (s *scanner) next(key bool) token {
+	start := s.at
+	t := s.p.read(s, key)
+	if t.raw == nil {
+		t.raw = s.data[start:s.at]
+	}
+	if key {
+		var ok bool
+		t.name, ok = nameOf(t.text)
+		s.bad = s.bad || !ok
+	}
+	if t.kind == '{' || t.kind == '[' {
+		s.depth++
+		s.bad = s.bad || s.depth > maxPackedDepth
+	}
+	return t
+}
+
+// more reports whether there is a further member or element of what a token began, and goes over the mark at its end.
+func (s *scanner) more(t *token) bool {
+	marks, list, _ := s.p.marks()
+	if t.kind == '[' {
+		marks = list
+	}
+	if t.count != 0 && !s.bad && !s.passes(marks[1]) {
+		t.count--
+		return true
+	}
+	s.depth--
+	s.bad = s.bad || t.count > 0
+	return false
+}
+
+// json appends the value that comes next as JSON: texts as they are, and 0 for each number and what else is no text.
+func (s *scanner) json(dst []byte) []byte {
+	t := s.next(false)
 	switch t.kind {
 	case '"':
-		return quote(dst, t.text), end
+		return quote(dst, t.text)
 	case 't':
-		return append(dst, "true"...), end
+		return append(dst, "true"...)
 	case 'f':
-		return append(dst, "false"...), end
+		return append(dst, "false"...)
 	case 'n':
-		return append(dst, "null"...), end
+		return append(dst, "null"...)
 	case '{', '[':
 	default:
-		return append(dst, '0'), end
+		return append(dst, '0')
 	}
 	dst = append(dst, t.kind)
-	first := end
-	end, _ = t.each(p, data, end, func(at int) (end int, ok bool) {
-		if at > first {
+	for first := true; s.more(&t); first = false {
+		if !first {
 			dst = append(dst, ',')
 		}
 		if t.kind == '{' {
-			var key token
-			key, at, _ = p.next(data, at, true)
-			name, _ := nameOf(key.text)
-			dst = append(quote(dst, []byte(name)), ':')
+			dst = append(quote(dst, []byte(s.next(true).name)), ':')
 		}
-		dst, end = appendJSON(p, dst, data, at)
-		return end, true
-	})
-	return append(dst, t.kind+2), end
+		dst = s.json(dst)
+	}
+	return append(dst, t.kind+2)
+}
+
+// packedAsJSON returns the value that data begins with as JSON, and where it ends; nil if that is not well-formed, or longer than most bytes without
+// references.
+func packedAsJSON(p packed, data []byte, most int) (value []byte, end int) {
+	s := scanner{p: p, data: data}
+	p.start(&s, most)
+	if value = s.json(nil); s.bad {
+		return nil, 0
+	}
+	return value, s.at
 }
 
 // nameOf returns a name as the engines' parsers of binary forms read it: they take characters in more bytes than these need, and any byte
@@ -181,15 +220,12 @@ func appendPacked(p packed, dst, value []byte) []byte {
 
 // editPacked returns a document, or the body of an update, enriched; nil if it can't be read.
 func editPacked(p packed, e *rule.Enricher, index string, body []byte, update bool) []byte {
-	k := openPacked(p, body, plainSMILE(body))
-	if k == nil {
+	most := plainSMILE(body)
+	shadow, _ := packedAsJSON(p, body, most)
+	if len(shadow) == 0 || shadow[0] != '{' {
 		return nil
 	}
-	shadow := k.json()
-	if shadow[0] != '{' {
-		return nil
-	}
-	return k.edited(edits(e, index, shadow, update))
+	return cutPacked(p, body, most, edits(e, index, shadow, update))
 }
 
 // maxPackedReply is how long a reply in CBOR or SMILE may be whose fields of ours are cut out: it is held whole.
@@ -214,7 +250,7 @@ func cleanPacked(p packed, dst io.Writer, src io.Reader, cuts jsonedit.Cuts) err
 		return err
 	}
 	if len(body) <= maxPackedReply {
-		body = cutPacked(p, body, cuts)
+		body = cutPacked(p, body, 4*maxPackedReply, cuts)
 	}
 	if _, err = dst.Write(body); err == nil {
 		_, err = io.Copy(dst, src)
@@ -222,107 +258,58 @@ func cleanPacked(p packed, dst io.Writer, src io.Reader, cuts jsonedit.Cuts) err
 	return err
 }
 
-// cutPacked returns a body less what is cut.
-func cutPacked(p packed, body []byte, cuts jsonedit.Cuts) []byte {
-	if k := openPacked(p, body, 4*maxPackedReply); k != nil {
-		return k.edited(cuts)
-	}
-	return body
-}
-
-// packedKnife edits a body that is a well-formed value.
-type packedKnife struct {
-	p       packed
-	body    []byte
-	most    int
-	end     int // of the value
+// packedEditor edits a value as its tokens are read.
+type packedEditor struct {
+	scanner
 	cuts    jsonedit.Cuts
 	path    []string
+	out     []byte
 	changed bool
 }
 
-// openPacked returns what edits a body; nil if that is not well-formed, or longer than most bytes without references.
-func openPacked(p packed, body []byte, most int) *packedKnife {
-	head, ok := p.start(body, most)
-	if !ok {
-		return nil
+// cutPacked returns data with its value edited: data itself if there is nothing to change, or it is not well-formed, or longer than most bytes
+// without references.
+func cutPacked(p packed, data []byte, most int, cuts jsonedit.Cuts) []byte {
+	e := packedEditor{scanner: scanner{p: p, data: data}, cuts: cuts}
+	e.out = append(make([]byte, 0, len(data)), p.start(&e.scanner, most)...)
+	if e.value(false); e.bad || !e.changed {
+		return data
 	}
-	end, ok := packedEnd(p, body, len(head), 0)
-	if !ok {
-		return nil
-	}
-	return &packedKnife{p: p, body: body, most: most, end: end}
+	return append(e.out, data[e.at:]...)
 }
 
-// json returns the value as [appendJSON] has it.
-func (k *packedKnife) json() []byte {
-	head, _ := k.p.start(k.body, k.most)
-	value, _ := appendJSON(k.p, nil, k.body, len(head))
-	return value
-}
-
-// edited returns the body with its value edited: itself if there is nothing to change.
-func (k *packedKnife) edited(cuts jsonedit.Cuts) []byte {
-	k.cuts = cuts
-	head, _ := k.p.start(k.body, k.most)
-	out, _, _ := k.value(append(make([]byte, 0, len(k.body)), head...), len(head), false)
-	if !k.changed {
-		return k.body
-	}
-	return append(out, k.body[k.end:]...)
-}
-
-// copied appends a token.
-func (k *packedKnife) copied(dst []byte, t token, at, end int) []byte {
-	if t.raw != nil {
-		return append(dst, t.raw...)
-	}
-	return append(dst, k.body[at:end]...)
-}
-
-// value appends what stays of a value and returns where that ends, looking at each byte once. emptied says that the value is to be pruned.
-func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end int, emptied bool) {
-	t, end, _ := k.p.next(k.body, at, false)
-	switch t.kind {
-	case '{':
-	case '[':
-		dst = k.copied(dst, t, at, end)
-		last := end
-		end, _ = t.each(k.p, k.body, end, func(at int) (end int, ok bool) {
-			dst, last, _ = k.value(dst, at, true)
-			return last, true
-		})
-		return append(dst, k.body[last:end]...), end, false
-	default:
-		return k.copied(dst, t, at, end), end, false
-	}
-	kept, dropped := 0, 0
-	marks, _, _ := k.p.marks()
-	dst = append(dst, marks[0])
-	end, _ = t.each(k.p, k.body, end, func(start int) (end int, ok bool) {
-		before := len(dst)
-		key, value, _ := k.p.next(k.body, start, true)
-		name, _ := nameOf(key.text)
-		k.path = append(k.path, name)
-		gone := k.cuts.Drop(k.path)
-		if gone {
-			k.changed = true
-			end, _ = packedEnd(k.p, k.body, value, 0)
-		} else {
-			dst, end, gone = k.value(k.copied(dst, key, start, value), value, false)
+// value appends what stays of the value that comes next, looking at each byte once. emptied says that the value is to be pruned.
+func (e *packedEditor) value(element bool) (emptied bool) {
+	t := e.next(false)
+	object, list, _ := e.p.marks()
+	if t.kind != '{' {
+		e.out = append(e.out, t.raw...)
+		if marked := t.count < 0; t.kind == '[' {
+			for e.more(&t) {
+				e.value(true)
+			}
+			if marked {
+				e.out = append(e.out, list[1])
+			}
 		}
-		k.path = k.path[:len(k.path)-1]
-		if gone {
-			dst = dst[:before]
-			dropped++
-		} else {
-			kept++
-		}
-		return end, true
-	})
-	for _, m := range added(k.cuts, k.path) {
-		dst = appendPacked(k.p, k.p.appendText(dst, m.Key, true), m.Value)
-		k.changed = true
+		return false
 	}
-	return append(dst, marks[1]), end, dropped > 0 && kept == 0 && len(k.path) > 0 && k.cuts.Prune != nil && k.cuts.Prune(k.path, element)
+	e.out = append(e.out, object[0])
+	kept, dropped := false, false
+	for e.more(&t) {
+		before, key := len(e.out), e.next(true)
+		e.out, e.path = append(e.out, key.raw...), append(e.path, key.name)
+		cut := e.cuts.Drop(e.path)
+		gone := e.value(false) || cut
+		e.path, e.changed = e.path[:len(e.path)-1], e.changed || cut
+		if kept, dropped = kept || !gone, dropped || gone; gone {
+			e.out = e.out[:before]
+		}
+	}
+	for _, m := range added(e.cuts, e.path) {
+		e.out = appendPacked(e.p, e.p.appendText(e.out, m.Key, true), m.Value)
+		e.changed = true
+	}
+	e.out = append(e.out, object[1])
+	return dropped && !kept && len(e.path) > 0 && e.cuts.Prune != nil && e.cuts.Prune(e.path, element)
 }

@@ -16,20 +16,20 @@ type smileForm struct {
 	left         int // how many bytes more the document may have without references
 }
 
-// smileShared are the names, or texts, that can be referred to, as they stand.
+// smileShared are the names, or texts, that can be referred to.
 type smileShared struct {
 	on   bool
-	list [][]byte
+	list []token
 }
 
-func (s *smileShared) add(raw []byte) {
+func (s *smileShared) add(t token) {
 	if !s.on {
 		return
 	}
 	if len(s.list) == smileTable {
 		s.list = s.list[:0]
 	}
-	s.list = append(s.list, raw)
+	s.list = append(s.list, t)
 }
 
 // Bytes of SMILE, and the bits of the byte that ends its head.
@@ -50,13 +50,15 @@ const (
 
 var smileHead = []byte(":)\n")
 
-func (f *smileForm) start(data []byte, most int) (head []byte, ok bool) {
-	if len(data) < smileHeadLength || !bytes.HasPrefix(data, smileHead) || data[3]>>4 != 0 {
-		return nil, false
-	}
+func (f *smileForm) start(s *scanner, most int) (head []byte) {
 	*f = smileForm{left: most}
-	f.names.on, f.texts.on = data[3]&smileSharesNames != 0, data[3]&smileSharesTexts != 0
-	return append(slices.Clone(smileHead), data[3]&^(smileSharesNames|smileSharesTexts)), true
+	if head = slices.Clone(s.take(smileHeadLength)); !bytes.HasPrefix(head, smileHead) || head[3]>>4 != 0 {
+		s.bad = true
+		return nil
+	}
+	f.names.on, f.texts.on = head[3]&smileSharesNames != 0, head[3]&smileSharesTexts != 0
+	head[3] &^= smileSharesNames | smileSharesTexts
+	return head
 }
 
 // plainSMILE returns how long a document may be without references. They stand for up to 64 bytes each; of what clients send they seldom make
@@ -84,11 +86,11 @@ func (b *smileBulk) edit(part []byte) []byte {
 		return part
 	}
 	if op == "" {
-		k := openPacked(&smileForm{}, body, piece)
-		if k == nil || k.end < len(body) {
+		action, end := packedAsJSON(&smileForm{}, body, piece)
+		if action == nil || end < len(body) {
 			return unreadableSMILE
 		}
-		b.start(k.json())
+		b.start(action)
 		if b.broken {
 			return unreadableSMILE
 		}
@@ -111,81 +113,70 @@ func (b *smileBulk) edit(part []byte) []byte {
 // piece is how long an action may be.
 const piece = 64 << 10
 
-// next reads a token, or what a reference stands for.
-func (f *smileForm) next(data []byte, at int, key bool) (t token, end int, ok bool) {
-	if at >= len(data) {
-		return t, 0, false
-	}
-	shared, read := &f.texts, smileValue
+// read reads a token, or what a reference stands for.
+func (f *smileForm) read(s *scanner, key bool) (t token) {
+	shared, start := &f.texts, s.at
 	if key {
-		shared, read = &f.names, smileName
+		shared = &f.names
 	}
-	if i, n := smileReference(data[at:], key); n == 0 {
-		if t, end, ok = read(data, at); !ok {
-			return t, 0, false
+	c := s.byte()
+	if i, is := smileReference(s, c, key); is {
+		if i >= len(shared.list) {
+			s.bad = true
+			return t
 		}
-		if c := data[at]; key && c >= 0x80 || !key && c >= 0x40 && c < 0xC0 { // a long one has no number
-			shared.add(data[at:end])
+		t = shared.list[i]
+	} else {
+		if key {
+			t = token{kind: '"', text: smileName(s, c)}
+		} else {
+			t = smileValue(s, c)
 		}
-		f.left -= end - at
-	} else if i < len(shared.list) {
-		t, _, ok = read(shared.list[i], 0)
-		t.raw, end = shared.list[i], at+n
-		f.left -= len(t.raw)
+		t.raw = s.data[start:s.at]
+		if key && c >= 0x80 || !key && c >= 0x40 && c < 0xC0 { // a long one has no number
+			shared.add(t)
+		}
 	}
-	return t, end, ok && f.left >= 0
+	f.left -= len(t.raw)
+	s.bad = s.bad || f.left < 0
+	return t
 }
 
-// smileReference returns the number of the name or text that data begins with a reference to, and its length; 0 if it does not.
-func smileReference(data []byte, key bool) (i, n int) {
-	c := data[0]
-	long := len(data) > 1 && (key && c >= 0x30 && c <= 0x33 || !key && c >= 0xEC && c <= 0xEF)
+// smileReference returns the number of the name or text that a byte begins a reference to, and false if it does not.
+func smileReference(s *scanner, c byte, key bool) (i int, is bool) {
 	switch {
-	case long:
-		return int(c&3)<<8 | int(data[1]), 2
+	case key && c >= 0x30 && c <= 0x33, !key && c >= 0xEC && c <= 0xEF:
+		return int(c&3)<<8 | int(s.byte()), true
 	case key && c >= 0x40 && c < 0x80:
-		return int(c & 0x3F), 1
+		return int(c & 0x3F), true
 	case !key && c > 0 && c < smileEmpty:
-		return int(c) - 1, 1
+		return int(c) - 1, true
 	}
-	return 0, 0
+	return 0, false
 }
 
-// smileName reads a name that is no reference.
-func smileName(data []byte, at int) (t token, end int, ok bool) {
-	c, text := data[at], at+1
+// smileName reads what follows the first byte of a name that is no reference.
+func smileName(s *scanner, c byte) []byte {
 	switch {
 	case c == smileEmpty:
-		end = text
+		return nil
 	case c == smileLongName:
-		if end = bytes.IndexByte(data[text:], smileTextEnd) + text; end < text {
-			return t, 0, false
-		}
-		return token{kind: '"', text: data[text:end]}, end + 1, true
+		return smileMarked(s)
 	case c >= 0x80 && c < 0xC0:
-		end = text + int(c&0x3F) + 1
+		return s.take(int(c&0x3F) + 1)
 	case c >= 0xC0 && c < smileArray:
-		end = text + int(c&0x3F) + 2
+		return s.take(int(c&0x3F) + 2)
 	}
-	if end == 0 || end > len(data) {
-		return t, 0, false
-	}
-	return token{kind: '"', text: data[text:end]}, end, true
+	s.bad = true
+	return nil
 }
 
-func (*smileForm) ends(data []byte, at int, open byte) (end int, ok bool) {
-	return at + 1, at < len(data) && (data[at] == smileObjectEnd && open == '{' || data[at] == smileArrayEnd && open == '[')
-}
-
-// smileValue reads the token of a value that is no reference.
-func smileValue(data []byte, at int) (t token, end int, ok bool) {
-	c := data[at]
-	t, end = token{kind: '0'}, at+1
+// smileValue reads what follows the first byte of a value that is no reference.
+func smileValue(s *scanner, c byte) token {
+	t := token{kind: '0'}
 	switch {
 	case c >= 0x40 && c < 0xC0:
-		if end += smileTextLength(c); end <= len(data) {
-			t = token{kind: '"', text: data[at+1 : end]}
-		}
+		t.kind, t.text = '"', s.take(smileTextLength(c))
 	case c == smileEmpty:
 		t.kind = '"'
 	case c == smileNull:
@@ -196,37 +187,35 @@ func smileValue(data []byte, at int) (t token, end int, ok bool) {
 		t.kind = 't'
 	case c >= 0xC0 && c < smileLongASCII:
 	case c == smileInt, c == smileLong:
-		_, end, ok = smileNumber(data, end)
-		return t, end, ok
+		smileNumber(s)
 	case c == smileFloat:
-		end += 5
+		s.take(5)
 	case c == smileDouble:
-		end += 10
+		s.take(10)
 	case c == smileBig, c == smileBinary:
-		end, ok = smileSevens(data, end)
-		return t, end, ok
+		smileSevens(s)
 	case c == smileDecimal:
-		if _, end, ok = smileNumber(data, end); ok {
-			end, ok = smileSevens(data, end)
-		}
-		return t, end, ok
+		smileNumber(s)
+		smileSevens(s)
 	case c == smileRaw:
-		n, end, ok := smileNumber(data, end)
-		return t, end + n, ok && n <= len(data)-end
+		s.take(smileNumber(s))
 	case c == smileLongASCII, c == smileLongText:
-		n := bytes.IndexByte(data[end:], smileTextEnd)
-		if n < 0 {
-			return t, 0, false
-		}
-		return token{kind: '"', text: data[end : end+n]}, end + n + 1, true
+		t.kind, t.text = '"', smileMarked(s)
 	case c == smileArray:
-		t = token{kind: '[', count: -1}
+		t.kind, t.count = '[', -1
 	case c == smileObject:
-		t = token{kind: '{', count: -1}
+		t.kind, t.count = '{', -1
 	default:
-		return t, 0, false
+		s.bad = true
 	}
-	return t, end, end <= len(data)
+	return t
+}
+
+// smileMarked reads a long text, and goes over the mark at its end.
+func smileMarked(s *scanner) []byte {
+	text := s.take(bytes.IndexByte(s.data[s.at:], smileTextEnd))
+	s.byte()
+	return text
 }
 
 // smileTextLength returns the length of a short text from the byte in front of it.
@@ -234,33 +223,25 @@ func smileTextLength(c byte) int {
 	return int(c&0x1F) + [...]int{0x40 >> 5: 1, 0x60 >> 5: 33, 0x80 >> 5: 2, 0xA0 >> 5: 34}[c>>5]
 }
 
-// smileNumber returns a number of variable length: seven bits in each byte, but six in the last, whose first bit is set. Of one that is no
-// length the value means nothing.
-func smileNumber(data []byte, at int) (n, end int, ok bool) {
-	for i := range 10 {
-		if at+i >= len(data) {
-			break
-		}
-		c := data[at+i]
+// smileNumber reads a number of variable length: seven bits in each byte, but six in the last, whose first bit is set. One that is no length
+// may be too large for an int: then its value means nothing.
+func smileNumber(s *scanner) (n int) {
+	for range 10 {
+		c := s.byte()
 		if c >= 0x80 {
-			n = n<<6 | int(c&0x3F)
-			return n, at + i + 1, n >= 0
+			return n<<6 | int(c&0x3F)
 		}
-		if n = n<<7 | int(c); n < 0 {
-			break
-		}
+		n = n<<7 | int(c)
 	}
-	return 0, 0, false
+	s.bad = true
+	return 0
 }
 
-// smileSevens returns the end of bytes that are written as groups of seven bits, with their number in front.
-func smileSevens(data []byte, at int) (end int, ok bool) {
-	n, end, ok := smileNumber(data, at)
-	if !ok || n > len(data) {
-		return 0, false
-	}
-	end += (8*n + 6) / 7
-	return end, end <= len(data)
+// smileSevens reads bytes that are written as groups of seven bits, with their number in front.
+func smileSevens(s *scanner) {
+	n := smileNumber(s)
+	s.bad = s.bad || n < 0 || n > len(s.data)
+	s.take((8*n + 6) / 7)
 }
 
 func (*smileForm) marks() (object, list [2]byte, null byte) {
