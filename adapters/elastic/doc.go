@@ -16,7 +16,7 @@
 //	render.go     Render       the page's hits in place of the reply's own
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
-// hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), source filters, filter_path.
+// hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), filter_path.
 //
 // A bulk takes two more:
 //

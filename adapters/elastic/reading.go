@@ -57,10 +57,8 @@ func (q *clientSearch) Reader(reading adapters.Reading) (adapters.Reader, error)
 		r.source, r.texts = sourceOf(q.asked.Scope.Texts), true
 	case !r.Sources:
 		r.source = sourceOf(nil)
-	case r.Texts && r.sketched:
-		r.source, r.texts = q.texts.filter, q.texts.known
 	default:
-		r.texts = q.texts.known && q.texts.filter == nil
+		r.texts = q.wholeSource()
 	}
 	if q.point != nil {
 		return pointReader{r}, err

@@ -136,16 +136,13 @@ func member(f *adapters.Folded) ([]byte, error) {
 }
 
 // plain returns a hit as it came, in the ordinary case: our fields go from the whole reply at once. Where it holds more that we asked for and the
-// client did not (texts, numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
+// client did not (numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
 func plain(p adapters.Place) ([]byte, error) {
 	if p.Hits == nil {
 		return nil, adapters.ErrMoved
 	}
 	h := p.Hits.(*hits)
 	r, q, raw := h.reading, h.reading.q, h.list[p.At].raw
-	if r.Sources && r.source != nil {
-		raw = q.texts.cut(raw)
-	}
 	var err error
 	if r.numbered && !q.asksNumbers() {
 		if raw, err = jsonedit.Cut(raw, func(key string) bool { return key == "_seq_no" || key == "_primary_term" }); err != nil {

@@ -27,8 +27,7 @@ type clientSearch struct {
 	header    []byte           // the line in front of it in a multi-search, not nil there
 	body      []byte           // a JSON object
 	members   []jsonedit.Member
-	namesOurs bool  // the client names a field of ours
-	texts     texts // how the sketched fields come with the client's own hits
+	namesOurs bool // the client names a field of ours
 	// picks says that hits can be picked by a filter, narrows that it can be a part of the query, numbers that hits can be identified by their
 	// sequence numbers.
 	picks, narrows, numbers bool
@@ -199,13 +198,12 @@ func (q *clientSearch) under(p adapters.Plan) adapters.Reason {
 	}
 	a.Scope.Deciding = decidingOf(a.Scope.Deciding)
 	a.Scope.Texts = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
-	q.texts = q.textsOf(a.Scope.Texts)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()
 	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
 	a.Ways = adapters.Ways{
-		Apart: d.apart(q, a.Scope.Deciding), TextsApart: !q.texts.known, Scattered: true, Weighed: q.wholeSource() && q.narrows,
+		Apart: d.apart(q, a.Scope.Deciding), TextsApart: !q.wholeSource(), Scattered: true, Weighed: q.wholeSource() && q.narrows,
 	}
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"

@@ -62,7 +62,7 @@ func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []a
 		if after.seqNo != seqNo { // somebody else was faster
 			continue
 		}
-		if path, was, is := before.difference("", before.shown, after.shown); path != "" {
+		if path, was, is := before.difference(after); path != "" {
 			hint := "Please report this, with the index's mapping and settings"
 			if strings.Contains(path, "_inference_fields") {
 				hint = "Elasticsearch may keep embeddings that are not of length 1 in 16 bits, and then changes them with each write: " +
@@ -85,7 +85,8 @@ type view struct {
 	s                 *Store
 	index, params, id string
 	seqNo             int64 // below 0 until it was seen
-	shown             map[string]any
+	// shown are the values by where they are, such as _source.chunks[1].vector[3]. A list also has its length, at tags[], and an object an empty value.
+	shown map[string]any
 	// rounded are the fields of vectors that the engine rebuilds, such as chunks.vector. It keeps a vector under cosine similarity as its
 	// direction and length, so each write can change the last bits of what it shows. Its own update does the same.
 	rounded map[string]bool
@@ -208,63 +209,59 @@ func (v *view) add(reply []byte) error {
 		maps.DeleteFunc(hit.Fields, func(key string, _ any) bool { return rule.Our(key) })
 		// The first search shows the most of it.
 		if _, later := v.shown["_source"]; !later {
-			v.shown["_source"], v.shown["_ignored"], v.shown["ignored_field_values"], v.shown["_routing"] = hit.Source, hit.Ignored, any(hit.Values), hit.Routing
+			v.show("_source", hit.Source)
+			v.show("_ignored", hit.Ignored)
+			v.show("ignored_field_values", hit.Values)
+			v.show("_routing", hit.Routing)
 		}
 		for name, value := range hit.Fields {
-			v.shown["the field "+name] = value
+			v.show("the field "+name, value)
 		}
 		for _, name := range hit.Matched {
-			v.shown["that it is found by "+name] = true
+			v.show("that it is found by "+name, true)
 		}
 	}
 	return nil
 }
 
-// difference returns where two values in JSON differ first, and both sides of it; an empty path where they are equal. Numbers are equal by
-// value: an update writes 1.50 as 1.5.
-func (v view) difference(path string, a, b any) (where, was, is string) {
-	switch x := a.(type) {
+// show takes in a value and all that is in it.
+func (v *view) show(path string, value any) {
+	switch value := value.(type) {
 	case map[string]any:
-		y, same := b.(map[string]any)
-		if !same {
-			break
+		v.shown[path] = struct{}{}
+		for key, inner := range value {
+			v.show(path+"."+key, inner)
 		}
-		all := maps.Clone(x)
-		if all == nil {
-			all = map[string]any{}
-		}
-		maps.Copy(all, y)
-		for _, key := range slices.Sorted(maps.Keys(all)) {
-			if where, was, is = v.difference(strings.TrimPrefix(path+"."+key, "."), x[key], y[key]); where != "" {
-				return where, was, is
-			}
-		}
-		return "", "", ""
 	case []any:
-		y, same := b.([]any)
-		if !same || len(x) != len(y) {
-			break
-		}
-		for i := range x {
-			if where, was, is = v.difference(fmt.Sprintf("%s[%d]", path, i), x[i], y[i]); where != "" {
-				return where, was, is
-			}
-		}
-		return "", "", ""
-	case json.Number:
-		y, same := b.(json.Number)
-		if same && (sameNumber(x.String(), y.String()) || v.rounded[fieldAt(path)] && sameRounded(x, y)) {
-			return "", "", ""
+		v.shown[path+"[]"] = len(value)
+		for i, element := range value {
+			v.show(fmt.Sprintf("%s[%d]", path, i), element)
 		}
 	default:
-		if a == b {
-			return "", "", ""
-		}
+		v.shown[path] = value
 	}
-	return path, asText(a), asText(b)
 }
 
-// fieldAt returns the field at a path that difference returns: that of _source.chunks[1].vector[3] is chunks.vector.
+// difference returns where two views of a document differ first, and both sides of it; an empty path where they are equal.
+func (v *view) difference(from view) (where, was, is string) {
+	all := maps.Clone(v.shown)
+	maps.Copy(all, from.shown)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if a, b := v.shown[path], from.shown[path]; a != b && !v.sameNumber(path, a, b) {
+			return path, asText(a), asText(b)
+		}
+	}
+	return "", "", ""
+}
+
+// sameNumber reports whether two values at a path are numbers that are equal by value: an update writes 1.50 as 1.5.
+func (v *view) sameNumber(path string, a, b any) bool {
+	x, one := a.(json.Number)
+	y, both := b.(json.Number)
+	return one && both && (sameNumber(x.String(), y.String()) || v.rounded[fieldAt(path)] && sameRounded(x, y))
+}
+
+// fieldAt returns the field at a path: that of _source.chunks[1].vector[3] is chunks.vector.
 func fieldAt(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "_source."), "the field ")
 	return positions.ReplaceAllString(path, "")
