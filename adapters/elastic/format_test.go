@@ -193,6 +193,16 @@ func TestHostileFormats(t *testing.T) {
 	}
 }
 
+// TestSMILENumbers reads whole numbers of 64 bits.
+func TestSMILENumbers(t *testing.T) {
+	for _, n := range []int64{0, math.MaxInt64, math.MinInt64, 1 << 62} {
+		body := (&smileForm{}).appendInt([]byte(":)\n\x03\xfa\x84title\x44words\x80n"), n)
+		if got, err := enrichForm(t, "application/smile", "PUT", "/shop-1/_doc/1", append(body, "\xfb"...)); err != nil || !bytes.Contains(got, []byte(rule.SketchField)) {
+			t.Errorf("a document with %d became %q (%v)", n, got, err)
+		}
+	}
+}
+
 // TestFormatBulks: of a bulk in SMILE each document is edited, and one that can't be read is one that the engine refuses.
 func TestFormatBulks(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -25,8 +24,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	}
 	wanted := []byte(`{"match_all":{}}`)
 	if l.Words != "" {
-		wanted = jsonedit.AppendString([]byte(`{"multi_match":{"lenient":true,"query":`), l.Words)
-		wanted = append(append(append(wanted, `,"fields":`...), stringsOf(l.Fields)...), `}}`...)
+		wanted = fmt.Appendf(nil, `{"multi_match":{"lenient":true,"query":%s,"fields":%s}}`, jsonedit.AppendString(nil, l.Words), stringsOf(l.Fields))
 	}
 	shown := slices.Clone(l.Fields)
 	for _, field := range l.Titles {
@@ -34,9 +32,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 			shown = append(shown, field)
 		}
 	}
-	body := strconv.AppendInt([]byte(`{"track_total_hits":true,"size":`), int64(l.Size), 10)
-	body = append(append(append(append(body, `,"query":`...), wanted...), `,"_source":`...), sourceOf(shown)...)
-	body = append(body, '}')
+	body := fmt.Appendf(nil, `{"track_total_hits":true,"size":%d,"query":%s,"_source":%s}`, l.Size, wanted, sourceOf(shown))
 	if l.Judged {
 		var err error
 		if body, err = listed(body, "docvalue_fields", new(clientSearch).extractions(false, decidingOf(l.Deciding))); err != nil {

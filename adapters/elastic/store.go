@@ -38,23 +38,19 @@ type Store struct {
 // shared is what the stores of one engine share, whatever their credentials.
 type shared struct {
 	openSearch atomic.Bool // by the last reply
-	piped      sync.Map    // the indices that have a search pipeline
+	piped      atomic.Bool // some index has a search pipeline
 	mu         sync.Mutex  // locked while our fields are being declared
-	limits     map[string]raisedBy
 	// destinations are those of the engine by UUID.
 	writing      sync.Mutex
 	destinations map[string]*destination
 }
-
-// raisedBy is a field limit that we have set, and by how many fields it is higher than it was.
-type raisedBy struct{ to, by int }
 
 var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
 func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules rule.Rules) func(header adapters.Header, query string) adapters.EngineStore {
-	common := &shared{limits: map[string]raisedBy{}, destinations: map[string]*destination{}}
+	common := &shared{destinations: map[string]*destination{}}
 	return func(header adapters.Header, query string) adapters.EngineStore {
 		return &Store{transport, urls, http.Header(header), query, rules, common}
 	}
@@ -71,8 +67,8 @@ func (s *Store) Perform(r *http.Request) (*http.Response, error) {
 		}
 	}
 	query := []string{r.URL.RawQuery, s.query}
-	if names, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search"); search {
-		query = append(query, s.shared.pastPipelines(strings.Split(names, ",")...))
+	if s.shared.piped.Load() && strings.HasSuffix(r.URL.Path, "/_search") {
+		query = append(query, pastPipelines)
 	}
 	r.URL.RawQuery = strings.Join(slices.DeleteFunc(query, func(part string) bool { return part == "" }), "&")
 	var last error

@@ -92,9 +92,15 @@ func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 	p.Beside = slices.Compact(p.Beside)
 }
 
+// withSketch is the query in the URL for documents with something in our field.
+const withSketch = "q=_exists_:" + rule.SketchField
+
 // Condition implements adapters.Inspector.
 func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *rule.Rule) (c adapters.Condition, err error) {
-	if err := s.countSketched(ctx, index.Name, &c); err != nil {
+	if c.Sketched, err = s.count(ctx, url.PathEscape(index.Name), withSketch); err == nil {
+		c.Documents, err = s.count(ctx, url.PathEscape(index.Name), "")
+	}
+	if err != nil {
 		return c, fmt.Errorf("count its documents: %w", err)
 	}
 	made, err := s.shape(ctx, index.Name)
@@ -178,23 +184,6 @@ func fits(d rule.Deciding, types map[string]capability) (why string, fit bool) {
 		}
 	}
 	return "", len(types) > 0
-}
-
-// countSketched counts the documents of an index, and those with something in our field.
-func (s *Store) countSketched(ctx context.Context, index string, c *adapters.Condition) error {
-	const query = `{"size":0,"track_total_hits":true,` +
-		`"aggs":{"sketched":{"filter":{"exists":{"field":"` + rule.SketchField + `"}}}}}`
-	var reply struct {
-		Hits         struct{ Total struct{ Value int } }
-		Aggregations struct {
-			Sketched struct {
-				Count int `json:"doc_count"`
-			}
-		}
-	}
-	err := s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Body: strings.NewReader(query)}, &reply)
-	c.Documents, c.Sketched = reply.Hits.Total.Value, reply.Aggregations.Sketched.Count
-	return err
 }
 
 // Filled says, for an operator, how the mapping of an index fills fields of ours with what is not in them: a line each. Searches read such values,

@@ -354,20 +354,13 @@ func (s *Store) declare(ctx context.Context, index string, fields []string) erro
 	lacking := is.Mappings.Properties.undeclared(fields)
 	old, was := is.Settings[limitSetting].(string)
 	to, raise := raisedLimit(old, fieldsOf(is.Mappings), len(lacking))
-	if ours := s.shared.limits[index]; ours.to > 0 && old == strconv.Itoa(ours.to) && ours.by >= len(lacking) {
-		to, raise = ours.to, false // raised before, and then something failed
-	}
 	if raise {
-		s.shared.limits[index] = raisedBy{to, len(lacking)}
 		if err := s.limit(ctx, index, strconv.Itoa(to)); err != nil {
 			return fmt.Errorf("raise %s of %s to %d, so that our fields take no place of the documents': %w", limitSetting, index, to, err)
 		}
 	}
 	err = s.putMapping(ctx, index, properties(lacking, ""))
-	switch {
-	case err == nil: // what is raised is taken
-		delete(s.shared.limits, index)
-	case raise && refusedBy(err):
+	if raise && refusedBy(err) { // else it may be declared all the same
 		back := "null"
 		if was {
 			back = strconv.Quote(old)
@@ -389,9 +382,7 @@ func (s *Store) lower(ctx context.Context, index string, from int, back string, 
 	if err != nil || is.Mappings.Properties.fit(fields) || is.Settings[limitSetting] != strconv.Itoa(from) {
 		return
 	}
-	if s.limit(ctx, index, back) == nil {
-		delete(s.shared.limits, index)
-	}
+	_ = s.limit(ctx, index, back)
 }
 
 // limit sets the field limit of an index to a value in JSON.

@@ -316,7 +316,7 @@ func (r *scan) page(ctx context.Context, s share, n int) (scanPage, error) {
 		return r.search(ctx, post(r.index+"/_search", s.preference(), body+`}`))
 	}
 	body += `,"pit":{"id":` + string(jsonedit.AppendString(nil, s.point)) + `,"keep_alive":"` + pointHeld + `"}}`
-	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.pastPipelines(r.index), body})
+	return r.search(ctx, raw{http.MethodPost, "/_search", "", body})
 }
 
 // yieldDocuments yields documents of one reply, and chooses the size of the next page by its length.

@@ -155,13 +155,20 @@ func targets(names []string) (lists []string) {
 // Count implements adapters.Surveyor.
 func (s *Store) Count(ctx context.Context, names []string) (documents int, err error) {
 	for _, target := range targets(names) {
-		var reply struct{ Count int }
-		if err := s.do(ctx, raw{http.MethodGet, "/" + target + "/_count", "", ""}, &reply); err != nil {
+		n, err := s.count(ctx, target, "")
+		if err != nil {
 			return 0, fmt.Errorf("count the documents: %w", err)
 		}
-		documents += reply.Count
+		documents += n
 	}
 	return documents, nil
+}
+
+// count counts the documents of some indices that a query in the URL finds, all if there is none.
+func (s *Store) count(ctx context.Context, indices, query string) (int, error) {
+	var reply struct{ Count int }
+	err := s.do(ctx, raw{http.MethodGet, "/" + indices + "/_count", query, ""}, &reply)
+	return reply.Count, err
 }
 
 // Fields implements adapters.Surveyor.

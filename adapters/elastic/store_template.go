@@ -44,7 +44,7 @@ func (s *Store) Templates(ctx context.Context, rules rule.Rules, dry bool) ([]ad
 	var list []adapters.Template
 	var ready []blueprint
 	for _, t := range all {
-		if strings.HasPrefix(t.name, ".") || !t.patterns.meet(rules) {
+		if strings.HasPrefix(t.name, ".") || len(t.patterns.of(rules)) == 0 {
 			continue
 		}
 		done := s.amend(ctx, t, rules, dry)
@@ -357,8 +357,9 @@ func next(name string, all, ready []blueprint) bool {
 
 // of returns the rules that an index of the patterns can be matched by.
 func (p patterns) of(rules rule.Rules) (list []*rule.Rule) {
+	hidden := !slices.ContainsFunc(p, func(one string) bool { return !strings.HasPrefix(one, ".") })
 	for _, rule := range rules {
-		if p.meets(rule.Match) {
+		if p.meets(rule.Match) && (!hidden || strings.HasPrefix(rule.Match, ".")) {
 			list = append(list, rule)
 		}
 	}
@@ -368,14 +369,6 @@ func (p patterns) of(rules rule.Rules) (list []*rule.Rule) {
 // within reports whether a rule matches whatever the patterns do.
 func (p patterns) within(rules rule.Rules) bool {
 	return !slices.ContainsFunc(p, func(one string) bool { return rules.For(one) == nil })
-}
-
-// meet reports whether an index can be matched by the patterns and by a rule.
-func (p patterns) meet(rules rule.Rules) bool {
-	hidden := !slices.ContainsFunc(p, func(one string) bool { return !strings.HasPrefix(one, ".") })
-	return slices.ContainsFunc(rules, func(r *rule.Rule) bool {
-		return p.meets(r.Match) && (!hidden || strings.HasPrefix(r.Match, "."))
-	})
 }
 
 // meets reports whether a name can be matched by both the patterns and another one.
@@ -512,25 +505,15 @@ func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequ
 		return
 	}
 	for i := range list {
-		name := list[i].Name
-		if list[i].Piped = runs(all[name][searchPipeline]); list[i].Piped {
-			s.shared.piped.Store(name, true)
-		} else {
-			s.shared.piped.Delete(name)
+		if list[i].Piped = runs(all[list[i].Name][searchPipeline]); list[i].Piped {
+			s.shared.piped.Store(true)
 		}
 	}
 }
 
-// pastPipelines returns the parameter that takes a search of ours past the search pipelines of its indices, or nothing where none is known to
-// have one: jobs and look-ups read all that is stored, as it is stored. An engine without that setting would refuse the parameter.
-func (s *shared) pastPipelines(indices ...string) string {
-	for _, index := range indices {
-		if _, is := s.piped.Load(index); is {
-			return "search_pipeline=_none"
-		}
-	}
-	return ""
-}
+// pastPipelines is the parameter that takes a search of ours past the search pipelines of its indices: jobs and look-ups read all that is stored,
+// as it is stored. It is sent once an index is known to have one: an engine without that setting would refuse it.
+const pastPipelines = "search_pipeline=_none"
 
 // Pipelines returns the ingest pipelines that indices of the rules run over every document, by the index. What they change in a
 // sketched field comes after the sketch.

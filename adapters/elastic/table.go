@@ -51,24 +51,22 @@ func (c column) fits(cell []byte) bool {
 
 // tableOf returns a reply less our columns, or as it is.
 func tableOf(reply []byte) []byte {
-	var is struct{ Columns, Values json.RawMessage }
-	var columns []column
-	var values [][]json.RawMessage
-	if json.Unmarshal(reply, &is) != nil || json.Unmarshal(is.Columns, &columns) != nil || json.Unmarshal(is.Values, &values) != nil {
+	var is struct {
+		Columns []column
+		Values  [][]json.RawMessage
+	}
+	if json.Unmarshal(reply, &is) != nil || is.Columns == nil || is.Values == nil {
 		return reply
 	}
-	var ours, rows []int
+	columns, values := is.Columns, is.Values
+	var ours []int
 	for i, c := range columns {
 		if rule.Our(c.Name) {
 			ours = append(ours, i)
 		}
 	}
-	for i, list := range values {
-		if len(list) == len(columns) {
-			rows = append(rows, i)
-		}
-	}
-	upright, sideways := len(rows) == len(values), len(values) == len(columns)
+	short := func(row []json.RawMessage) bool { return len(row) != len(columns) }
+	upright, sideways := !slices.ContainsFunc(values, short), len(values) == len(columns)
 	if upright && sideways { // it is square
 		upright = every(columns, ours, func(i, of int) []byte { return values[i][of] })
 		sideways = every(columns, ours, func(i, of int) []byte { return values[of][i] })

@@ -6,39 +6,34 @@ import (
 	"unicode/utf8"
 )
 
-// unicodeForm is how the characters of JSON are written, if not in UTF-8: in units of 2 or 4 bytes, behind a byte order mark or not.
+// unicodeForm is how the characters of JSON are written, if not in UTF-8: in units of 2 or 4 bytes.
 type unicodeForm struct {
-	unit, mark int
-	order      binary.ByteOrder
+	unit  int
+	order binary.ByteOrder
 }
 
-// unicodeFormOf returns how the engines read JSON that begins so. They look at its first four bytes, as RFC 4627 has it. ok is false for UTF-8, and
-// for what they refuse.
-func unicodeFormOf(data []byte) (f unicodeForm, ok bool) {
-	big, little := binary.ByteOrder(binary.BigEndian), binary.ByteOrder(binary.LittleEndian)
-	if len(data) >= 4 {
-		switch quad := binary.BigEndian.Uint32(data); {
-		case quad == 0x0000FEFF:
-			return unicodeForm{4, 4, big}, true
-		case quad == 0xFFFE0000:
-			return unicodeForm{4, 4, little}, true
-		case quad>>16 == 0xFEFF:
-			return unicodeForm{2, 2, big}, true
-		case quad>>16 == 0xFFFE:
-			return unicodeForm{2, 2, little}, true
-		case quad>>8 == 0:
-			return unicodeForm{4, 0, big}, true
-		case quad&0x00FFFFFF == 0:
-			return unicodeForm{4, 0, little}, true
-		}
-	}
+var unicodeForms = []unicodeForm{{4, binary.BigEndian}, {4, binary.LittleEndian}, {2, binary.BigEndian}, {2, binary.LittleEndian}}
+
+// first returns the unit that data begins with; 0 if it holds none.
+func (f unicodeForm) first(data []byte) rune {
 	switch {
-	case len(data) < 2 || data[0] == 0 && data[1] == 0:
-		return f, false
-	case data[0] == 0:
-		return unicodeForm{2, 0, big}, true
-	case data[1] == 0:
-		return unicodeForm{2, 0, little}, true
+	case len(data) < f.unit:
+		return 0
+	case f.unit == 2:
+		return rune(f.order.Uint16(data))
+	}
+	return rune(min(f.order.Uint32(data), utf8.MaxRune+1))
+}
+
+const byteOrderMark = 0xFEFF
+
+// unicodeFormOf returns how the engines read JSON that begins so: with a byte order mark, or with a character of ASCII, as RFC 4627 has it. ok is
+// false for UTF-8, and for what they refuse.
+func unicodeFormOf(data []byte) (f unicodeForm, ok bool) {
+	for _, f := range unicodeForms {
+		if first := f.first(data); first == byteOrderMark || first > 0 && first < 0x100 {
+			return f, true
+		}
 	}
 	return f, false
 }
@@ -52,24 +47,26 @@ func inUTF8(data []byte) []byte {
 	if !ok {
 		return data
 	}
-	data = data[f.mark:]
+	if f.first(data) == byteOrderMark {
+		data = data[f.unit:]
+	}
+	var out []byte
 	if f.unit == 2 {
 		units := make([]uint16, len(data)/2)
 		for i := range units {
 			units[i] = f.order.Uint16(data[2*i:])
 		}
-		out := string(utf16.Decode(units)) // half a pair becomes U+FFFD, as in the engines, and so does half a character
+		out = []byte(string(utf16.Decode(units))) // half a pair becomes U+FFFD, as in the engines, and so does half a character
 		if len(data)%2 > 0 {
-			out += string(utf8.RuneError)
+			out = utf8.AppendRune(out, utf8.RuneError)
 		}
-		return []byte(out)
+		return out
 	}
-	var out []byte
 	for ; len(data) > 0; data = data[4:] {
-		if len(data) < 4 || f.order.Uint32(data) > utf8.MaxRune { // the engines' reader stops there
+		if len(data) < 4 || f.first(data) > utf8.MaxRune { // the engines' reader stops there
 			return append(out, invalid)
 		}
-		out = utf8.AppendRune(out, rune(f.order.Uint32(data)))
+		out = utf8.AppendRune(out, f.first(data))
 	}
 	return out
 }
