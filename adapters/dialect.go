@@ -23,8 +23,22 @@ type Request struct {
 	// Header is read and never changed; a dialect that needs another header makes a copy.
 	Header Header
 	Body   []byte
-	// Ahead says that the request only fetches what the search is made from (a template); the search itself comes next.
+	// Purpose is what a request of ours is for.
+	Purpose
+}
+
+// Purpose is what a request for a search asks for.
+type Purpose struct {
+	// Hits is how many hits it asks for at most.
+	Hits int
+	// Ahead says that it only fetches what the search is made from (a template); the search itself comes next.
 	Ahead bool
+	// JudgingOnly says that it asks for no more than what hits are judged by. Its reply is best sent uncompressed.
+	JudgingOnly bool
+	// Raw says that the result is handed on as it comes, and not read.
+	Raw bool
+	// Own says that this is the client's own search. The time for collapsing does not bound it.
+	Own bool
 }
 
 // MaxAtOnce bounds how many requests for one search are under way at a time. (More readings at once than an engine has idle cores take
@@ -36,6 +50,8 @@ type Reply struct {
 	Status int
 	Header Header
 	Body   []byte
+	// Parsed is the dialect's own reading of the body, kept from [Wire.Split].
+	Parsed any
 }
 
 // Kind is what a request means to us.

@@ -27,8 +27,10 @@ type Searches struct {
 	// Single says that the client asked for one search alone. When it fails the whole request fails, and the caller sends it as the client
 	// wrote it. Of several searches each that fails is asked again as the client wrote it, and the others go on.
 	Single bool
-	// Wire carries them.
+	// Wire, if not nil, joins the requests of searches in requests of several. Without one each is sent by itself.
 	Wire Wire
+	// Envelope, if not nil, is what the client gets the results in. Without one it gets the result of the one search.
+	Envelope Envelope
 	// Plan is the one under which they were parsed.
 	Plan Plan
 	// Ahead, if not nil, is asked before anything else: the searches follow from its reply, and List is empty.
@@ -42,7 +44,7 @@ func (s *Searches) Left() bool { return len(s.List) == 0 && s.Ahead == nil }
 type Ahead interface {
 	// Request is what is asked.
 	Request() *Request
-	// Searches returns what follows from the reply. Its error is that of [Wire.Split], or an [Alone].
+	// Searches returns what follows from the reply. Its error is [ErrRefused], [ErrWidened] or an [Alone], or says what is not understood.
 	Searches(reply *Reply) (*Searches, error)
 }
 
@@ -50,26 +52,24 @@ type Ahead interface {
 type Search interface {
 	// Asked returns what the client asks for. It does not change.
 	Asked() *Asked
-	// Reader returns how a reading is made. Its error says that it can't be, see Narrowed.
-	Reader(r Reading) (Reader, error)
-	// Narrowed returns the search to go on with after an error of Reader or of the Reader itself, or nil.
+	// Read makes a reading: it asks for what it takes, in one round or several, and lists the hits of the replies. An error of ask it returns as it
+	// is. Its own is a [Declined]; [ErrMoved] if the replies do not agree with one another; an [Alone] if the search can't be collapsed; or says
+	// what is not understood, or why the reading can't be made: see Narrowed.
+	Read(r Reading, ask Ask) (*Listing, error)
+	// Refusal returns what it means that the engine refuses requests for the search with a reply: [ErrRefused], [ErrWidened] or what is not understood;
+	// nil if it does not.
+	Refusal(requests []*Request, reply *Reply) error
+	// Narrowed returns the search to go on with after an error of Read, or nil.
 	Narrowed(err error) Search
-	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. total, if not negative,
-	// replaces the engine's.
-	Render(frame Hits, page []PageHit, total int) (Pieces, error)
+	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. groups, if not nil, are
+	// what is folded into each of the hits. total, if not negative, replaces the engine's.
+	Render(frame Hits, page []Place, groups []*Group, total int) (Pieces, error)
 	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
 	Clean(raw []byte) []byte
 }
 
-// Reader makes a reading.
-type Reader interface {
-	// Queries returns the queries that are to be asked yet, given the results of those before. It is called once more after its results; nothing
-	// means done.
-	Queries(results []QueryResult) ([]Query, error)
-	// Listing reads all results. Its error is a result's own [Declined]; [ErrMoved] if the results do not agree with one another; an [Alone] if
-	// the search can't be collapsed; or says what is not understood.
-	Listing(results []QueryResult) (*Listing, error)
-}
+// Ask sends requests to the engine, side by side, and returns their replies in order. Each of them is a success.
+type Ask func(requests ...*Request) ([]*Reply, error)
 
 // Pieces are the parts of a text in their order. A page is put together from parts of the engine's replies, without a copy of them.
 type Pieces [][]byte
@@ -161,36 +161,18 @@ type Reading struct {
 	Neighbours int
 }
 
-// Query is one search as it is put to the engine: a whole request, or one search of many in it.
-type Query struct {
-	Body []byte
-	// Void are the names of URL parameters that the body replaces.
-	Void []string
-	// Hits is how many hits it asks for at most.
-	Hits int
-	// JudgingOnly says that it asks for no more than what hits are judged by. Its reply is best sent uncompressed.
-	JudgingOnly bool
-	// Raw says that the result is handed on as it comes, and not read.
-	Raw bool
-	// Own says that this is the client's own search. The time for collapsing does not bound it.
-	Own bool
-}
-
-// QueryResult is the engine's result of one query, read by the dialect's Wire.
-type QueryResult interface {
-	// Raw returns its bytes.
-	Raw() []byte
-}
-
-// Wire writes queries into requests and reads the replies.
+// Wire joins several searches in one request. Of a request for one search it takes the body alone, and of what the request is for.
 type Wire interface {
-	// Join writes queries, in their order, into requests that go side by side, [MaxAtOnce] at most. parts are the queries in each of them. Those
-	// that find no room are joined again once the others are answered.
-	Join(queries []Query) (requests []*Request, parts [][]Query, err error)
-	// Split reads the reply to a joined request: a result for each of its queries. Its error is [ErrRefused], [ErrWidened] or says what is not
-	// understood.
-	Split(queries []Query, reply *Reply) ([]QueryResult, error)
-	// Body returns the body of the client's reply: of a single search, its result; of several, the reply's body with the results put in.
+	// Join writes requests, in their order, into ones that go side by side, [MaxAtOnce] at most. parts are those in each of them. Those that find no
+	// room are joined again once the others are answered.
+	Join(requests []*Request) (joined []*Request, parts [][]*Request, err error)
+	// Split reads the reply to a joined request: one for each of its parts, whose body is the result. Its error says what is not understood.
+	Split(parts []*Request, reply *Reply) ([]*Reply, error)
+}
+
+// Envelope is what the client's reply has around the results of its searches.
+type Envelope interface {
+	// Body returns the body of the client's reply, given one of the engine's.
 	Body(reply *Reply, results []Pieces) (Pieces, error)
 }
 
@@ -248,13 +230,6 @@ type Hits interface {
 	Name(i int) []byte
 }
 
-// PageHit is one hit of a page.
-type PageHit struct {
-	Place
-	// Group is what is folded into the hit, nil where that is not asked for.
-	Group *Group
-}
-
 // Place is the place of a hit in a listing. The zero Place is nowhere.
 type Place struct {
 	Hits Hits
@@ -281,10 +256,10 @@ type Folded struct {
 
 // Native has the engine collapse a search itself, by the ids of clusters.
 type Native interface {
-	// Natively returns the queries that have the engine do so.
-	Natively() ([]Query, error)
-	// NativePage reads their results. Its error is [ErrUnclustered], [ErrMoved], a [Declined], an [Alone] or says what is not understood.
-	NativePage(results []QueryResult) (*NativePage, error)
+	// Natively returns the requests that have the engine do so.
+	Natively() ([]*Request, error)
+	// NativePage reads the replies. Its error is [ErrUnclustered], [ErrMoved], a [Declined], an [Alone] or says what is not understood.
+	NativePage(replies []*Reply) (*NativePage, error)
 }
 
 // NativePage is a page that the engine has collapsed.
@@ -314,7 +289,7 @@ type Point interface {
 	// Open returns the request that opens one.
 	Open() *Request
 	// In returns the search in the point in time that the reply names, and the request that gives it back; nil where it names none.
-	In(reply *Reply) (in *Searches, giveBack *Request)
+	In(reply *Reply) (in Search, giveBack *Request)
 }
 
 // ErrLate: the time for collapsing a search was over before its page was known, and no reply that is at hand holds the client's own page.

@@ -21,28 +21,19 @@ type together struct {
 }
 
 func (d together) ParseSearch(_ adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
-	return &adapters.Searches{Plain: r, List: []adapters.Search{d}, Single: true, Wire: d, Plan: p}
+	return &adapters.Searches{Plain: r, List: []adapters.Search{d}, Single: true, Plan: p}
 }
 
 func (d together) Asked() *adapters.Asked {
 	return &adapters.Asked{Size: 1, Limit: 1, Scope: adapters.Scope{Window: 1}}
 }
 
-func (d together) Reader(adapters.Reading) (adapters.Reader, error) { return d, nil }
-
 func (d together) Narrowed(error) adapters.Search { return nil }
 
-func (d together) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
-	if len(results) > 0 {
-		return nil, nil
-	}
-	return make([]adapters.Query, d.asks), nil
-}
+func (d together) Refusal([]*adapters.Request, *adapters.Reply) error { return adapters.ErrRefused }
 
 // bodies are the bodies of replies, as one hit.
 type bodies string
-
-func (b bodies) Raw() []byte { return []byte(b) }
 
 func (bodies) Len() int { return 1 }
 
@@ -50,38 +41,27 @@ func (bodies) Name(int) []byte { return []byte("{}") }
 
 func (b bodies) Seen(int) rule.Seen { return rule.Seen{ID: string(b)} }
 
-func (d together) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
+func (d together) Read(_ adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
+	var list []*adapters.Request
+	for n := range d.asks {
+		list = append(list, &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))})
+	}
+	replies, err := ask(list...)
+	if err != nil {
+		return nil, err
+	}
 	all := bodies("")
-	for _, r := range results {
-		all += r.(bodies)
+	for _, r := range replies {
+		all += bodies(r.Body)
 	}
 	return &adapters.Listing{Hits: all, Framed: true}, nil
 }
 
-func (d together) Render(frame adapters.Hits, _ []adapters.PageHit, _ int) (adapters.Pieces, error) {
+func (d together) Render(frame adapters.Hits, _ []adapters.Place, _ []*adapters.Group, _ int) (adapters.Pieces, error) {
 	return adapters.Pieces{[]byte(frame.(bodies))}, nil
 }
 
 func (d together) Clean(raw []byte) []byte { return raw }
-
-func (d together) Join(queries []adapters.Query) (list []*adapters.Request, parts [][]adapters.Query, err error) {
-	for n := range queries {
-		r := &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))}
-		list, parts = append(list, r), append(parts, queries[n:n+1])
-	}
-	return list, parts, nil
-}
-
-func (d together) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
-	if reply.Status != 200 {
-		return nil, adapters.ErrRefused
-	}
-	return []adapters.QueryResult{bodies(reply.Body)}, nil
-}
-
-func (d together) Body(_ *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
-	return results[0], nil
-}
 
 // What a search asks for together is under way together, and comes back in its order; where one of it is refused, that is the answer,
 // and where more is asked for than may be, the client's own search is sent.

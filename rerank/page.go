@@ -2,6 +2,7 @@ package rerank
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 )
@@ -66,6 +67,7 @@ type Found struct {
 	earlier     int   // how many of them fold into leaders in front of the list
 	end         int   // the length of the engine's list, or unknown
 	withSources bool  // everything is read with its sources, from rank 0
+	moved       bool  // the page's hits were not at their ranks any more
 	readings    int
 	guess       int  // how long the first reading would be without bounds
 	short       bool // the first reading was not enough
@@ -74,52 +76,10 @@ type Found struct {
 // unknown is the end of a list that was not read to its end.
 const unknown = math.MaxInt
 
-// FindPage finds one page of the collapsed list in a few readings of the engine's list. read returns the hits of a span, fewer where the list
-// ends before; known is what the readings before showed. Its error ends the search for the page, as ErrLate does.
-//
-// The readings of a page agree with one another: either one reading held everything, or the reading of the page's hits showed the same
-// documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it
-// does between any two pages of the engine itself.
-func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Found, error) {
-	f, to := plan(page)
-	for {
-		for to > 0 { // until it is known which ranks the page consists of
-			hits, err := read(f, Span{To: to, Sources: f.withSources})
-			if err == nil {
-				err = f.group(hits, to)
-			}
-			if err != nil {
-				return nil, err
-			}
-			to = f.missing()
-		}
-		f.Ranks = f.pageRanks()
-		if f.withSources || page.SketchOnly || len(f.Ranks) == 0 {
-			return f, nil
-		}
-		picked := slices.Sorted(slices.Values(f.Ranks))
-		hits, err := read(f, Span{Ranks: picked, Sources: true})
-		if err != nil {
-			return nil, err
-		}
-		f.readings++
-		if f.Agrees(picked, hits) {
-			if len(hits) < len(picked) {
-				f.end = picked[len(hits)]
-				f.Ranks = f.pageRanks()
-			}
-			return f, nil
-		}
-		// The list has moved: it is read again, with all sources at once.
-		if f.withSources, to = true, picked[len(picked)-1]+1; f.page.Whole {
-			to = max(to, len(f.hits))
-		}
-	}
-}
-
-// plan decides how a page is read: how many ranks at first, and whether with their sources. It reads what the page needs if the expected share of
-// hits folds, and a margin, since a second reading costs more than a few extra ranks.
-func plan(page Page) (f *Found, first int) {
+// FindPage returns how one page of the collapsed list is found in a few readings of the engine's list: how many ranks are read at first, and whether
+// with their sources. Those are what the page needs if the expected share of hits folds, and a margin, since a second reading costs more than a few
+// extra ranks.
+func FindPage(page Page) *Found {
 	page.Whole = page.Whole || page.Transitive
 	need, rate, window := float64(page.end()), min(max(page.Rate, 0), 0.95), float64(max(page.Window, 0))
 	margin := cmp.Or(max(page.Margin, 0), defaultMargin)
@@ -128,11 +88,11 @@ func plan(page Page) (f *Found, first int) {
 	// Nothing folds beyond the window, which bounds the folds.
 	most := window * rate
 	most += margin * deviation(most*(1-rate), rate, window)
-	first = max(page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
+	first := max(page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
 	if page.Whole {
 		first = max(first, page.Window)
 	}
-	f = &Found{page: page, end: unknown, guess: first}
+	f := &Found{page: page, end: unknown, guess: first}
 	switch {
 	case page.FoldedToo:
 		f.withSources = true
@@ -142,18 +102,56 @@ func plan(page Page) (f *Found, first int) {
 	default:
 		f.withSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
 	}
-	return f, f.clamp(first)
+	return f
 }
 
-// group groups the hits of the ranks [0, to).
-func (f *Found) group(hits []Hit, to int) error {
+// Spans returns the readings that it takes to find the page. The hits of each go into Add before the next one is made.
+//
+// The readings of a page agree with one another: either one reading held everything, or the reading of the page's hits showed the same
+// documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it
+// does between any two pages of the engine itself.
+func (f *Found) Spans() iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		for to := f.clamp(f.guess); ; {
+			for to > 0 { // until it is known which ranks the page consists of
+				if !yield(Span{To: to, Sources: f.withSources}) {
+					return
+				}
+				to = f.missing()
+			}
+			f.Ranks = f.pageRanks()
+			if f.withSources || f.page.SketchOnly || len(f.Ranks) == 0 {
+				return
+			}
+			picked := slices.Sorted(slices.Values(f.Ranks))
+			if !yield(Span{Ranks: picked, Sources: true}) || !f.moved {
+				return
+			}
+			// The list has moved: it is read again, with all sources at once.
+			if f.withSources, to = true, picked[len(picked)-1]+1; f.page.Whole {
+				to = max(to, len(f.hits))
+			}
+		}
+	}
+}
+
+// Add takes the hits of a span, fewer where the list ends before. Its error is ErrLate.
+func (f *Found) Add(span Span, hits []Hit) error {
 	f.readings++
-	f.hits, f.end = hits[:min(len(hits), to)], unknown
+	if span.Ranks != nil {
+		f.moved = !f.Agrees(span.Ranks, hits)
+		if !f.moved && len(hits) < len(span.Ranks) {
+			f.end = span.Ranks[len(hits)]
+			f.Ranks = f.pageRanks()
+		}
+		return nil
+	}
+	f.hits, f.end = hits[:min(len(hits), span.To)], unknown
 	pace := pace{Deadline: f.page.Deadline}
 	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
 		return ErrLate
 	}
-	if len(f.hits) < to {
+	if len(f.hits) < span.To {
 		f.end = len(f.hits)
 	}
 	f.short = f.short || f.readings == 1 && f.missing() > 0

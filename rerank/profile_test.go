@@ -34,12 +34,16 @@ func paged(hits []Hit, window int) Collapsed {
 
 // readAll reads a page of the hits.
 func readAll(hits []Hit, page Page) Collapsed {
-	f, _ := FindPage(page, func(_ *Found, span Span) (read []Hit, err error) {
+	f := FindPage(page)
+	for span := range f.Spans() {
+		var read []Hit
 		for _, rank := range span.Ranks {
 			read = append(read, hits[rank])
 		}
-		return append(read, hits[:min(span.To, len(hits))]...), nil
-	})
+		if f.Add(span, append(read, hits[:min(span.To, len(hits))]...)) != nil {
+			break
+		}
+	}
 	return Collapsed{Groups: f.Groups, Shown: f.Ranks}
 }
 

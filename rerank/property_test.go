@@ -63,7 +63,8 @@ type engine struct {
 
 // serve finds a page and returns the ids of it.
 func (e *engine) serve(t testing.TB, page Page) ([]string, *Found, error) {
-	f, err := FindPage(page, func(_ *Found, span Span) ([]Hit, error) {
+	f := FindPage(page)
+	for span := range f.Spans() {
 		list := e.state(e.readings)
 		e.readings++
 		ranks := span.Ranks
@@ -91,10 +92,9 @@ func (e *engine) serve(t testing.TB, page Page) ([]string, *Found, error) {
 				e.full[ranks[i]] = h
 			}
 		}
-		return hits, nil
-	})
-	if err != nil {
-		return nil, f, err
+		if err := f.Add(span, hits); err != nil {
+			return nil, f, err
+		}
 	}
 	got := []string{}
 	for _, rank := range f.Ranks {

@@ -25,9 +25,8 @@ type hits struct {
 	read   bool
 }
 
-// Listing implements adapters.Reader.
-func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
-	reply := results[0].Raw()
+// listing lists the hits of the reply to a reading.
+func (r *reader) listing(reply []byte) (*adapters.Listing, error) {
 	if declined := r.q.declined(reply, false); declined != nil {
 		return nil, declined
 	}

@@ -75,7 +75,8 @@ func (d Dialect) multi(
 		s.Reason = reasonOf(list)
 		return s
 	}
-	s.Wire, s.Plan = &multiWire{d: d, request: plain, params: params, deadline: p.Deadline}, p
+	w := &multiWire{d: d, request: plain, params: params, deadline: p.Deadline}
+	s.Wire, s.Envelope, s.Plan = w, w, p
 	for _, q := range list {
 		s.List = append(s.List, q)
 	}
@@ -126,7 +127,7 @@ func targetOf(members []jsonedit.Member) string {
 	return ""
 }
 
-// multiWire carries queries as the searches of one multi-search.
+// multiWire joins requests as the searches of one multi-search.
 type multiWire struct {
 	d        Dialect
 	request  *adapters.Request // but for its body
@@ -137,21 +138,18 @@ type multiWire struct {
 var _ adapters.Wire = &multiWire{}
 
 // Join implements adapters.Wire.
-func (w *multiWire) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapters.Query, error) {
+func (w *multiWire) Join(requests []*adapters.Request) ([]*adapters.Request, [][]*adapters.Request, error) {
 	r := *w.request
 	r.Body = nil
-	for i := range queries {
-		r.Body = append(r.Body, queries[i].Body...)
+	for _, search := range requests {
+		r.Body = append(r.Body, search.Body...)
 	}
 	r.RawQuery = adapters.RawQuery(w.params, func(name string) bool { return name != "filter_path" })
-	return []*adapters.Request{&r}, [][]adapters.Query{queries}, nil
+	return []*adapters.Request{&r}, [][]*adapters.Request{requests}, nil
 }
 
 // Split implements adapters.Wire.
-func (w *multiWire) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
-	if err := refused(reply.Status); err != nil {
-		return nil, err
-	}
+func (w *multiWire) Split(_ []*adapters.Request, reply *adapters.Reply) ([]*adapters.Reply, error) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, err
@@ -160,14 +158,14 @@ func (w *multiWire) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters
 	if err != nil {
 		return nil, err
 	}
-	results := make([]adapters.QueryResult, len(elements))
+	results := make([]*adapters.Reply, len(elements))
 	for i, element := range elements {
-		results[i] = result(element)
+		results[i] = &adapters.Reply{Status: reply.Status, Body: element}
 	}
 	return results, nil
 }
 
-// Body implements adapters.Wire.
+// Body implements adapters.Envelope.
 func (w *multiWire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {

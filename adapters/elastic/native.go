@@ -61,7 +61,7 @@ func (q *clientSearch) aggregations() (key string, own []jsonedit.Member, err er
 }
 
 // Natively implements adapters.Native.
-func (q *clientSearch) Natively() ([]adapters.Query, error) {
+func (q *clientSearch) Natively() ([]*adapters.Request, error) {
 	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+rule.ClusterField+`"}`))
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (q *clientSearch) Natively() ([]adapters.Query, error) {
 	if err == nil {
 		body, err = jsonedit.Set(body, key, own)
 	}
-	return []adapters.Query{{Body: q.line(body), Void: []string{"filter_path"}, Hits: q.asked.Size, Raw: true}}, err
+	return []*adapters.Request{q.request(body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Raw: true})}, err
 }
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule
@@ -98,8 +98,8 @@ func (q *clientSearch) counts() []byte {
 }
 
 // NativePage implements adapters.Native.
-func (q *clientSearch) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
-	reply := results[0].Raw()
+func (q *clientSearch) NativePage(replies []*adapters.Reply) (*adapters.NativePage, error) {
+	reply := replies[0].Body
 	if err := q.declined(reply, false); err != nil {
 		return nil, err
 	}

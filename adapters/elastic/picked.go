@@ -195,9 +195,8 @@ func (q *clientSearch) Narrowed(err error) adapters.Search {
 	}
 	named := *q
 	named.numbers = false
-	if w, ok := named.asked.Point.(*wire); ok {
-		point := *w
-		point.q, named.asked.Point = &named, &point
+	if q.asked.Point != nil {
+		named.asked.Point = &named
 	}
 	return &named
 }

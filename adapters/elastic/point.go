@@ -41,8 +41,8 @@ func (q *clientSearch) points(path []string) bool {
 }
 
 // Open implements adapters.Point.
-func (w *wire) Open() *adapters.Request {
-	q, r := w.q, *w.request
+func (q *clientSearch) Open() *adapters.Request {
+	r := *q.sent
 	r.Method, r.Body = "POST", nil
 	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "_search") + "_pit"
 	if q.d.OpenSearch {
@@ -54,7 +54,7 @@ func (w *wire) Open() *adapters.Request {
 }
 
 // In implements adapters.Point.
-func (w *wire) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
+func (q *clientSearch) In(reply *adapters.Reply) (in adapters.Search, giveBack *adapters.Request) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, nil
@@ -66,12 +66,10 @@ func (w *wire) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapt
 	if !ok || id == "" {
 		return nil, nil
 	}
-	q := w.q
-	pointed, request := *q, *w.request
+	pointed, request, last := *q, *q.sent, *q.sent
 	pointed.point = &point{id: id, byScore: q.byScore()}
 	pointed.asked.Limit, pointed.asked.Point = 0, nil
-	request.Path = "/_search"
-	last := *w.request
+	pointed.sent, request.Path = &request, "/_search"
 	last.Method, last.Path, last.RawQuery = "DELETE", "/_pit", ""
 	last.Body = append(jsonedit.AppendString([]byte(`{"id":`), id), '}')
 	if q.d.OpenSearch {
@@ -79,31 +77,17 @@ func (w *wire) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapt
 		last.Body = append(jsonedit.AppendString([]byte(`{"pit_id":[`), id), `]}`...)
 	}
 	last.Header = q.d.withType(last.Header)
-	return &adapters.Searches{
-		List: []adapters.Search{&pointed}, Single: true, Wire: &wire{q: &pointed, request: &request, plan: w.plan}, Plan: w.plan,
-	}, &last
+	return &pointed, &last
 }
 
-// pointReader makes readings in a point in time. It implements adapters.Reader.
-type pointReader struct{ *reader }
-
-// Queries implements adapters.Reader.
-func (r pointReader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
+// readInPoint makes a reading in the point in time.
+func (r *reader) readInPoint(ask adapters.Ask) (*adapters.Listing, error) {
+	var reply []byte
+	var err error
 	if r.deep() {
-		return r.deepQueries(results)
-	}
-	queries, err := r.reader.Queries(results)
-	if err == nil && len(queries) > 0 {
-		queries[0], err = r.q.inPoint(queries[0], false)
-	}
-	return queries, err
-}
-
-// Listing implements adapters.Reader.
-func (r pointReader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
-	reply, err := results[0].Raw(), error(nil)
-	if r.deep() {
-		reply, err = r.deepReply(results)
+		reply, err = r.readDeep(ask)
+	} else {
+		reply, err = r.askInPoint(ask, nil, false)
 	}
 	if err == nil {
 		reply, err = r.q.outside(reply)
@@ -111,21 +95,41 @@ func (r pointReader) Listing(results []adapters.QueryResult) (*adapters.Listing,
 	if err != nil {
 		return nil, err
 	}
-	return r.reader.Listing([]adapters.QueryResult{result(reply)})
+	return r.listing(reply)
 }
 
-// inPoint returns a query as one in the point in time. sorted says that hits are to come with their sort values.
-func (q *clientSearch) inPoint(query adapters.Query, sorted bool) (adapters.Query, error) {
-	pit := append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)
-	body, err := jsonedit.Set(query.Body, "pit", pit)
-	query.Void = slices.Concat(query.Void, opening)
-	if err == nil && q.point.byScore && !sorted {
-		// In a point in time such a sort would have hits come with their sort values and without the best score.
-		body, err = jsonedit.Cut(body, func(key string) bool { return key == "sort" })
-		query.Void = append(query.Void, "sort")
+// askInPoint returns the reply to a reading's request, made in the point in time, after what edits changes in its body. sorted says that hits are to
+// come with their sort values.
+func (r *reader) askInPoint(ask adapters.Ask, edits []jsonedit.Member, sorted bool) ([]byte, error) {
+	request, err := r.request()
+	void := slices.Clone(opening)
+	set := func(key string, value []byte) {
+		if err == nil {
+			request.Body, err = jsonedit.Set(request.Body, key, value)
+			void = append(void, key)
+		}
 	}
-	query.Body = body
-	return query, err
+	for _, edit := range edits {
+		set(edit.Key, edit.Value)
+	}
+	set("pit", append(jsonedit.AppendString([]byte(`{"id":`), r.q.point.id), `,"keep_alive":"`+keepPoint+`"}`...))
+	if err == nil && r.q.point.byScore && !sorted {
+		// In a point in time such a sort would have hits come with their sort values and without the best score.
+		request.Body, err = jsonedit.Cut(request.Body, func(key string) bool { return key == "sort" })
+		void = append(void, "sort")
+	}
+	if sorted {
+		void = append(void, "rest_total_hits_as_int")
+	}
+	if err != nil {
+		return nil, err
+	}
+	request.RawQuery = adapters.RawQuery(adapters.Params(request.RawQuery), func(name string) bool { return !slices.Contains(void, name) })
+	replies, err := ask(request)
+	if err != nil {
+		return nil, err
+	}
+	return replies[0].Body, nil
 }
 
 // byScore reports whether the list is in the order of scores alone, in which hits come without sort values.

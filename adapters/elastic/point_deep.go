@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -27,62 +28,61 @@ func (r *reader) deep() bool { return r.To > maxResultWindow && !r.picked }
 // beyond reports whether no rank up to the limit is wanted.
 func (r *reader) beyond() bool { return r.From >= maxResultWindow }
 
-// deepQueries returns the next piece of a reading, none where all are there.
-func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, error) {
-	q, piece := r.q, *r
+// readDeep returns the pieces of a reading as one reply.
+func (r *reader) readDeep(ask adapters.Ask) ([]byte, error) {
+	piece := *r
 	piece.Reading = adapters.Reading{From: r.From, To: r.To, Sources: r.Sources, Frame: r.Frame}
-	var cursor []byte
-	switch len(pieces) {
-	case 0:
-		if r.beyond() {
-			piece.From = 0
-		}
-		piece.To = piece.From + max(1, maxResultWindow-r.From) // without a hit there is no best score
-	case 1:
-		list, err := hitsOf(pieces[0].Raw())
-		if err != nil || !r.beyond() && len(list) < maxResultWindow-r.From { // the list ends before
+	if r.beyond() {
+		piece.From = 0
+	}
+	piece.To = piece.From + max(1, maxResultWindow-r.From) // without a hit there is no best score
+	first, err := piece.askInPoint(ask, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	list, err := hitsOf(first)
+	if err != nil {
+		return nil, err
+	}
+	ended := !r.beyond() && len(list) < maxResultWindow-r.From
+	if r.beyond() {
+		list = nil
+	}
+	if !ended {
+		bordering := &reader{q: r.q, Reading: adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, source: sourceOf(nil)}
+		reply, err := bordering.askInPoint(ask, r.q.sorting(r.q.losesUncounted()), true)
+		if err != nil {
 			return nil, err
 		}
-		piece = reader{q: q, Reading: adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, source: sourceOf(nil)}
-	case 2:
-		var rank int
-		var err error
-		if cursor, rank, err = border(pieces[1].Raw()); err != nil {
+		cursor, rank, err := border(reply)
+		if err != nil {
 			return nil, err
 		}
 		if r.To-rank > maxResultWindow {
 			return nil, errNoBorder
 		}
 		piece.From, piece.To = 0, r.To-rank
-	default:
-		return nil, nil
-	}
-	queries, err := piece.Queries(nil)
-	if err != nil {
-		return nil, err
-	}
-	query := queries[0]
-	set := func(key string, value []byte) {
-		if err == nil {
-			query.Body, err = jsonedit.Set(query.Body, key, value)
+		if reply, err = piece.askInPoint(ask, slices.Concat([]jsonedit.Member{{Key: "search_after", Value: cursor}}, r.q.sorting(true)), true); err != nil {
+			return nil, err
 		}
-	}
-	if sorted := len(pieces) > 0; sorted {
-		if cursor != nil {
-			set("search_after", cursor)
+		rest, err := hitsOf(reply)
+		if err != nil {
+			return nil, err
 		}
-		set("track_total_hits", strconv.AppendBool(nil, cursor != nil || q.losesUncounted()))
-		query.Void = append(query.Void, "track_total_hits", "rest_total_hits_as_int")
-		if q.point.byScore {
-			set("sort", scoreSort)
-			set("track_scores", []byte("true")) // without, there is no best score
-			query.Void = append(query.Void, "sort")
-		}
+		known := max(r.From, maxResultWindow) - rank // or not wanted
+		list = append(list, rest[min(known, len(rest)):]...)
 	}
-	if err == nil {
-		query, err = q.inPoint(query, len(pieces) > 0)
+	return withHits(first, list)
+}
+
+// sorting is what has hits come with their sort values, and be counted or not.
+func (q *clientSearch) sorting(counted bool) []jsonedit.Member {
+	edits := []jsonedit.Member{{Key: "track_total_hits", Value: strconv.AppendBool(nil, counted)}}
+	if q.point.byScore {
+		edits = append(edits, jsonedit.Member{Key: "sort", Value: scoreSort},
+			jsonedit.Member{Key: "track_scores", Value: []byte("true")}) // without, there is no best score
 	}
-	return []adapters.Query{query}, err
+	return edits
 }
 
 // border returns a cursor among the last ranks up to the limit, and the first rank behind it.
@@ -100,29 +100,4 @@ func border(reply []byte) (cursor []byte, rank int, err error) {
 		}
 	}
 	return nil, 0, errNoBorder
-}
-
-// deepReply returns the pieces of a reading as one reply.
-func (r *reader) deepReply(pieces []adapters.QueryResult) ([]byte, error) {
-	first := pieces[0].Raw()
-	list, err := hitsOf(first)
-	if err != nil {
-		return nil, err
-	}
-	if r.beyond() {
-		list = nil
-	}
-	if len(pieces) > 2 {
-		_, rank, err := border(pieces[1].Raw())
-		if err != nil {
-			return nil, err
-		}
-		rest, err := hitsOf(pieces[2].Raw())
-		if err != nil {
-			return nil, err
-		}
-		known := max(r.From, maxResultWindow) - rank // or not wanted
-		list = append(list, rest[min(known, len(rest)):]...)
-	}
-	return withHits(first, list)
 }

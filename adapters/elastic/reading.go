@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ var (
 // ofSource are the names of a source filter in a body or a URL.
 var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
-// reader reads ranks of the list, or the client's own page, with one query. It implements adapters.Reader.
+// reader makes a reading with one request.
 type reader struct {
 	q *clientSearch
 	adapters.Reading
@@ -35,19 +36,20 @@ type reader struct {
 	texts  bool
 }
 
-// Reader implements adapters.Search.
-func (q *clientSearch) Reader(reading adapters.Reading) (adapters.Reader, error) {
+// Read implements adapters.Search.
+func (q *clientSearch) Read(reading adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
 	if reading.AsSent {
-		return asSent{q}, nil
+		return q.readAsSent(ask)
 	}
 	r := &reader{q: q, Reading: reading, sketched: reading.Ranks == nil || !reading.Sources}
-	var err error
 	switch {
 	case r.Own, r.From == r.To: // the client's own page
 		r.Ranks, r.From, r.To = nil, q.asked.From, q.asked.From+q.asked.Size
 		r.Sources, r.sketched, r.Frame = true, false, true
 	case r.Ranks != nil:
-		err = r.pick()
+		if err := r.pick(); err != nil {
+			return nil, err
+		}
 	default:
 		r.numbered = !r.Sources && !r.Texts && q.numbers
 	}
@@ -61,17 +63,21 @@ func (q *clientSearch) Reader(reading adapters.Reading) (adapters.Reader, error)
 		r.texts = q.wholeSource()
 	}
 	if q.point != nil {
-		return pointReader{r}, err
+		return r.readInPoint(ask)
 	}
-	return r, err
+	request, err := r.request()
+	if err != nil {
+		return nil, err
+	}
+	replies, err := ask(request)
+	if err != nil {
+		return nil, err
+	}
+	return r.listing(replies[0].Body)
 }
 
-// Queries implements adapters.Reader. The one query is the client's own, less what this reading does not need, and with its ranks and what they
-// are judged by.
-func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
-	if len(results) > 0 {
-		return nil, nil
-	}
+// request returns the request for a reading: the client's own, less what the reading does not need, and with its ranks and what they are judged by.
+func (r *reader) request() (*adapters.Request, error) {
 	q, from, to := r.q, r.From, r.To
 	switch {
 	case r.picked:
@@ -135,7 +141,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return []adapters.Query{{Body: q.line(body), Void: void, Hits: to - from, JudgingOnly: !r.Sources && q.header == nil}}, err
+	return q.request(body, void, adapters.Purpose{Hits: to - from, JudgingOnly: !r.Sources && q.header == nil}), err
 }
 
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value
@@ -143,12 +149,22 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 // reading is faster without: to count takes a look at each hit.
 func (q *clientSearch) losesUncounted() bool { return q.d.OpenSearch && q.value("sort") != "" }
 
-// line returns a body as it is sent: in a multi-search after its header.
-func (q *clientSearch) line(body []byte) []byte {
-	if q.header == nil {
-		return body
+// request returns the client's request with another body, less the URL parameters that it makes void. In a multi-search it is two lines.
+func (q *clientSearch) request(body []byte, void []string, purpose adapters.Purpose) *adapters.Request {
+	if q.header != nil {
+		return &adapters.Request{Body: slices.Concat(q.header, []byte("\n"), oneLine(body), []byte("\n")), Purpose: purpose}
 	}
-	return slices.Concat(q.header, []byte("\n"), oneLine(body), []byte("\n"))
+	r := *q.sent
+	r.Body, r.Purpose = body, purpose
+	r.RawQuery = adapters.RawQuery(q.params, func(name string) bool { return !slices.Contains(void, name) })
+	if purpose.JudgingOnly { // to compress sketches takes the engine as long as to read them, and only halves them
+		r.Header = maps.Clone(r.Header)
+		delete(r.Header, "Accept-Encoding")
+	}
+	if len(q.sent.Body) == 0 { // whatever the client says of a body that it does not send
+		r.Header = q.d.withType(r.Header)
+	}
+	return &r
 }
 
 // oneLine returns a body on one line. A line end inside it is white space.

@@ -21,12 +21,12 @@ const (
 )
 
 // Render implements adapters.Search.
-func (q *clientSearch) Render(in adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
+func (q *clientSearch) Render(in adapters.Hits, page []adapters.Place, groups []*adapters.Group, total int) (adapters.Pieces, error) {
 	list := make([][]byte, len(page))
-	for i, h := range page {
-		hit, err := plain(h.Place)
-		if err == nil && h.Group != nil {
-			hit, err = q.withGroup(hit, h.Group)
+	for i, place := range page {
+		hit, err := plain(place)
+		if err == nil && groups != nil {
+			hit, err = q.withGroup(hit, groups[i])
 		}
 		if err != nil {
 			return nil, err

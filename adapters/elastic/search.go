@@ -23,9 +23,10 @@ const maxResultWindow = 10000
 type clientSearch struct {
 	d         Dialect
 	asked     adapters.Asked
-	params    []adapters.Param // of the URL; nil in a multi-search
-	header    []byte           // the line in front of it in a multi-search, not nil there
-	body      []byte           // a JSON object
+	sent      *adapters.Request // as the client sent it; nil in a multi-search
+	params    []adapters.Param  // of the URL; nil in a multi-search
+	header    []byte            // the line in front of it in a multi-search, not nil there
+	body      []byte            // a JSON object
 	members   []jsonedit.Member
 	namesOurs bool // the client names a field of ours
 	// picks says that hits can be picked by a filter, narrows that it can be a part of the query, numbers that hits can be identified by their
@@ -69,14 +70,16 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	}
 	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.namesOurs, Plan: p}
 	if s.Reason == "" {
-		w := &wire{q: q, request: request, plan: p}
-		if q.points(segments(request.Path)) {
-			q.asked.Point = w
+		if q.sent = request; q.points(segments(request.Path)) {
+			q.asked.Point = q
 		}
 		if q.walks() {
 			q.asked.Cursor = q
 		}
-		s.List, s.Single, s.Wire = []adapters.Search{q}, true, w
+		s.List, s.Single = []adapters.Search{q}, true
+		if q.hasParam("filter_path") {
+			s.Envelope = &envelope{q: q, deadline: p.Deadline}
+		}
 	}
 	return s
 }

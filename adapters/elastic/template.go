@@ -85,8 +85,9 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	}
 	r := *t.request
 	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template")
-	w := &wire{q: q, request: &r, plan: t.plan, template: true}
-	return &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: t.plan}, nil
+	q.sent = &r
+	e := &envelope{q: q, deadline: t.plan.Deadline, template: true}
+	return &adapters.Searches{List: []adapters.Search{q}, Single: true, Envelope: e, Plan: t.plan}, nil
 }
 
 // filled returns the search that the engine filled in, with the other members of the request that it takes.

@@ -45,9 +45,6 @@ type hit struct {
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
 }
 
-// Raw implements adapters.QueryResult.
-func (res *result) Raw() []byte { return res.raw }
-
 // check returns why a result is not the answer to a search for a page, or to one as the client wrote it if that is nil.
 func (res *result) check(of *enginePage) error {
 	switch {
@@ -81,12 +78,9 @@ type hits struct {
 	at           int  // the hit that is looked at
 }
 
-// Listing implements adapters.Reader. It joins the pages of each content to a list of hits.
-func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error) {
-	if r.AsSent {
-		return r.asSent(given[0].(*result))
-	}
-	results, err := r.checked(given)
+// listing joins the pages of each content to a list of hits.
+func (r *reader) listing(replies []*adapters.Reply) (*adapters.Listing, error) {
+	results, err := r.checked(replies)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +116,10 @@ func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error
 }
 
 // checked returns the results, once each is the answer to the search for its page and all are of one collection.
-func (r *reader) checked(given []adapters.QueryResult) ([]*result, error) {
-	results := make([]*result, len(given))
-	for i := range given {
-		results[i] = given[i].(*result)
+func (r *reader) checked(replies []*adapters.Reply) ([]*result, error) {
+	results := make([]*result, len(replies))
+	for i, reply := range replies {
+		results[i] = resultOf(reply)
 		if err := results[i].check(&r.pages[i%len(r.pages)]); err != nil {
 			return nil, err
 		}

@@ -58,7 +58,9 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		most := mostSearches(params, list[0])
 		if s.Reason = leftAlone(list, params, most, sound); s.Reason == "" {
 			carrier := *plain
-			setList(s, &wire{request: &carrier, most: most}, list, params)
+			w := &wire{request: &carrier, most: most}
+			setList(s, w, list, params)
+			s.Envelope = w
 		}
 	}
 	if s.Reason != adapters.ReasonUnconfigured {

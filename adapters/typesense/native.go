@@ -47,8 +47,8 @@ func (q *query) groupable() bool {
 	return true
 }
 
-// Natively implements adapters.Native: the queries are for the page, and for what is counted.
-func (q *query) Natively() (queries []adapters.Query, err error) {
+// Natively implements adapters.Native: the requests are for the page, and for what is counted.
+func (q *query) Natively() (requests []*adapters.Request, err error) {
 	page := []param{{"facet_by", ""}, {"group_by", rule.ClusterField}, {"group_limit", "1"}}
 	// Engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts.
 	if strings.TrimSpace(q.values["q"]) == "*" && q.values["filter_by"]+q.values["sort_by"] == "" {
@@ -65,18 +65,18 @@ func (q *query) Natively() (queries []adapters.Query, err error) {
 		if err != nil {
 			return nil, err
 		}
-		queries = append(queries, adapters.Query{Body: body, Raw: true})
+		requests = append(requests, &adapters.Request{Body: body, Purpose: adapters.Purpose{Raw: true}})
 	}
-	return queries, nil
+	return requests, nil
 }
 
 // NativePage implements adapters.Native.
-func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
-	if len(results) != 2 {
+func (q *query) NativePage(replies []*adapters.Reply) (*adapters.NativePage, error) {
+	if len(replies) != 2 {
 		return nil, errors.New("not as many results as searches")
 	}
-	grouped := results[0].Raw()
-	counted, err := parseResult(results[1].Raw(), &enginePage{number: 1})
+	grouped := replies[0].Body
+	counted, err := parseResult(replies[1].Body, &enginePage{number: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -33,25 +33,26 @@ func (p enginePage) from() int { return (p.number - 1) * p.size }
 
 func (p enginePage) to() int { return p.number * p.size }
 
-// reader reads pages of the engine's list: each in the first content, then, where there is a second one, each in that. It implements
-// adapters.Reader.
+// reader reads pages of the engine's list: each in the first content, then, where there is a second one, each in that.
 type reader struct {
 	q *query
 	adapters.Reading
 	contents []content
 	pages    []enginePage
-	queries  []adapters.Query
 }
 
-// mostQueries bounds the queries of one reading: as many as fill the requests that a search may cost.
+// mostQueries bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Reader implements adapters.Search.
-func (q *query) Reader(reading adapters.Reading) (adapters.Reader, error) {
+// Read implements adapters.Search.
+func (q *query) Read(reading adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
 	r := &reader{q: q, Reading: reading, contents: q.contentsOf(&reading), pages: q.pages(&reading)}
 	if r.AsSent {
-		r.queries = []adapters.Query{{Body: q.base, Hits: q.page.size, Own: true}}
-		return r, nil
+		replies, err := ask(&adapters.Request{Body: q.base, Purpose: adapters.Purpose{Hits: q.page.size, Own: true}})
+		if err != nil {
+			return nil, err
+		}
+		return r.asSent(resultOf(replies[0]))
 	}
 	if r.Own {
 		r.From, r.To = q.page.from(), q.page.to()
@@ -60,16 +61,22 @@ func (q *query) Reader(reading adapters.Reading) (adapters.Reader, error) {
 	if n := len(r.contents) * len(r.pages); n > mostQueries {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
+	var requests []*adapters.Request
 	for i, content := range r.contents {
+		judging := !r.Sources && (content == sketches || content == texts)
 		for j, page := range r.pages {
 			body, err := r.body(content, page, r.Frame && i+j == 0)
 			if err != nil {
 				return nil, err
 			}
-			r.queries = append(r.queries, adapters.Query{Body: body, Hits: page.size, JudgingOnly: !r.Sources && (content == sketches || content == texts)})
+			requests = append(requests, &adapters.Request{Body: body, Purpose: adapters.Purpose{Hits: page.size, JudgingOnly: judging}})
 		}
 	}
-	return r, nil
+	replies, err := ask(requests...)
+	if err != nil {
+		return nil, err
+	}
+	return r.listing(replies)
 }
 
 // contentsOf returns the contents of a reading: the hits as they are to be shown, and what they are judged by, if that is wanted and not shown.
@@ -140,12 +147,6 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 		list = append(list, best)
 	}
 	return list
-}
-
-// Queries implements adapters.Reader. It is called twice: with no results it returns all queries, and with the results of all it returns none,
-// and the reading is done.
-func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
-	return r.queries[len(results):], nil
 }
 
 // body returns the search for a page in a content, with the client's facets or without. Under a preset, which can set it, a parameter that is to

@@ -9,17 +9,17 @@ import (
 )
 
 // Render implements adapters.Search.
-func (q *query) Render(around adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
+func (q *query) Render(around adapters.Hits, page []adapters.Place, groups []*adapters.Group, total int) (adapters.Pieces, error) {
 	in, err := around.(*hits).in, error(nil)
 	list := append(make([]byte, 0, in.atHits.to-in.atHits.from), '[')
-	for i, h := range page {
+	for i, place := range page {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		if h.Group == nil {
-			list, err = q.appendHit(list, hitAt(h.Place))
+		if groups == nil {
+			list, err = q.appendHit(list, hitAt(place))
 		} else {
-			list, err = q.appendWithGroup(list, hitAt(h.Place), h.Group)
+			list, err = q.appendWithGroup(list, hitAt(place), groups[i])
 		}
 		if err != nil {
 			return nil, err

@@ -85,7 +85,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		maps.Copy(carrier.Header, plain.Header)
 		carrier.Header["Content-Type"] = []string{"application/json"}
 		delete(carrier.Header, "Content-Length")
-		setList(s, &wire{request: carrier, single: true, most: most}, []*query{q}, params)
+		setList(s, &wire{request: carrier, most: most}, []*query{q}, params)
 	}
 	return s
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// wire carries queries as the searches of multi-searches.
+// wire joins requests as the searches of multi-searches.
 type wire struct {
 	request  *adapters.Request // a multi-search, but for its searches
-	single   bool              // the client asked for the search of one collection
 	most     int               // how many searches a request may hold
 	sketched []string          // the sketched fields, whose members are kept of each hit
 }
@@ -22,40 +21,36 @@ var _ adapters.Wire = &wire{}
 const worthARequest = 100
 
 // Join implements adapters.Wire. Each request gets about as many hits that are only judged.
-func (w *wire) Join(queries []adapters.Query) (requests []*adapters.Request, parts [][]adapters.Query, err error) {
-	if len(queries) == 1 {
-		r, err := w.requestFor(queries)
-		return []*adapters.Request{r}, [][]adapters.Query{queries}, err
-	}
+func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, parts [][]*adapters.Request, err error) {
 	all, before := 0, 0 // hits that are only judged
-	for i := range queries {
-		if queries[i].JudgingOnly {
-			all += queries[i].Hits
+	for _, r := range requests {
+		if r.JudgingOnly {
+			all += r.Hits
 		}
 	}
 	most := min(max(all/worthARequest, 1), adapters.MaxAtOnce)
-	share := func() int { return min(before*most/max(all, 1), most-1) } // the request whose share the next query begins in
-	for len(queries) > 0 && len(requests) < adapters.MaxAtOnce {
+	share := func() int { return min(before*most/max(all, 1), most-1) } // the request whose share the next search begins in
+	for len(requests) > 0 && len(joined) < adapters.MaxAtOnce {
 		n := 0
-		for own := share(); n == 0 || n < min(len(queries), w.most) && share() <= own; n++ {
-			if queries[n].JudgingOnly {
-				before += queries[n].Hits
+		for own := share(); n == 0 || n < min(len(requests), w.most) && share() <= own; n++ {
+			if requests[n].JudgingOnly {
+				before += requests[n].Hits
 			}
 		}
-		r, err := w.requestFor(queries[:n])
+		r, err := w.requestFor(requests[:n])
 		if err != nil {
 			return nil, nil, err
 		}
-		requests, parts, queries = append(requests, r), append(parts, queries[:n]), queries[n:]
+		joined, parts, requests = append(joined, r), append(parts, requests[:n]), requests[n:]
 	}
-	return requests, parts, nil
+	return joined, parts, nil
 }
 
-// requestFor returns one request for queries. A reply to judge by alone comes uncompressed: it takes longer to pack and unpack than to send.
-func (w *wire) requestFor(queries []adapters.Query) (*adapters.Request, error) {
-	r, searches, judging := *w.request, make([][]byte, len(queries)), true
-	for i := range queries {
-		searches[i], judging = queries[i].Body, judging && queries[i].JudgingOnly
+// requestFor returns one request for several. A reply to judge by alone comes uncompressed: it takes longer to pack and unpack than to send.
+func (w *wire) requestFor(part []*adapters.Request) (*adapters.Request, error) {
+	r, searches, judging := *w.request, make([][]byte, len(part)), true
+	for i := range part {
+		searches[i], judging = part[i].Body, judging && part[i].JudgingOnly
 	}
 	if judging {
 		r.Header = maps.Clone(r.Header)
@@ -66,32 +61,37 @@ func (w *wire) requestFor(queries []adapters.Query) (*adapters.Request, error) {
 	return &r, err
 }
 
-// Split implements adapters.Wire. Of raw queries, and of results beyond the queries, it takes the bytes alone.
-func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
-	if err := refused(reply.Status); err != nil {
-		return nil, err
-	}
+// Refusal implements adapters.Search.
+func (q *query) Refusal(_ []*adapters.Request, reply *adapters.Reply) error {
+	return refused(reply.Status)
+}
+
+// Split implements adapters.Wire. Of raw searches, and of results beyond the searches, it takes the bytes alone.
+func (w *wire) Split(parts []*adapters.Request, reply *adapters.Reply) ([]*adapters.Reply, error) {
 	r := jsonedit.NewReader(reply.Body)
 	if !r.Enter('{') {
 		return nil, jsonedit.ErrMalformed
 	}
-	var list []adapters.QueryResult
+	var list []*adapters.Reply
 	for r.Next() {
 		if string(r.Key()) != "results" {
 			continue
 		}
-		if list = make([]adapters.QueryResult, 0, len(queries)); !r.Enter('[') {
+		if list = make([]*adapters.Reply, 0, len(parts)); !r.Enter('[') {
 			return nil, errShape
 		}
 		for r.Next() {
-			switch at := len(list); {
-			case at >= len(queries) || queries[at].Raw:
-				list = append(list, &result{raw: r.Value()})
-			case queries[at].JudgingOnly:
-				list = append(list, readResult(&r, reply.Body, queries[at].Hits, nil))
-			default:
-				list = append(list, readResult(&r, reply.Body, queries[at].Hits, w.sketched))
+			at := len(list)
+			if at >= len(parts) || parts[at].Raw {
+				list = append(list, &adapters.Reply{Status: reply.Status, Body: r.Value()})
+				continue
 			}
+			sketched := w.sketched
+			if parts[at].JudgingOnly {
+				sketched = nil
+			}
+			res := readResult(&r, reply.Body, parts[at].Hits, sketched)
+			list = append(list, &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res})
 		}
 	}
 	if !r.Done() {
@@ -100,11 +100,16 @@ func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapter
 	return list, nil
 }
 
-// Body implements adapters.Wire.
-func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
-	if w.single {
-		return results[0], nil
+// resultOf returns what [wire.Split] read of a reply, nothing of one that is handed on as it comes.
+func resultOf(reply *adapters.Reply) *result {
+	if res, read := reply.Parsed.(*result); read {
+		return res
 	}
+	return &result{raw: reply.Body}
+}
+
+// Body implements adapters.Envelope, for a multi-search of the client's.
+func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	list := make([][]byte, len(results))
 	for i, r := range results {
 		list[i] = r.Bytes()

@@ -73,7 +73,7 @@ type template struct {
 }
 
 func (t template) Request() *adapters.Request {
-	return &adapters.Request{Body: []byte("[]"), Ahead: true}
+	return &adapters.Request{Body: []byte("[]"), Purpose: adapters.Purpose{Ahead: true}}
 }
 
 func (t template) Searches(*adapters.Reply) (*adapters.Searches, error) { return t.searches, t.fails }
@@ -199,9 +199,8 @@ func TestLate(t *testing.T) {
 
 // raw is the shelf's reply to the client's own search.
 func (s *shelf) raw(page [2]int) []byte {
-	own, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).Reader(adapters.Reading{Own: true, AsSent: true})
-	queries, _ := own.Queries(nil)
-	replies, _ := s.ask(context.Background(), &adapters.Request{Body: []byte("[" + string(queries[0].Body) + "]")})
+	own, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).request(adapters.Reading{Own: true, AsSent: true}, 0)
+	replies, _ := s.ask(context.Background(), &adapters.Request{Body: []byte("[" + string(own.Body) + "]")})
 	return replies[0].Body[1 : len(replies[0].Body)-1]
 }
 

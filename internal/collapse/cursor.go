@@ -25,8 +25,8 @@ type cursor struct {
 func (s *search) recallCursor() {
 	s.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
 	if key := s.asked.Cursor.Key(); key != "" {
-		if s.cursor.behind = true; s.plan.Cursors != nil {
-			s.cursor.before, _ = s.plan.Cursors.Get(key)
+		if s.cursor.behind = true; s.all.Plan.Cursors != nil {
+			s.cursor.before, _ = s.all.Plan.Cursors.Get(key)
 		}
 		s.setPage(s.page.From, s.page.Size)
 	}
@@ -58,8 +58,7 @@ func (c *cursor) atHand(r *adapters.Reading) *adapters.Listing {
 	return own
 }
 
-// findBefore finds out what was shown in front of the client's page from the ranks in front of it, and has the page begin anew. own are its
-// first hits.
+// findBefore finds out what was shown in front of the client's page from the ranks in front of it, and has the page begin anew. own are its first hits.
 func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapters.Listing) error {
 	if err := s.readBefore(ctx, own); err != nil {
 		return err
@@ -86,7 +85,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	}
 	first, tied := identityOf(own.Hits.Seen(0)).ID, false
 	for rank := range hits {
-		if rank%betweenLooks == 0 && s.plan.Late() {
+		if rank%betweenLooks == 0 && s.all.Plan.Late() {
 			return adapters.ErrLate
 		}
 		if hits[rank].ID == first {
@@ -126,7 +125,7 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 // is found out no better by the next.
 func (s *search) remember() {
 	w := s.cursor
-	if w.lost || s.plan.Cursors == nil {
+	if w.lost || s.all.Plan.Cursors == nil {
 		return
 	}
 	rank, last := s.last()
@@ -142,7 +141,7 @@ func (s *search) remember() {
 		shown = w.before.Clone()
 	}
 	for r := range rank + 1 {
-		if r%betweenLooks == 0 && s.plan.Late() { // the next page finds it out
+		if r%betweenLooks == 0 && s.all.Plan.Late() { // the next page finds it out
 			return
 		}
 		hit := s.found.Hit(r)
@@ -154,7 +153,7 @@ func (s *search) remember() {
 	if shown.Ranks() >= w.window {
 		shown.Forget()
 	}
-	s.plan.Cursors.Put(key, shown)
+	s.all.Plan.Cursors.Put(key, shown)
 }
 
 // last returns the rank and the place of the last hit that is shown, or the zero Place.

@@ -21,17 +21,16 @@ type groups struct {
 	with map[int]int          // the rank that each member is compared with: the leader, and it with the representative
 }
 
-// showGroups puts into each of the page's hits what is folded into it.
-func (s *search) showGroups(hits []adapters.PageHit, ranks []int) error {
-	shown := s.groups()
+// groupsOf returns what is folded into each of the page's hits.
+func (s *search) groupsOf(page []adapters.Place, ranks []int) ([]*adapters.Group, error) {
+	shown, list := s.groups(), make([]*adapters.Group, len(page))
 	for i, rank := range ranks {
-		if s.asked.Controls.Explains() && s.plan.Late() {
-			return adapters.ErrLate
+		if s.asked.Controls.Explains() && s.all.Plan.Late() {
+			return nil, adapters.ErrLate
 		}
-		place := hits[i].Place
-		hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), shown)
+		list[i] = s.group(rank, s.judge.Rule(page[i].Hits.Seen(page[i].At).Index), shown)
 	}
-	return nil
+	return list, nil
 }
 
 func (s *search) groups() *groups {

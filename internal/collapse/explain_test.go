@@ -62,7 +62,10 @@ func TestGroups(t *testing.T) {
 	hits[4].Sketch, hits[4].Profile = nil, nil
 	explain := true
 	s := &search{page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Controls: adapters.Controls{Explain: &explain}, Scope: adapters.Scope{Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
-	s.found = expect.Value(rerank.FindPage(s.page, func(*rerank.Found, rerank.Span) ([]rerank.Hit, error) { return hits, nil }))(t)
+	s.found = rerank.FindPage(s.page)
+	for span := range s.found.Spans() {
+		expect.OK(t, s.found.Add(span, hits))
+	}
 	s.compared = named(len(hits))
 	s.texted = s.compared
 	shown := s.groups()

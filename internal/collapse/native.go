@@ -13,17 +13,17 @@ func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapte
 	if s.native.Fell = s.asked.Scope.Fell; s.native.Fell != "" { // a moment ago
 		return nil, o, nil
 	}
-	var results []adapters.QueryResult
+	var replies []*adapters.Reply
 	var page *adapters.NativePage
-	queries, err := s.asked.Native.Natively()
+	requests, err := s.asked.Native.Natively()
 	if err == nil {
 		s.native.Tried = true
-		if results, err = s.asker.results(ctx, queries); err != nil && !errors.Is(err, adapters.ErrWidened) {
+		if replies, err = s.asker.exchange(ctx, requests); err != nil && !errors.Is(err, adapters.ErrWidened) {
 			return s.leave(ctx, err)
 		}
 	}
 	if err == nil {
-		page, err = s.asked.Native.NativePage(results)
+		page, err = s.asked.Native.NativePage(replies)
 	}
 	if err != nil {
 		s.fall(err)

@@ -110,10 +110,10 @@ func (s *search) same(ranks []int, hits adapters.Hits) bool {
 }
 
 // ownHits returns the hits of the client's own page.
-func (s *search) ownHits() []adapters.PageHit {
-	hits := make([]adapters.PageHit, s.neighbours.own.Hits.Len())
+func (s *search) ownHits() []adapters.Place {
+	hits := make([]adapters.Place, s.neighbours.own.Hits.Len())
 	for i := range hits {
-		hits[i].Place = adapters.Place{Hits: s.neighbours.own.Hits, At: i}
+		hits[i] = adapters.Place{Hits: s.neighbours.own.Hits, At: i}
 	}
 	return hits
 }

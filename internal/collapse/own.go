@@ -16,34 +16,33 @@ func (s *search) asksOwn() bool {
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
 func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
-// resultsBesideOwn asks for the results of queries, and beside them for the client's own search.
-func (s *search) resultsBesideOwn(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	own, first, err := s.ownReader(s.ownAsSent())
-	if err != nil {
-		return nil, portError(err)
+// askBesideOwn sends requests, and beside them the client's own search.
+func (s *search) askBesideOwn(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+	var raw []byte
+	var failed error
+	listing, err := s.dialect.Read(own(s.ownAsSent()), func(first ...*adapters.Request) ([]*adapters.Reply, error) {
+		if replies, failed = s.asker.exchange(ctx, append(first, requests...)); failed != nil {
+			return nil, failed
+		}
+		own := replies[:len(first)]
+		raw, replies = own[0].Body, replies[len(first):]
+		return own, nil
+	})
+	if failed != nil {
+		return nil, failed
 	}
-	results, err := s.asker.results(ctx, append(first, queries...))
-	if err != nil {
-		return nil, err
-	}
-	return results[len(first):], s.takeOwn(own, results[:len(first)])
+	return replies, s.takeOwn(listing, raw, err)
 }
 
-// ownReader returns how the client's own search is made, and what is asked for it.
-func (s *search) ownReader(asSent bool) (adapters.Reader, []adapters.Query, error) {
-	own, err := s.dialect.Reader(adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	queries, err := own.Queries(nil)
-	return own, queries, err
+// own is the reading of the client's own search.
+func own(asSent bool) adapters.Reading {
+	return adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true}
 }
 
-// takeOwn takes the results of the client's own search. Where it shows another page than was taken for the client's, that one begins.
-func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) error {
-	listing, err := own.Listing(results)
+// takeOwn takes what the client's own search brought. Where that is another page than was taken for the client's, that one begins.
+func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error {
 	if _, alone := errors.AsType[adapters.Alone](err); s.ownAsSent() && (err == nil || alone) {
-		s.asSent = results[0].Raw()
+		s.asSent = raw
 	}
 	if err != nil {
 		return portError(err)
@@ -71,11 +70,11 @@ func (s *search) ownPage() adapters.Pieces {
 		return nil
 	}
 	hits := s.unfolded.Hits
-	var page []adapters.PageHit
+	var page []adapters.Place
 	for at := s.unfoldedFrom; at < min(s.unfoldedFrom+s.page.Size, hits.Len()); at++ {
-		page = append(page, adapters.PageHit{Place: adapters.Place{Hits: hits, At: at}})
+		page = append(page, adapters.Place{Hits: hits, At: at})
 	}
-	result, err := s.dialect.Render(hits, page, -1)
+	result, err := s.dialect.Render(hits, page, nil, -1)
 	if err != nil {
 		return nil
 	}
@@ -98,7 +97,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 		}
 	}
 	switch {
-	case s.alone() != nil || errors.Is(err, errStopped):
+	case s.all.Single || errors.Is(err, errStopped):
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
@@ -111,24 +110,35 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
 func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
-	own, queries, err := s.ownReader(true)
-	if err != nil {
+	var raw []byte
+	var failed error
+	_, err := s.dialect.Read(own(true), func(requests ...*adapters.Request) ([]*adapters.Reply, error) {
+		for _, r := range requests {
+			r.Raw = !again
+		}
+		replies, err := s.asker.exchange(ctx, requests)
+		if failed = err; err == nil {
+			raw = replies[0].Body
+		}
+		if err == nil && !again {
+			err = errUnread
+		}
+		return replies, err
+	})
+	switch {
+	case failed != nil:
+		return nil, o, failed
+	case raw == nil:
 		return nil, o, adapters.NotUnderstood(err)
-	}
-	for i := range queries {
-		queries[i].Raw = !again
-	}
-	results, err := s.asker.results(ctx, queries)
-	if err != nil {
-		return nil, o, err
-	}
-	if again { // unless it was the client's own search that the engine declines
-		_, err := own.Listing(results)
+	case again: // unless it was the client's own search that the engine declines
 		_, declined := errors.AsType[*adapters.Declined](err)
 		o.Again = !declined
 	}
-	return adapters.Pieces{s.dialect.Clean(results[0].Raw())}, o, nil
+	return adapters.Pieces{s.dialect.Clean(raw)}, o, nil
 }
+
+// errUnread: a result is handed on as it comes.
+var errUnread = errors.New("the result is not read")
 
 // readingFailed returns the error of a search after a failed reading.
 func (s *search) readingFailed(err error) error {

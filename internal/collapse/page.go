@@ -28,8 +28,8 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 type conversation struct {
 	*adapters.Searches
 	ask Ask
-	// reply is the one whose header the client gets, and in which the results are put: the first to a request that asks for more than what hits
-	// are judged by. It is compressed as the client wants it.
+	// reply is the one whose header the client gets: the first to a request that asks for more than what hits are judged by. It is compressed as
+	// the client wants it.
 	reply   *adapters.Reply
 	judging bool // so far all asked for no more
 	// giveBack, if not nil, is the last request, for which the client does not wait.
@@ -50,7 +50,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *
 	c := &conversation{Searches: searches, ask: ask}
 	results, outcomes := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1)
 	if searches.Single {
-		results[0], outcomes[0], err = newSearch(searches, 0, c).run(ctx)
+		results[0], outcomes[0], err = c.newSearch(searches.List[0]).run(ctx)
 	} else {
 		results, outcomes, err = c.together(ctx)
 	}
@@ -60,9 +60,11 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *
 	if err != nil {
 		return nil, err
 	}
-	body, err := searches.Wire.Body(c.reply, results)
-	if err != nil {
-		return nil, portError(err)
+	body := results[0]
+	if searches.Envelope != nil {
+		if body, err = searches.Envelope.Body(c.reply, results); err != nil {
+			return nil, portError(err)
+		}
 	}
 	return c.answer(c.reply, body, outcomes), nil
 }
@@ -76,7 +78,7 @@ func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outco
 type search struct {
 	dialect adapters.Search // the client's search, as its dialect reads it
 	asked   *adapters.Asked // what it asks for
-	plan    *adapters.Plan
+	all     *conversation   // that it is a part of
 	asker   asker
 
 	page  rerank.Page   // what is wanted
@@ -117,18 +119,20 @@ type special struct {
 	asSent     []byte // the result of the client's own search as the client wrote it
 }
 
-// newSearch returns the search of a place in the request.
-func newSearch(all *adapters.Searches, place int, by asker) *search {
-	s := &search{dialect: all.List[place], plan: &all.Plan, asker: by, brought: brought{total: -1}}
-	s.asked = s.dialect.Asked()
+// newSearch returns a search of the request that asks for itself.
+func (c *conversation) newSearch(dialect adapters.Search) *search {
+	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c, brought: brought{total: -1}}
+	if c.Wire != nil {
+		s.asker = joined{c}
+	}
 	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
 }
 
 // newJudge returns what compares the hits of the search.
 func (s *search) newJudge() *rule.Judge {
-	judge := rule.NewJudge(s.plan.Rules, s.asked.Controls.Threshold, s.asked.Controls.Keep)
-	judge.Doubting, judge.Deadline = s.asked.Doubting, s.plan.Deadline
+	judge := rule.NewJudge(s.all.Plan.Rules, s.asked.Controls.Threshold, s.asked.Controls.Keep)
+	judge.Doubting, judge.Deadline = s.asked.Doubting, s.all.Plan.Deadline
 	return judge
 }
 
@@ -161,7 +165,7 @@ func (s *search) setPage(from, size int) {
 		widening.HitBytes = 0
 	}
 	s.page = rerank.Page{
-		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: widening, Deadline: s.plan.Deadline,
+		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: widening, Deadline: s.all.Plan.Deadline,
 		Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, FoldedToo: scope.Expand == rule.ExpandSource,
 		SketchOnly:  scope.DryRun, // no hit of the page is shown
 		SketchFirst: ways.Apart || s.texts.beside && ways.TextsApart,
@@ -183,12 +187,12 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 		s.recallCursor()
 	}
 	for {
-		found, err := rerank.FindPage(s.page, func(known *rerank.Found, span rerank.Span) ([]rerank.Hit, error) {
-			s.found = known
-			return s.readSpan(ctx, span)
-		})
-		if err == nil {
-			s.found = found
+		var err error
+		s.found = rerank.FindPage(s.page)
+		for span := range s.found.Spans() {
+			if err = s.readSpan(ctx, span); err != nil {
+				break
+			}
 		}
 		if s.neighbours != nil {
 			err = s.orOwnPage(err)
@@ -217,14 +221,14 @@ func (s *search) anew() error {
 	return errAnew
 }
 
-// readSpan reads a span and returns its hits as package rerank compares them. Once the page is known (span.Ranks) its hits are read as the client
-// wants them, and only which documents they are matters.
-func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, error) {
+// readSpan reads a span, judges its hits and adds them to what is found. Once the page is known (span.Ranks) its hits are read as the client wants
+// them, and only which documents they are matters.
+func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
 	r := adapters.Reading{To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.asksOwn()}
 	if span.Ranks != nil {
 		if s.neighbours != nil {
 			if err := s.decideOnOwnPage(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		r.Ranks, r.Known = span.Ranks, s.compared
@@ -235,28 +239,33 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 	}
 	listing, err := s.read(ctx, &r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.keepForPage(&r, listing)
-	switch {
-	case s.cursor != nil && s.cursor.unknown():
-		return nil, s.findBefore(ctx, &r, listing)
-	case span.Ranks != nil:
-		return s.unmoved(&r, span.Ranks, listing)
+	if s.cursor != nil && s.cursor.unknown() {
+		return s.findBefore(ctx, &r, listing)
 	}
-	s.compared, s.texted = listing.Hits, listing.Hits
-	hits, missing, err := s.judgeAll(s.judge, listing.Hits)
-	if err == nil && (len(missing) > 0 || r.Sources && s.asked.Ways.Apart) {
-		return s.judgeWithTexts(ctx, span, &r, hits, missing)
+	var hits []rerank.Hit
+	if span.Ranks != nil {
+		hits, err = s.unmoved(&r, span.Ranks, listing)
+	} else {
+		s.compared, s.texted = listing.Hits, listing.Hits
+		var missing []int
+		hits, missing, err = s.judgeAll(s.judge, listing.Hits)
+		if err == nil && (len(missing) > 0 || r.Sources && s.asked.Ways.Apart) {
+			return s.judgeWithTexts(ctx, span, &r, hits, missing)
+		}
 	}
-	return hits, err
+	if err != nil {
+		return err
+	}
+	return s.found.Add(span, hits)
 }
 
 // maxRounds bounds how often one search may ask the engine, whatever its dialect says.
 const maxRounds = 64
 
-// read makes a reading: the dialect writes its queries, the engine is asked, and the dialect lists the hits of the results. For most engines one
-// query is a whole reading.
+// read makes a reading: the dialect asks for what it takes, and lists the hits. For most engines one request is a whole reading.
 func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
 	if s.cursor != nil {
 		if listing := s.cursor.atHand(r); listing != nil {
@@ -266,97 +275,81 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
 	}
-	reader, err := s.dialect.Reader(*r)
-	if err != nil {
-		return nil, s.readingFailed(err)
-	}
-	var results []adapters.QueryResult
-	for {
-		queries, err := reader.Queries(results)
-		if err != nil {
-			return nil, s.readingFailed(err)
-		}
-		if len(queries) == 0 {
-			break
-		}
-		more, err := s.askRound(ctx, queries)
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, more...)
-	}
-	listing, err := reader.Listing(results)
-	if err != nil {
+	var failed error
+	listing, err := s.dialect.Read(*r, func(requests ...*adapters.Request) (replies []*adapters.Reply, err error) {
+		replies, failed = s.ask(ctx, requests)
+		return replies, failed
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
 		return nil, s.readingFailed(err)
 	}
 	return listing, nil
 }
 
-// askRound returns the engine's results of queries, and counts the round. The client's own search goes along where that is still to be asked.
-func (s *search) askRound(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	if s.rounds == maxRounds {
+// ask asks the engine once more. The client's own search goes along where that is still to be asked.
+func (s *search) ask(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+	switch {
+	case s.rounds == maxRounds:
 		return nil, adapters.NotUnderstood(errors.New("the search does not end"))
+	case s.frame == nil && s.asksOwn():
+		replies, err = s.askBesideOwn(ctx, requests)
+	default:
+		replies, err = s.asker.exchange(ctx, requests)
 	}
-	ask := s.asker.results
-	if s.frame == nil && s.asksOwn() {
-		ask = s.resultsBesideOwn
-	}
-	results, err := ask(ctx, queries)
 	if !adapters.IsLate(err) {
 		s.rounds++
 	}
-	return results, err
+	return replies, err
 }
 
 // asker asks the engine on behalf of one search.
 type asker interface {
-	results(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
+	exchange(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error)
 }
 
-// results asks the engine for the results of queries, joined in requests, in as few rounds as they fit in. When the time is over it asks for
-// nothing but the client's own searches.
-func (c *conversation) results(ctx context.Context, queries []adapters.Query) (results []adapters.QueryResult, err error) {
-	for len(queries) > 0 {
-		if c.Plan.Late() && !allOwn(queries) {
-			return nil, adapters.ErrLate
-		}
-		requests, parts, err := c.Wire.Join(queries)
-		if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-		replies, err := c.ask(ctx, requests...)
-		if err != nil {
-			return nil, err
-		}
-		if len(replies) == 1 && len(parts) > 1 { // one of them is refused
-			parts = [][]adapters.Query{queries}
-		}
-		if len(replies) == 0 || len(replies) != len(parts) {
-			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
-		}
-		for i, reply := range replies {
-			part, err := c.Wire.Split(parts[i], reply)
-			switch {
-			case errors.Is(err, adapters.ErrRefused):
-				return nil, &Refused{reply}
-			case err != nil:
-				return nil, portError(err)
-			case len(part) != len(parts[i]):
-				return nil, adapters.NotUnderstood(errors.New("not as many results as queries"))
+// exchange sends requests to the engine and returns a successful reply to each. When the time is over it sends nothing but the client's own searches.
+func (c *conversation) exchange(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
+	if c.Plan.Late() && !allOwn(requests) {
+		return nil, adapters.ErrLate
+	}
+	replies, err := c.ask(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	for i, reply := range replies[:min(len(replies), len(requests))] {
+		if reply.Status != 200 {
+			if err := c.refusal(requests, reply); err != nil {
+				return nil, err
 			}
-			judging := !slices.ContainsFunc(parts[i], func(q adapters.Query) bool { return !q.JudgingOnly })
-			if c.reply == nil || c.judging && !judging {
-				c.reply, c.judging = reply, judging
-			}
-			results, queries = append(results, part...), queries[len(part):]
+		}
+		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
+			c.reply, c.judging = reply, judging
 		}
 	}
-	return results, nil
+	if len(replies) != len(requests) {
+		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+	}
+	return replies, nil
 }
 
-// allOwn reports whether all queries are the client's own searches.
-func allOwn(queries []adapters.Query) bool {
-	return !slices.ContainsFunc(queries, func(q adapters.Query) bool { return !q.Own })
+// refusal returns the error of a reply in which the engine refuses requests, nil if it does not.
+func (c *conversation) refusal(requests []*adapters.Request, reply *adapters.Reply) error {
+	err := c.List[0].Refusal(requests, reply)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, adapters.ErrRefused):
+		return &Refused{reply}
+	}
+	return portError(err)
+}
+
+// allOwn reports whether all requests are for the client's own searches.
+func allOwn(requests []*adapters.Request) bool {
+	return !slices.ContainsFunc(requests, func(r *adapters.Request) bool { return !r.Own })
 }
 
 // keepForPage keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total.
@@ -396,7 +389,7 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 	judge.Reset()
 	hits = make([]rerank.Hit, seen.Len())
 	for i := range hits {
-		if i%betweenLooks == 0 && s.plan.Late() {
+		if i%betweenLooks == 0 && s.all.Plan.Late() {
 			return nil, nil, adapters.ErrLate
 		}
 		unread := judge.Unread
@@ -404,7 +397,7 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 			missing = append(missing, i)
 		}
 	}
-	if judge.Lacking > 0 && s.plan.Late() { // sketches may not have been computed
+	if judge.Lacking > 0 && s.all.Plan.Late() { // sketches may not have been computed
 		return nil, nil, adapters.ErrLate
 	}
 	return hits, missing, nil
@@ -412,29 +405,28 @@ func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.
 
 // rendered returns the result that the client gets, once the page is known: its hits, with what is folded into them where that is to be shown, in
 // place of those of the frame.
-func (s *search) rendered() (adapters.Pieces, error) {
+func (s *search) rendered() (result adapters.Pieces, err error) {
 	if s.asked.Scope.DryRun {
-		if s.cursor != nil {
-			s.remember()
+		result = adapters.Pieces{s.dialect.Clean(s.asSent)}
+	} else {
+		page, ranks, total := []adapters.Place(nil), s.ranks(), -1
+		if s.neighbours != nil && s.neighbours.unfolded {
+			page, ranks = s.ownHits(), s.ownRanks()
+		} else if page = s.places(ranks); page == nil {
+			return nil, portError(adapters.ErrMoved)
 		}
-		return adapters.Pieces{s.dialect.Clean(s.asSent)}, nil
-	}
-	total := -1
-	if s.asked.Scope.CollapsedTotals {
-		total, _ = s.collapsedTotal()
-	}
-	hits, ranks, err := s.pageHits()
-	if err != nil {
-		return nil, err
-	}
-	if s.asked.Scope.Expand > rule.ExpandOff {
-		if err := s.showGroups(hits, ranks); err != nil {
-			return nil, err
+		if s.asked.Scope.CollapsedTotals {
+			total, _ = s.collapsedTotal()
 		}
-	}
-	result, err := s.dialect.Render(s.frame.Hits, hits, total)
-	if err != nil {
-		return nil, adapters.NotUnderstood(err)
+		var groups []*adapters.Group
+		if s.asked.Scope.Expand > rule.ExpandOff {
+			if groups, err = s.groupsOf(page, ranks); err != nil {
+				return nil, err
+			}
+		}
+		if result, err = s.dialect.Render(s.frame.Hits, page, groups, total); err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
 	}
 	if s.cursor != nil {
 		s.remember()
@@ -442,21 +434,15 @@ func (s *search) rendered() (adapters.Pieces, error) {
 	return result, nil
 }
 
-// pageHits returns the page's hits as the client wants them, and their ranks.
-func (s *search) pageHits() (hits []adapters.PageHit, ranks []int, err error) {
-	if s.neighbours != nil && s.neighbours.unfolded {
-		return s.ownHits(), s.ownRanks(), nil
-	}
-	ranks = s.ranks()
-	hits = make([]adapters.PageHit, len(ranks))
+// places returns the places of the page's hits as the client wants them, nil where one was not read.
+func (s *search) places(ranks []int) []adapters.Place {
+	page := make([]adapters.Place, len(ranks))
 	for i, rank := range ranks {
-		place, read := s.sources[rank]
-		if !read {
-			return nil, nil, portError(adapters.ErrMoved)
+		if page[i] = s.sources[rank]; page[i].Hits == nil {
+			return nil
 		}
-		hits[i].Place = place
 	}
-	return hits, ranks, nil
+	return page
 }
 
 // outcome returns what was done.
@@ -550,7 +536,7 @@ func portError(err error) error {
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.asksOwn() {
-		_, err := s.askRound(ctx, nil)
+		_, err := s.ask(ctx, nil)
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}

@@ -9,7 +9,7 @@ import (
 
 // needsPoint reports whether the search is to go on in a point in time: the list moved while it was read, or the engine's limit cuts the page short.
 func (s *search) needsPoint(err error) bool {
-	return s.asked.Point != nil && !s.pointed && s.alone() != nil && !s.plan.Late() &&
+	return s.asked.Point != nil && !s.pointed && s.all.Single && !s.all.Plan.Late() &&
 		(errors.Is(err, adapters.ErrMoved) || err == nil && s.found.Stats().Limited)
 }
 
@@ -21,7 +21,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	if pointed != nil {
 		var result adapters.Pieces
 		if result, err = pointed.collapse(ctx); err == nil {
-			s.alone().reply = pointed.alone().reply
+			s.all.reply = pointed.all.reply
 			return result, pointed.outcome(), nil
 		}
 		s.unfolded, s.unfoldedFrom, s.rounds = pointed.unfolded, pointed.unfoldedFrom, pointed.rounds
@@ -49,7 +49,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 
 // open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
 func (s *search) open(ctx context.Context) (*search, error) {
-	replies, err := s.alone().ask(ctx, s.asked.Point.Open())
+	replies, err := s.all.ask(ctx, s.asked.Point.Open())
 	if err != nil {
 		return nil, err
 	}
@@ -60,17 +60,12 @@ func (s *search) open(ctx context.Context) (*search, error) {
 	if in == nil {
 		return nil, nil
 	}
-	s.alone().giveBack = giveBack
-	point := &conversation{Searches: in, ask: s.alone().ask}
-	pointed := newSearch(in, 0, point)
+	s.all.giveBack = giveBack
+	all := *s.all.Searches
+	all.List = []adapters.Search{in}
+	pointed := (&conversation{Searches: &all, ask: s.all.ask}).newSearch(in)
 	pointed.pointed, pointed.native = true, s.native
 	pointed.unfolded, pointed.unfoldedFrom, pointed.rounds = s.unfolded, s.unfoldedFrom, s.rounds
 	pointed.setPage(s.asked.From, s.asked.Size)
 	return pointed, nil
-}
-
-// alone returns what is asked for a single search; nil for one of several.
-func (s *search) alone() *conversation {
-	c, _ := s.asker.(*conversation)
-	return c
 }

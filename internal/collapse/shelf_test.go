@@ -94,8 +94,6 @@ func (s *shelf) at(rank int) []document {
 	return s.documents[min(rank, len(s.documents)):min(rank+1, len(s.documents))]
 }
 
-func (f *found) Raw() []byte { return f.raw }
-
 func (f *found) Len() int { return len(f.List) }
 
 func (f *found) Name(i int) []byte { return fmt.Appendf(nil, "%q", f.List[i].ID) }
@@ -120,33 +118,30 @@ func (s shown) Document(*rule.Rule) []byte {
 
 func (shown) Values(rule.Deciding) []string { return nil }
 
-// wire implements adapters.Wire.
+// wire implements adapters.Wire and adapters.Envelope.
 type wire struct{}
 
-func (wire) Join(queries []adapters.Query) ([]*adapters.Request, [][]adapters.Query, error) {
+func (wire) Join(requests []*adapters.Request) ([]*adapters.Request, [][]*adapters.Request, error) {
 	var bodies []string
-	for _, q := range queries {
-		bodies = append(bodies, string(q.Body))
+	for _, r := range requests {
+		bodies = append(bodies, string(r.Body))
 	}
 	r := &adapters.Request{Body: []byte("[" + strings.Join(bodies, ",") + "]")}
-	return []*adapters.Request{r}, [][]adapters.Query{queries}, nil
+	return []*adapters.Request{r}, [][]*adapters.Request{requests}, nil
 }
 
-func (wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
-	if reply.Status != 200 {
-		return nil, adapters.ErrRefused
-	}
+func (wire) Split(_ []*adapters.Request, reply *adapters.Reply) ([]*adapters.Reply, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(reply.Body, &raw); err != nil {
 		return nil, err
 	}
-	var results []adapters.QueryResult
+	var results []*adapters.Reply
 	for _, one := range raw {
 		f := &found{raw: one}
 		if err := json.Unmarshal(one, f); err != nil {
 			return nil, err
 		}
-		results = append(results, f)
+		results = append(results, &adapters.Reply{Status: 200, Body: one, Parsed: f})
 	}
 	return results, nil
 }
@@ -174,22 +169,44 @@ type search struct {
 
 func (s *search) Asked() *adapters.Asked { return &s.asked }
 
-// reader reads a reading of a shelf.
-type reader struct {
-	*search
-	adapters.Reading
-}
-
-func (s *search) Reader(r adapters.Reading) (adapters.Reader, error) { return reader{s, r}, nil }
-
 func (*search) Narrowed(error) adapters.Search { return nil }
 
-func (s reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
-	r := s.Reading
-	at := s.piece * len(results)
-	if len(results) > 0 && !(s.piece > 0 && r.Ranks == nil && at < r.To-r.From) {
-		return nil, nil
+func (*search) Refusal([]*adapters.Request, *adapters.Reply) error { return adapters.ErrRefused }
+
+func (s *search) Read(r adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
+	var whole *found
+	for at := 0; at == 0 || s.piece > 0 && r.Ranks == nil && at < r.To-r.From; at += s.piece {
+		request, err := s.request(r, at)
+		if err != nil {
+			return nil, err
+		}
+		replies, err := ask(request)
+		if err != nil {
+			return nil, err
+		}
+		if s.broken {
+			panic("broken")
+		}
+		f := replies[0].Parsed.(*found)
+		if f.Declined {
+			return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
+		}
+		if whole == nil {
+			first := *f
+			whole = &first
+			whole.texts = r.Texts
+		} else {
+			whole.List = append(slices.Clip(whole.List), f.List...)
+		}
+		if s.piece == 0 {
+			break
+		}
 	}
+	return &adapters.Listing{Hits: whole, Total: whole.Total, Framed: r.Sources || r.From == r.To}, nil
+}
+
+// request asks for a reading, or for a piece of it.
+func (s *search) request(r adapters.Reading, at int) (*adapters.Request, error) {
 	r.From += at
 	if r.Own {
 		r.From, r.To = s.asked.From, s.asked.From+s.asked.Size
@@ -199,35 +216,17 @@ func (s reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error
 		r.To = r.From + s.piece
 	}
 	body, err := json.Marshal(r)
-	return []adapters.Query{{Body: body, JudgingOnly: !r.Sources, Own: r.AsSent}}, err
-}
-
-func (s reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
-	if s.broken {
-		panic("broken")
-	}
-	f := results[0].(*found)
-	if f.Declined {
-		return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
-	}
-	r := s.Reading
-	f.texts = r.Texts
-	whole := *f
-	for _, more := range results[1:] {
-		whole.List = append(slices.Clip(whole.List), more.(*found).List...)
-	}
-	f = &whole
-	return &adapters.Listing{Hits: f, Total: f.Total, Framed: r.Sources || r.From == r.To}, nil
+	return &adapters.Request{Body: body, Purpose: adapters.Purpose{JudgingOnly: !r.Sources, Own: r.AsSent}}, err
 }
 
 // Render shows the ids, with those folded in brackets.
-func (s *search) Render(_ adapters.Hits, page []adapters.PageHit, _ int) (adapters.Pieces, error) {
+func (s *search) Render(_ adapters.Hits, page []adapters.Place, groups []*adapters.Group, _ int) (adapters.Pieces, error) {
 	var ids []string
-	for _, h := range page {
+	for i, h := range page {
 		id := h.Hits.(*found).List[h.At].ID
-		if h.Group != nil {
+		if groups != nil {
 			var folded []string
-			for _, f := range h.Group.Folded {
+			for _, f := range groups[i].Folded {
 				folded = append(folded, f.Judged.Hits.(*found).List[f.Judged.At].ID)
 			}
 			id += fmt.Sprint(folded)
@@ -313,7 +312,7 @@ func (s *shelf) page(rule *rule.Rule, from, size int) string {
 
 // searches returns searches of pages [from, size), under a rule.
 func searches(r *rule.Rule, single bool, pages ...[2]int) *adapters.Searches {
-	all := &adapters.Searches{Single: single, Wire: wire{}, Plan: adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000}}
+	all := &adapters.Searches{Single: single, Wire: wire{}, Envelope: wire{}, Plan: adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000}}
 	scope := adapters.Scope{}
 	scope.Add(r)
 	for _, p := range pages {

@@ -42,17 +42,17 @@ func (h *withTexts) Seen(i int) rule.Seen {
 	return seen
 }
 
-// judgeWithTexts judges a reading anew, by the texts of those hits that lack a sketch, as far as they can be read.
-func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapters.Reading, hits []rerank.Hit, missing []int) ([]rerank.Hit, error) {
+// judgeWithTexts judges a reading anew, by the texts of those hits that lack a sketch, as far as they can be read, and adds the hits.
+func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapters.Reading, hits []rerank.Hit, missing []int) error {
 	ways := s.asked.Ways
 	switch {
 	case of.Sources && (ways.Apart || ways.TextsApart && of.Texts): // read again at once, it does not show all
-		return nil, portError(adapters.ErrMoved)
+		return portError(adapters.ErrMoved)
 	case of.Texts:
-		return hits, nil
+		return s.found.Add(span, hits)
 	case ways.Scattered:
 		s.texts.beside = true
-		return nil, s.anew()
+		return s.anew()
 	}
 	s.texts.beside = true
 	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
@@ -61,7 +61,7 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	}
 	more, err := s.read(ctx, &r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.texts.always = more.Hits.Len() != len(missing)
 	for at := 0; at < len(missing) && !s.texts.always; at++ {
@@ -71,6 +71,8 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 		return s.readSpan(ctx, span)
 	}
 	s.texted = &withTexts{s.compared, missing, more.Hits}
-	hits, _, err = s.judgeAll(s.judge, s.texted)
-	return hits, err
+	if hits, _, err = s.judgeAll(s.judge, s.texted); err != nil {
+		return err
+	}
+	return s.found.Add(span, hits)
 }

@@ -4,21 +4,22 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 )
 
 // member is one search of several. Each runs as if it were alone, in a coroutine, which pauses where it asks. When all that still run have
-// asked, their queries go out together, and each goes on with its results. Only one of them runs at a time, in the order of the
+// asked, their requests go out together, and each goes on with its replies. Only one of them runs at a time, in the order of the
 // request, so that the same replies always lead to the same requests.
 type member struct {
 	*search
-	queries []adapters.Query // what it waits for
-	given   []adapters.QueryResult
-	failed  error // in place of results
-	stopped bool
+	requests []*adapters.Request // what it waits for
+	given    []*adapters.Reply
+	failed   error // in place of replies
+	stopped  bool
 
-	yield   func([]adapters.Query) bool
+	yield   func([]*adapters.Request) bool
 	result  adapters.Pieces
 	outcome adapters.Outcome
 	err     error
@@ -27,9 +28,9 @@ type member struct {
 // errStopped: the request was given up while a search of it waited.
 var errStopped = errors.New("the request was given up")
 
-// results implements asker.
-func (m *member) results(_ context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	if m.stopped || !m.yield(queries) {
+// exchange implements asker.
+func (m *member) exchange(_ context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
+	if m.stopped || !m.yield(requests) {
 		m.stopped = true
 		return nil, errStopped
 	}
@@ -38,11 +39,11 @@ func (m *member) results(_ context.Context, queries []adapters.Query) ([]adapter
 
 // together runs several searches.
 func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapters.Outcome, error) {
-	members, next := make([]*member, len(c.List)), make([]func() ([]adapters.Query, bool), len(c.List))
-	for i := range c.List {
-		m := &member{}
-		m.search = newSearch(c.Searches, i, m)
-		resume, stop := iter.Pull(func(yield func([]adapters.Query) bool) {
+	members, next := make([]*member, len(c.List)), make([]func() ([]*adapters.Request, bool), len(c.List))
+	for i, dialect := range c.List {
+		m := &member{search: c.newSearch(dialect)}
+		m.asker = m
+		resume, stop := iter.Pull(func(yield func([]*adapters.Request) bool) {
 			m.yield = yield
 			m.result, m.outcome, m.err = m.run(ctx)
 		})
@@ -51,33 +52,33 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 	}
 	for {
 		for i, m := range members {
-			m.queries, _ = next[i]()
+			m.requests, _ = next[i]()
 		}
 		if c.Plan.Late() { // what is asked now is the last: none is to ask for what it can't take
 			for i, m := range members {
-				if len(m.queries) > 0 && !allOwn(m.queries) {
+				if len(m.requests) > 0 && !allOwn(m.requests) {
 					m.given, m.failed = nil, adapters.ErrLate
-					m.queries, _ = next[i]()
+					m.requests, _ = next[i]()
 				}
 			}
 		}
-		var all []adapters.Query
+		var all []*adapters.Request
 		for _, m := range members {
 			if m.err != nil {
 				return nil, nil, m.err
 			}
-			all = append(all, m.queries...)
+			all = append(all, m.requests...)
 		}
 		if len(all) == 0 {
 			break
 		}
-		results, err := c.results(ctx, all)
+		replies, err := joined{c}.exchange(ctx, all)
 		if err != nil && !adapters.IsLate(err) {
 			return nil, nil, err
 		}
 		for _, m := range members {
 			if m.given, m.failed = nil, err; err == nil {
-				m.given, results = results[:len(m.queries):len(m.queries)], results[len(m.queries):]
+				m.given, replies = replies[:len(m.requests):len(m.requests)], replies[len(m.requests):]
 			}
 		}
 	}
@@ -86,4 +87,36 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		results[i], outcomes[i] = m.result, m.outcome
 	}
 	return results, outcomes, nil
+}
+
+// joined asks for several searches in one request.
+type joined struct{ *conversation }
+
+// exchange implements asker. It joins the requests in as few as they fit in.
+func (c joined) exchange(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+	for len(requests) > 0 {
+		together, parts, err := c.Wire.Join(requests)
+		if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+		for i, part := range parts {
+			together[i].Own = allOwn(part)
+			together[i].JudgingOnly = !slices.ContainsFunc(part, func(r *adapters.Request) bool { return !r.JudgingOnly })
+		}
+		more, err := c.conversation.exchange(ctx, together)
+		if err != nil {
+			return nil, err
+		}
+		for i, part := range parts {
+			results, err := c.Wire.Split(part, more[i])
+			switch {
+			case err != nil:
+				return nil, portError(err)
+			case len(results) != len(part):
+				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
+			}
+			replies, requests = append(replies, results...), requests[len(part):]
+		}
+	}
+	return replies, nil
 }
