@@ -10,7 +10,8 @@ import (
 )
 
 // This file is what an engine provides so that its searches can be collapsed. Package internal/collapse decides what to read, sends the
-// requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O.
+// requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O: a reading is made
+// through an [Ask].
 
 // Searches are the searches of one client's request, parsed: one, or those of a multi-search.
 type Searches struct {

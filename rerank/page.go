@@ -76,33 +76,10 @@ type Found struct {
 // unknown is the end of a list that was not read to its end.
 const unknown = math.MaxInt
 
-// FindPage returns how one page of the collapsed list is found in a few readings of the engine's list: how many ranks are read at first, and whether
-// with their sources. Those are what the page needs if the expected share of hits folds, and a margin, since a second reading costs more than a few
-// extra ranks.
+// FindPage finds one page of the collapsed list in a few readings of the engine's list: range over its Spans.
 func FindPage(page Page) *Found {
 	page.Whole = page.Whole || page.Transitive
-	need, rate, window := float64(page.end()), min(max(page.Rate, 0), 0.95), float64(max(page.Window, 0))
-	margin := cmp.Or(max(page.Margin, 0), defaultMargin)
-	folds := need * rate / (1 - rate)
-	folds += margin * deviation(folds, rate, need)
-	// Nothing folds beyond the window, which bounds the folds.
-	most := window * rate
-	most += margin * deviation(most*(1-rate), rate, window)
-	first := max(page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
-	if page.Whole {
-		first = max(first, page.Window)
-	}
-	f := &Found{page: page, end: unknown, guess: first}
-	switch {
-	case page.FoldedToo:
-		f.withSources = true
-	case page.SketchFirst, page.SketchOnly:
-	case page.Whole:
-		f.withSources = max(page.Window, page.end()) <= fullReading
-	default:
-		f.withSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
-	}
-	return f
+	return &Found{page: page, end: unknown}
 }
 
 // Spans returns the readings that it takes to find the page. The hits of each go into Add before the next one is made.
@@ -112,7 +89,7 @@ func FindPage(page Page) *Found {
 // does between any two pages of the engine itself.
 func (f *Found) Spans() iter.Seq[Span] {
 	return func(yield func(Span) bool) {
-		for to := f.clamp(f.guess); ; {
+		for to := f.first(); ; {
 			for to > 0 { // until it is known which ranks the page consists of
 				if !yield(Span{To: to, Sources: f.withSources}) {
 					return
@@ -156,6 +133,34 @@ func (f *Found) Add(span Span, hits []Hit) error {
 	}
 	f.short = f.short || f.readings == 1 && f.missing() > 0
 	return nil
+}
+
+// first returns how long the first reading is, and decides whether it brings the sources. It reads what the page needs if the expected share of hits
+// folds, and a margin, since a second reading costs more than a few extra ranks.
+func (f *Found) first() int {
+	page := &f.page
+	need, rate, window := float64(page.end()), min(max(page.Rate, 0), 0.95), float64(max(page.Window, 0))
+	margin := cmp.Or(max(page.Margin, 0), defaultMargin)
+	folds := need * rate / (1 - rate)
+	folds += margin * deviation(folds, rate, need)
+	// Nothing folds beyond the window, which bounds the folds.
+	most := window * rate
+	most += margin * deviation(most*(1-rate), rate, window)
+	first := max(page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
+	if page.Whole {
+		first = max(first, page.Window)
+	}
+	f.guess = first
+	switch {
+	case page.FoldedToo:
+		f.withSources = true
+	case page.SketchFirst, page.SketchOnly:
+	case page.Whole:
+		f.withSources = max(page.Window, page.end()) <= fullReading
+	default:
+		f.withSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
+	}
+	return f.clamp(first)
 }
 
 // Agrees reports whether hits are of the documents that were compared at the ranks, as far as any were: in the order of the ranks, and fewer

@@ -21,30 +21,28 @@ type cursor struct {
 	own     *adapters.Listing
 }
 
-// recallCursor looks up what was shown in front of the client's cursor.
-func (s *search) recallCursor() {
-	s.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
-	if key := s.asked.Cursor.Key(); key != "" {
-		if s.cursor.behind = true; s.all.Plan.Cursors != nil {
-			s.cursor.before, _ = s.all.Plan.Cursors.Get(key)
+// goOn has the page go on after what was shown before it, as far as that is known.
+func (s *search) goOn() {
+	if s.cursor == nil {
+		s.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
+		if key := s.asked.Cursor.Key(); key != "" {
+			if s.cursor.behind = true; s.all.Plan.Cursors != nil {
+				s.cursor.before, _ = s.all.Plan.Cursors.Get(key)
+			}
 		}
-		s.setPage(s.page.From, s.page.Size)
 	}
+	page, before := &s.page, s.cursor.before
+	if before == nil {
+		return
+	}
+	if before.Ranks() > 0 { // the more was shown, the more folds
+		page.Rate = max(page.Rate, float64(before.Folded())/float64(before.Ranks()))
+	}
+	page.After, page.Window = before, max(0, s.cursor.window-before.Ranks())
 }
 
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
 func (c *cursor) unknown() bool { return c.behind && c.before == nil }
-
-// goOn has a page go on after what was shown before it.
-func (c *cursor) goOn(page *rerank.Page) {
-	if c.before == nil {
-		return
-	}
-	if c.before.Ranks() > 0 { // the more was shown, the more folds
-		page.Rate = max(page.Rate, float64(c.before.Folded())/float64(c.before.Ranks()))
-	}
-	page.After, page.Window = c.before, max(0, c.window-c.before.Ranks())
-}
 
 // atHand returns the listing that was read to find the cursor, once, if it holds a reading.
 func (c *cursor) atHand(r *adapters.Reading) *adapters.Listing {
@@ -64,7 +62,7 @@ func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapt
 		return err
 	}
 	s.cursor.reading, s.cursor.own = *r, own
-	return s.anew()
+	return errAnew
 }
 
 // readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be known the cursor is lost.

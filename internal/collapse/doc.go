@@ -1,24 +1,21 @@
 // Package collapse answers a client's search with a page of the collapsed list, on any engine.
 //
 // It is written as a loop that reads from top to bottom. Requests go out through an [Ask], so that nothing here does I/O. The dialect
-// says what the engine is asked and reads what it answers ([adapters.Search], [adapters.Reader], [adapters.Wire]); package rerank says which
-// ranks to read and which hits fold.
+// writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
 // An ordinary search is all in page.go; what it calls elsewhere does nothing for it:
 //
 //	Answer             the searches of one request
 //	  run              one search: collapsed, or left alone with its reason
-//	    setPage        what is wanted: which ranks, and what a reading of them must bring
-//	    collapse       the loop: [rerank.FindPage] says what to read until the page is known
-//	      readSpan     one reading: asked for, listed, judged
-//	        read       the dialect writes queries and lists the hits of their results
-//	          askRound   one round: counted, and bounded in number
-//	            results  queries joined in requests, replies split into results
+//	    collapse       the loop: what page is wanted, and readings ([rerank.Found.Spans]) until it is known
+//	      readSpan     one reading: made, judged, added to what is found
+//	        read       the dialect makes it ([adapters.Search.Read])
+//	          exchange its requests go out, and the replies come back
 //	      rendered     the page's hits in the engine's own reply
 //
 // The other files are for what few searches need:
 //
-//	together.go        several searches of one request: each runs as if alone, what they ask goes out together
+//	together.go        several searches in one request: each runs as if alone, what they ask goes out together ([adapters.Wire])
 //	own.go             the client's own search: beside a reading, or in place of the page
 //	texts.go           texts of hits without a sketch
 //	explain.go         what is folded into a hit and why, where that is to be shown

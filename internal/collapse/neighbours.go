@@ -64,7 +64,7 @@ func (s *search) decideOnOwnPage() error {
 		short := len(ranks) < min(s.page.Size, near.behind(s.page.From))
 		near.flat = near.flat || near.within && near.length > near.Raised && short
 		if near.flat && near.within {
-			return s.anew()
+			return errAnew
 		}
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s *search) decideOnOwnPage() error {
 		return errOwnPage
 	}
 	near.deep = true
-	return s.anew()
+	return errAnew
 }
 
 // orOwnPage decides on the own page once the page is known. Where that is the answer its ranks need not be known.

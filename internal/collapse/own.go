@@ -57,7 +57,7 @@ func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
 		return nil
 	}
-	s.setPage(listing.From, listing.Size)
+	s.page.From, s.page.Size = listing.From, listing.Size
 	return errAnew
 }
 
@@ -144,7 +144,7 @@ var errUnread = errors.New("the result is not read")
 func (s *search) readingFailed(err error) error {
 	if narrowed := s.dialect.Narrowed(err); narrowed != nil {
 		s.dialect, s.asked = narrowed, narrowed.Asked()
-		return s.anew()
+		return errAnew
 	}
 	if s.asked.Unseen != "" && s.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way

@@ -116,6 +116,7 @@ type special struct {
 	native     adapters.NativeOutcome
 	pointed    bool   // a point in time was asked for
 	moved      bool   // the list did, while it was read
+	atOnce     bool   // so all is read in one reading
 	asSent     []byte // the result of the client's own search as the client wrote it
 }
 
@@ -125,6 +126,7 @@ func (c *conversation) newSearch(dialect adapters.Search) *search {
 	if c.Wire != nil {
 		s.asker = joined{c}
 	}
+	s.page.From, s.page.Size = s.asked.From, s.asked.Size
 	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
 }
@@ -141,7 +143,6 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 	if s.asked.Reason != "" {
 		return s.asWritten(ctx, s.asked.Reason, false)
 	}
-	s.setPage(s.asked.From, s.asked.Size)
 	if s.asked.Native != nil {
 		if result, o, err := s.natively(ctx); result != nil || err != nil {
 			return result, o, err
@@ -157,36 +158,29 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 	return result, s.outcome(), nil
 }
 
-// setPage sets what is wanted to [from, from+size) of the collapsed list.
-func (s *search) setPage(from, size int) {
-	scope, ways := &s.asked.Scope, s.asked.Ways
-	widening := scope.Widening
-	if !ways.Weighed || s.texts.beside { // it does not matter how long hits are
-		widening.HitBytes = 0
-	}
-	s.page = rerank.Page{
-		From: from, Size: size, Window: scope.Window, Limit: s.asked.Limit, Widening: widening, Deadline: s.all.Plan.Deadline,
-		Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, FoldedToo: scope.Expand == rule.ExpandSource,
-		SketchOnly:  scope.DryRun, // no hit of the page is shown
-		SketchFirst: ways.Apart || s.texts.beside && ways.TextsApart,
-	}
-	if s.cursor != nil {
-		s.cursor.goOn(&s.page)
-	}
-	if s.asked.Neighbours != nil {
-		s.widen()
-	}
-	if p := &s.page; p.SketchOnly || ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
-		p.FoldedToo = false // no folded hit is shown, or those that are come with the page's own
-	}
-}
-
 // collapse reads the list until the page is known, and renders it.
 func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
-	if s.asked.Cursor != nil && s.cursor == nil {
-		s.recallCursor()
-	}
 	for {
+		scope, ways := &s.asked.Scope, s.asked.Ways
+		s.page = rerank.Page{
+			From: s.page.From, Size: s.page.Size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.all.Plan.Deadline,
+			Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, FoldedToo: scope.Expand == rule.ExpandSource,
+			SketchOnly:  scope.DryRun, // no hit of the page is shown
+			SketchFirst: ways.Apart || s.texts.beside && ways.TextsApart,
+		}
+		if !ways.Weighed || s.texts.beside { // it does not matter how long hits are
+			s.page.HitBytes = 0
+		}
+		if s.asked.Cursor != nil {
+			s.goOn()
+		}
+		if s.asked.Neighbours != nil {
+			s.widen()
+		}
+		if p := &s.page; p.SketchOnly || ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || p.From > 0) {
+			p.FoldedToo = false // no folded hit is shown, or those that are come with the page's own
+		}
+		s.page.FoldedToo = s.page.FoldedToo || s.atOnce
 		var err error
 		s.found = rerank.FindPage(s.page)
 		for span := range s.found.Spans() {
@@ -214,12 +208,6 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 
 // errAnew: what was read shows that the page is to be read in another way, from its beginning.
 var errAnew = errors.New("the page is read anew")
-
-// anew begins the same page again.
-func (s *search) anew() error {
-	s.setPage(s.page.From, s.page.Size)
-	return errAnew
-}
 
 // readSpan reads a span, judges its hits and adds them to what is found. Once the page is known (span.Ranks) its hits are read as the client wants
 // them, and only which documents they are matters.
@@ -265,7 +253,8 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
 // maxRounds bounds how often one search may ask the engine, whatever its dialect says.
 const maxRounds = 64
 
-// read makes a reading: the dialect asks for what it takes, and lists the hits. For most engines one request is a whole reading.
+// read makes a reading: the dialect asks for what it takes, and lists the hits. For most engines one request is a whole reading. The client's own
+// search goes along where that is still to be asked.
 func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
 	if s.cursor != nil {
 		if listing := s.cursor.atHand(r); listing != nil {
@@ -275,10 +264,21 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
 	}
-	var failed error
+	var failed error // of what the dialect asks
 	listing, err := s.dialect.Read(*r, func(requests ...*adapters.Request) (replies []*adapters.Reply, err error) {
-		replies, failed = s.ask(ctx, requests)
-		return replies, failed
+		switch {
+		case s.rounds == maxRounds:
+			err = adapters.NotUnderstood(errors.New("the search does not end"))
+		case s.frame == nil && s.asksOwn():
+			replies, err = s.askBesideOwn(ctx, requests)
+		default:
+			replies, err = s.asker.exchange(ctx, requests)
+		}
+		if !adapters.IsLate(err) {
+			s.rounds++
+		}
+		failed = err
+		return replies, err
 	})
 	switch {
 	case failed != nil:
@@ -287,22 +287,6 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		return nil, s.readingFailed(err)
 	}
 	return listing, nil
-}
-
-// ask asks the engine once more. The client's own search goes along where that is still to be asked.
-func (s *search) ask(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	switch {
-	case s.rounds == maxRounds:
-		return nil, adapters.NotUnderstood(errors.New("the search does not end"))
-	case s.frame == nil && s.asksOwn():
-		replies, err = s.askBesideOwn(ctx, requests)
-	default:
-		replies, err = s.asker.exchange(ctx, requests)
-	}
-	if !adapters.IsLate(err) {
-		s.rounds++
-	}
-	return replies, err
 }
 
 // asker asks the engine on behalf of one search.
@@ -536,7 +520,8 @@ func portError(err error) error {
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.asksOwn() {
-		_, err := s.ask(ctx, nil)
+		s.rounds++
+		_, err := s.askBesideOwn(ctx, nil)
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}

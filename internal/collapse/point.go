@@ -34,11 +34,10 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 		return s.leave(ctx, err)
 	case pointed != nil: // it is gone, or not for us
 		s.frame = nil // what was read is of another list
-		s.setPage(s.page.From, s.page.Size)
 	case !s.moved:
 		return s.leave(ctx, cause)
 	default:
-		s.page.FoldedToo = true // all in one reading
+		s.atOnce = true
 	}
 	result, err := s.collapse(ctx)
 	if err != nil {
@@ -66,6 +65,5 @@ func (s *search) open(ctx context.Context) (*search, error) {
 	pointed := (&conversation{Searches: &all, ask: s.all.ask}).newSearch(in)
 	pointed.pointed, pointed.native = true, s.native
 	pointed.unfolded, pointed.unfoldedFrom, pointed.rounds = s.unfolded, s.unfoldedFrom, s.rounds
-	pointed.setPage(s.asked.From, s.asked.Size)
 	return pointed, nil
 }

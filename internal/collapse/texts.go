@@ -52,7 +52,7 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 		return s.found.Add(span, hits)
 	case ways.Scattered:
 		s.texts.beside = true
-		return s.anew()
+		return errAnew
 	}
 	s.texts.beside = true
 	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
