@@ -9,9 +9,9 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// say puts what was done into the header of a reply. Where scripts of other origins may read the reply, they may read that too: without
+// setOutcome puts what was done into the header of a reply. Where scripts of other origins may read the reply, they may read that too: without
 // being named there it is kept from them (Fetch standard, CORS-safelisted response-header names).
-func say(header http.Header, outcome string) {
+func setOutcome(header http.Header, outcome string) {
 	header.Set(adapters.OutcomeHeader, outcome)
 	if header.Get("Access-Control-Allow-Origin") != "" {
 		header["Access-Control-Expose-Headers"] = append(slices.Clone(header["Access-Control-Expose-Headers"]), adapters.OutcomeHeader)

@@ -37,7 +37,7 @@ func (h *Handler) read(u *underway, r *http.Request) {
 	h.send(u, out, func(resp *http.Response) {
 		if u.class.Reason != "" && h.mayConcern(u) {
 			h.Metrics.search("bypassed", u.class.Reason)
-			say(resp.Header, "bypassed; reason="+string(u.class.Reason))
+			setOutcome(resp.Header, "bypassed; reason="+string(u.class.Reason))
 		}
 	})
 }

@@ -218,7 +218,7 @@ func (s *search) write(answer *adapters.Answer) {
 	reply, body := answer.Reply, answer.Pieces
 	answer.Pieces = nil // once it is compressed it is free
 	reply.Header = maps.Clone(reply.Header)
-	say(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
+	setOutcome(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
 		body = adapters.Pieces{coded(coding[0], body.Bytes())}
 	}

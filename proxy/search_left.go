@@ -124,7 +124,7 @@ func (s *search) sendAsWritten(reason adapters.Reason) {
 	s.w.unconfigured = !configured && !h.catalog.unknown(ctx, s.who(), s.w.class.Target)
 	h.send(s.w, out, func(resp *http.Response) {
 		if configured {
-			say(resp.Header, "bypassed; reason="+string(reason))
+			setOutcome(resp.Header, "bypassed; reason="+string(reason))
 		}
 		if reason == adapters.ReasonEngineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.catalog.refund(s.who(), s.w.class.Target) // it was the client's own search that the engine refuses

@@ -77,7 +77,7 @@ func (q *clientSearch) Natively() ([]*adapters.Request, error) {
 	if err == nil {
 		body, err = jsonedit.Set(body, key, own)
 	}
-	return []*adapters.Request{q.request(body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Raw: true})}, err
+	return []*adapters.Request{q.sentWith(body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Raw: true})}, err
 }
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule

@@ -4,7 +4,7 @@ import "github.com/neardup/sidecar/adapters"
 
 // readAsSent asks for the client's own search as the client wrote it. Nothing need be known of the reply.
 func (q *clientSearch) readAsSent(ask adapters.Ask) (*adapters.Listing, error) {
-	replies, err := ask(q.request(q.body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Own: true}))
+	replies, err := ask(q.sentWith(q.body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Own: true}))
 	if err != nil {
 		return nil, err
 	}

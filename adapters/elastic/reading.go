@@ -141,7 +141,7 @@ func (r *reader) request() (*adapters.Request, error) {
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return q.request(body, void, adapters.Purpose{Hits: to - from, JudgingOnly: !r.Sources && q.header == nil}), err
+	return q.sentWith(body, void, adapters.Purpose{Hits: to - from, JudgingOnly: !r.Sources && q.header == nil}), err
 }
 
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value
@@ -149,8 +149,8 @@ func (r *reader) request() (*adapters.Request, error) {
 // reading is faster without: to count takes a look at each hit.
 func (q *clientSearch) losesUncounted() bool { return q.d.OpenSearch && q.value("sort") != "" }
 
-// request returns the client's request with another body, less the URL parameters that it makes void. In a multi-search it is two lines.
-func (q *clientSearch) request(body []byte, void []string, purpose adapters.Purpose) *adapters.Request {
+// sentWith returns the client's request with another body, less the URL parameters that it makes void. In a multi-search it is two lines.
+func (q *clientSearch) sentWith(body []byte, void []string, purpose adapters.Purpose) *adapters.Request {
 	if q.header != nil {
 		return &adapters.Request{Body: slices.Concat(q.header, []byte("\n"), oneLine(body), []byte("\n")), Purpose: purpose}
 	}

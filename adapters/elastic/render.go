@@ -24,7 +24,7 @@ const (
 func (q *clientSearch) Render(in adapters.Hits, page []adapters.Place, groups []*adapters.Group, total int) (adapters.Pieces, error) {
 	list := make([][]byte, len(page))
 	for i, place := range page {
-		hit, err := plain(place)
+		hit, err := clientHit(place)
 		if err == nil && groups != nil {
 			hit, err = q.withGroup(hit, groups[i])
 		}
@@ -122,8 +122,8 @@ func member(f *adapters.Folded) ([]byte, error) {
 	var hit []byte
 	var err error
 	if f.Source.Hits != nil {
-		hit, err = plain(f.Source)
-	} else if hit, err = plain(f.Judged); err == nil {
+		hit, err = clientHit(f.Source)
+	} else if hit, err = clientHit(f.Judged); err == nil {
 		hit, err = jsonedit.Cut(hit, func(key string) bool { return !slices.Contains(identity, key) })
 	}
 	if err != nil {
@@ -135,9 +135,9 @@ func member(f *adapters.Folded) ([]byte, error) {
 	return withField(hit, explainField, f.Why)
 }
 
-// plain returns a hit as it came, in the ordinary case: our fields go from the whole reply at once. Where it holds more that we asked for and the
-// client did not (numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
-func plain(p adapters.Place) ([]byte, error) {
+// clientHit returns a hit as the client asked for it. In the ordinary case that is as it came: our fields go from the whole reply at once. Where it
+// holds more that the client did not ask for (numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
+func clientHit(p adapters.Place) ([]byte, error) {
 	if p.Hits == nil {
 		return nil, adapters.ErrMoved
 	}

@@ -110,7 +110,7 @@ func (d Dialect) parse(
 		q.asked.Reason = q.readPage()
 	}
 	if q.asked.Reason == "" {
-		q.asked.Reason = q.under(p)
+		q.asked.Reason = q.readRules(p)
 	}
 	return q, nil
 }
@@ -179,8 +179,8 @@ func (q *clientSearch) wholeSource() bool {
 		q.value("stored_fields") == "" && q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 }
 
-// under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
-func (q *clientSearch) under(p adapters.Plan) adapters.Reason {
+// readRules reads the rules of the search's indices, and how its hits can be read under them. It returns why the search is left alone, or nothing.
+func (q *clientSearch) readRules(p adapters.Plan) adapters.Reason {
 	d, a := q.d, &q.asked
 	a.Scope = p.ScopeUnder(a.Target, a.Controls)
 	if !a.Scope.Configured {

@@ -78,13 +78,22 @@ type hits struct {
 	at           int  // the hit that is looked at
 }
 
-// listing joins the pages of each content to a list of hits.
+// listing joins the pages of each content to a list of hits, once each reply is the one to the search for its page and all are of one collection.
 func (r *reader) listing(replies []*adapters.Reply) (*adapters.Listing, error) {
-	results, err := r.checked(replies)
-	if err != nil {
-		return nil, err
+	results := make([]*result, len(replies))
+	for i, reply := range replies {
+		results[i] = resultOf(reply)
+		if err := results[i].check(&r.pages[i%len(r.pages)]); err != nil {
+			return nil, err
+		}
+		if results[i].collection != results[0].collection {
+			return nil, adapters.ErrMoved
+		}
+		if r.q.vector == nil && results[i].near() {
+			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
+		}
 	}
-	q, first, n := r.q, results[0], len(r.pages)
+	q, first, n, err := r.q, results[0], len(r.pages), error(nil)
 	rule := q.rules.For(first.collection)
 	h := &hits{reader: r, in: first, withheld: rule == nil || !q.mayRead(rule.Fields) || q.hidesID()}
 	l := &adapters.Listing{
@@ -113,24 +122,6 @@ func (r *reader) listing(replies []*adapters.Reply) (*adapters.Listing, error) {
 		}
 	}
 	return l, nil
-}
-
-// checked returns the results, once each is the answer to the search for its page and all are of one collection.
-func (r *reader) checked(replies []*adapters.Reply) ([]*result, error) {
-	results := make([]*result, len(replies))
-	for i, reply := range replies {
-		results[i] = resultOf(reply)
-		if err := results[i].check(&r.pages[i%len(r.pages)]); err != nil {
-			return nil, err
-		}
-		if results[i].collection != results[0].collection {
-			return nil, adapters.ErrMoved
-		}
-		if r.q.vector == nil && results[i].near() {
-			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
-		}
-	}
-	return results, nil
 }
 
 // asSent reads the result of the client's own search. Where nothing else tells the page, it finds out whether that can be cut from a list.

@@ -20,7 +20,8 @@ var _ adapters.Wire = &wire{}
 // (Measured: 250 sketches take it 12 ms beside the 5 ms of searching.)
 const worthARequest = 100
 
-// Join implements adapters.Wire. Each request gets about as many hits that are only judged.
+// Join implements adapters.Wire. Each request gets about as many hits that are only judged. A reply to judge by alone comes uncompressed: it takes
+// longer to pack and unpack than to send.
 func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, parts [][]*adapters.Request, err error) {
 	all, before := 0, 0 // hits that are only judged
 	for _, r := range requests {
@@ -31,34 +32,25 @@ func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, p
 	most := min(max(all/worthARequest, 1), adapters.MaxAtOnce)
 	share := func() int { return min(before*most/max(all, 1), most-1) } // the request whose share the next search begins in
 	for len(requests) > 0 && len(joined) < adapters.MaxAtOnce {
-		n := 0
-		for own := share(); n == 0 || n < min(len(requests), w.most) && share() <= own; n++ {
-			if requests[n].JudgingOnly {
-				before += requests[n].Hits
+		r, searches, judging := *w.request, [][]byte(nil), true
+		for own := share(); len(searches) == 0 || len(searches) < min(len(requests), w.most) && share() <= own; {
+			search := requests[len(searches)]
+			if searches = append(searches, search.Body); search.JudgingOnly {
+				before += search.Hits
 			}
+			judging = judging && search.JudgingOnly
 		}
-		r, err := w.requestFor(requests[:n])
-		if err != nil {
+		if judging {
+			r.Header = maps.Clone(r.Header)
+			delete(r.Header, "Accept-Encoding")
+		}
+		if r.Body, err = jsonedit.Set(r.Body, "searches", jsonedit.Array(searches)); err != nil {
 			return nil, nil, err
 		}
-		joined, parts, requests = append(joined, r), append(parts, requests[:n]), requests[n:]
+		n := len(searches)
+		joined, parts, requests = append(joined, &r), append(parts, requests[:n]), requests[n:]
 	}
 	return joined, parts, nil
-}
-
-// requestFor returns one request for several. A reply to judge by alone comes uncompressed: it takes longer to pack and unpack than to send.
-func (w *wire) requestFor(part []*adapters.Request) (*adapters.Request, error) {
-	r, searches, judging := *w.request, make([][]byte, len(part)), true
-	for i := range part {
-		searches[i], judging = part[i].Body, judging && part[i].JudgingOnly
-	}
-	if judging {
-		r.Header = maps.Clone(r.Header)
-		delete(r.Header, "Accept-Encoding")
-	}
-	var err error
-	r.Body, err = jsonedit.Set(r.Body, "searches", jsonedit.Array(searches))
-	return &r, err
 }
 
 // Refusal implements adapters.Search.

@@ -393,11 +393,18 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 	if s.asked.Scope.DryRun {
 		result = adapters.Pieces{s.dialect.Clean(s.asSent)}
 	} else {
-		page, ranks, total := []adapters.Place(nil), s.ranks(), -1
+		ranks, total := s.ranks(), -1
+		page := make([]adapters.Place, 0, len(ranks))
 		if s.neighbours != nil && s.neighbours.unfolded {
 			page, ranks = s.ownHits(), s.ownRanks()
-		} else if page = s.places(ranks); page == nil {
-			return nil, portError(adapters.ErrMoved)
+		} else {
+			for _, rank := range ranks {
+				place, read := s.sources[rank]
+				if !read {
+					return nil, portError(adapters.ErrMoved)
+				}
+				page = append(page, place)
+			}
 		}
 		if s.asked.Scope.CollapsedTotals {
 			total, _ = s.collapsedTotal()
@@ -416,17 +423,6 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 		s.remember()
 	}
 	return result, nil
-}
-
-// places returns the places of the page's hits as the client wants them, nil where one was not read.
-func (s *search) places(ranks []int) []adapters.Place {
-	page := make([]adapters.Place, len(ranks))
-	for i, rank := range ranks {
-		if page[i] = s.sources[rank]; page[i].Hits == nil {
-			return nil
-		}
-	}
-	return page
 }
 
 // outcome returns what was done.
