@@ -88,109 +88,54 @@ func newCatalog(e Engine) *catalog {
 	}
 }
 
-// forgetFor makes every name be looked up again for one client, also where the answer is on its way.
-func (c *catalog) forgetFor(who client) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.turn++
-	c.changes.Set(who.key, c.turn, ttlcache.DefaultTTL)
+// Rule implements rule.Writing. Documents of one write that follow each other to the same name take the same rule for a moment.
+func (w *writing) Rule(index string, creates bool) (*rule.Rule, rule.Takes) {
+	if l := &w.last; l.rule != nil && l.index == index && l.creates == creates && time.Now().Before(l.until) {
+		return l.rule, rule.TakesAll
+	}
+	r, takes := w.h.catalog.ruleFor(w.u, index, creates)
+	w.last.rule = nil
+	if takes == rule.TakesAll && !w.u.newIndex.Load() {
+		w.last.rule, w.last.index, w.last.creates, w.last.until = r, index, creates, time.Now().Add(sameRuleFor)
+	}
+	return r, takes
 }
 
-// altered takes what the engine answered to a request that may make, change or drop an index; 0 if the answer is not known.
-//
-// After a success every client looks anew. Where it is not known what happened (no answer, an error that can come after a part of the
-// change), so it is only if the engine has accepted a change of this client before: such a client could make all look anew at any time by
-// another change. What anyone can send, a request that the engine refuses or one that is broken off, concerns who sent it alone. If that
-// changed something all the same, other clients see it as they see a change that did not come through us: when what they know expires.
-func (c *catalog) altered(who client, status int) {
-	if status/100 == 2 {
-		c.changers.add(who.key)
-	} else if status == http.StatusUnauthorized || status == http.StatusForbidden || !c.changers.has(who.key) {
-		c.forgetFor(who)
-		return
+// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
+const sameRuleFor = 10 * time.Millisecond
+
+// ruleFor returns the rule by which documents that are written to a name are enriched, nil if none matches, and what the index takes of our
+// fields. creates says that the document would create the index if there is none.
+func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, takes rule.Takes) {
+	who := u.sender.client()
+	e := c.lookup(u, who, name)
+	if passing(e.err) && len(e.indices) == 0 {
+		e = c.insist(u, who, name, e)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.turn++
-	c.change = c.turn
+	r, takes = c.ruleOfWrites(name, e.indices), takesOf(e.indices)
+	absent := !there(e.indices)
+	switch {
+	case e.err != nil: // the index may be another one by now
+		return r, min(takes, rule.TakesNulls)
+	case r == nil, absent && !creates:
+		return r, rule.TakesNothing
+	case !absent && takes == rule.TakesAll: // as it mostly is
+		return r, takes
+	}
+	how := preparing
+	if creates {
+		how = creating
+	}
+	e = c.find(u, who, name, how)
+	if !there(e.indices) && c.awaited(who, name) { // the document creates it: what is known of the names that lead to it ends with the reply
+		u.newIndex.Store(true)
+	}
+	return c.ruleOfWrites(name, e.indices), takesOf(e.indices)
 }
 
-// lastChange returns the turn of the last change of indices that concerns the client: an answer from before it is not used any more. The lock is held.
-func (c *catalog) lastChange(who client) int {
-	if own := c.changes.Get(who.key); own != nil {
-		return max(c.change, own.Value())
-	}
-	return c.change
-}
-
-// scope returns what is known of a search's target.
-func (c *catalog) scope(ctx context.Context, who client, target string) adapters.Scope {
-	e := c.lookup(ctx, who, target)
-	s := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
-	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
-		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
-	})
-	if e.seen {
-		s.Widening = e.widening
-	}
-	for _, rule := range c.Rules {
-		if c.touches(rule, target, e) {
-			s.Add(rule)
-		}
-	}
-	if s.Native = c.native(e); s.Native != nil && time.Now().Before(e.native) {
-		s.Fell = e.fell
-	}
-	return s
-}
-
-// native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.
-func (c *catalog) native(e entry) *rule.Rule {
-	common := c.commonRule(e.indices, func(i adapters.Index) bool { return !i.Absent })
-	if e.err != nil || common == nil || !common.GoesNative() {
-		return nil
-	}
-	return common
-}
-
-// mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of
-// other clusters.
-func (c *catalog) mayName(target string) bool {
-	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
-}
-
-// touches reports whether the rule matches an index of the target; where these can't be looked up, whether it may.
-func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
-	if e.err == nil {
-		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && i.Rule(c.Rules) == r })
-	}
-	for name := range strings.SplitSeq(target, ",") {
-		if name == "" || rule.Matches(r.Match, name) || strings.Contains(name, "*") && rule.Matches(name, r.Match) {
-			return true
-		}
-	}
-	return false
-}
-
-// learn takes what a search showed of its target.
-func (c *catalog) learn(who client, o adapters.Outcome) {
-	if !o.Tried && (o.Reason != "" || o.Read == 0) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entry(who, o.Target)
-	if o.Tried {
-		e.fell, e.native = o.Fell, time.Now().Add(doubted)
-		if o.Unfit {
-			e.native = time.Now().Add(unfitFor)
-		}
-	}
-	if o.Reason != "" || o.Read == 0 {
-		return
-	}
-	e.widening = e.widening.Learn(o.Stats)
-	e.lacking, e.seen = o.Without > 0, true
+// lookup returns what is known of a name, and asks the engine if it is not known.
+func (c *catalog) lookup(ctx context.Context, who client, name string) entry {
+	return c.find(ctx, who, name, resolving)
 }
 
 // How a name is looked up.
@@ -202,11 +147,6 @@ const (
 	preparing how = "prepare" // our fields are declared where they lack, unless that was tried a moment ago
 	creating  how = "create"  // and a missing index is created
 )
-
-// lookup returns what is known of a name, and asks the engine if it is not known.
-func (c *catalog) lookup(ctx context.Context, who client, name string) entry {
-	return c.find(ctx, who, name, resolving)
-}
 
 // find returns what is known of the name, and asks the engine unless it was asked in the same way a moment ago. Requests with the same credentials
 // that want the same at once share one answer.
@@ -236,27 +176,6 @@ func (c *catalog) find(ctx context.Context, who client, name string, how how) en
 	return found.(entry)
 }
 
-// prepare has our fields declared in those indices of the name that lack them and that a write to it can reach.
-func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, create bool, indices []adapters.Index, err error) ([]adapters.Index, error) {
-	if err != nil || !there(indices) && create {
-		return s.Prepare(ctx, name, create)
-	}
-	for i, index := range indices {
-		if index.Ready || index.Absent || index.Moves || !written(index) || index.Rule(c.Rules) == nil {
-			continue
-		}
-		if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
-			indices[i].Ready, indices[i].Mapped, indices[i].Why = made[0].Ready, made[0].Mapped, made[0].Why
-		}
-	}
-	return indices, nil
-}
-
-// unknown reports whether the indices of a target could not be looked up.
-func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
-	return target != "" && c.lookup(ctx, who, target).err != nil
-}
-
 // fresh returns what is remembered and whether it may be used; if not, turn is that of the request to the engine.
 func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok bool) {
 	c.mu.Lock()
@@ -271,6 +190,22 @@ func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok
 	}
 	c.turn++
 	return e, c.turn, ok
+}
+
+// prepare has our fields declared in those indices of the name that lack them and that a write to it can reach.
+func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, create bool, indices []adapters.Index, err error) ([]adapters.Index, error) {
+	if err != nil || !there(indices) && create {
+		return s.Prepare(ctx, name, create)
+	}
+	for i, index := range indices {
+		if index.Ready || index.Absent || index.Moves || !written(index) || index.Rule(c.Rules) == nil {
+			continue
+		}
+		if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
+			indices[i].Ready, indices[i].Mapped, indices[i].Why = made[0].Ready, made[0].Mapped, made[0].Why
+		}
+	}
+	return indices, nil
 }
 
 // keep remembers an answer: a good one for long, a failure or a missing index for a moment.
@@ -330,69 +265,6 @@ func alike(a, b []adapters.Index) bool {
 		a.Why, b.Why = "", ""
 		return a == b
 	})
-}
-
-// report tells the operator why documents written to a name go on without sketches, once for each time that preparing was tried.
-func (c *catalog) report(who client, name string, indices []adapters.Index, err error) {
-	warn := func(index, reason string) {
-		c.Log.Warn("index not prepared: documents pass without sketches", "index", shortened(index), "reason", shortened(who.hide(reason)))
-	}
-	switch {
-	case err != nil:
-		warn(name, err.Error())
-	case !there(indices) && takesOf(indices) != rule.TakesAll:
-		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
-	}
-	for _, i := range indices {
-		if (!i.Ready || i.Moves) && written(i) && !i.Absent && i.Rule(c.Rules) != nil {
-			warn(i.Name, i.Why)
-		}
-	}
-}
-
-// Rule implements rule.Writing. Documents of one write that follow each other to the same name take the same rule for a moment.
-func (w *writing) Rule(index string, creates bool) (*rule.Rule, rule.Takes) {
-	if l := &w.last; l.rule != nil && l.index == index && l.creates == creates && time.Now().Before(l.until) {
-		return l.rule, rule.TakesAll
-	}
-	r, takes, newIndex := w.h.catalog.ruleFor(w.u, index, creates)
-	if newIndex { // what is known of the names that lead to the new index ends with the reply
-		w.u.newIndex.Store(true)
-	}
-	w.last.rule = nil
-	if takes == rule.TakesAll && !newIndex {
-		w.last.rule, w.last.index, w.last.creates, w.last.until = r, index, creates, time.Now().Add(sameRuleFor)
-	}
-	return r, takes
-}
-
-// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
-const sameRuleFor = 10 * time.Millisecond
-
-// ruleFor returns the rule by which documents that are written to a name are enriched, nil if none matches, and what the index takes of our
-// fields. creates says that the document would create the index if there is none; newIndex that it does, as we have not created it before.
-func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, takes rule.Takes, newIndex bool) {
-	who := u.sender.client()
-	e := c.lookup(u, who, name)
-	if passing(e.err) && len(e.indices) == 0 {
-		e = c.insist(u, who, name, e)
-	}
-	r, takes = c.ruleOfWrites(name, e.indices), takesOf(e.indices)
-	absent := !there(e.indices)
-	switch {
-	case e.err != nil: // the index may be another one by now
-		return r, min(takes, rule.TakesNulls), false
-	case r == nil, absent && !creates:
-		return r, rule.TakesNothing, false
-	case !absent && takes == rule.TakesAll: // as it mostly is
-		return r, takes, false
-	}
-	how := preparing
-	if creates {
-		how = creating
-	}
-	e = c.find(u, who, name, how)
-	return c.ruleOfWrites(name, e.indices), takesOf(e.indices), !there(e.indices) && c.awaited(who, name)
 }
 
 // takesOf returns what may be added to a document whichever of the indices it goes to.
@@ -488,4 +360,132 @@ var askedAgain = []time.Duration{0, 100 * time.Millisecond, 300 * time.Milliseco
 func passing(err error) bool {
 	status := adapters.StatusOf(err)
 	return err != nil && !errors.Is(err, context.DeadlineExceeded) && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
+}
+
+// report tells the operator why documents written to a name go on without sketches, once for each time that preparing was tried.
+func (c *catalog) report(who client, name string, indices []adapters.Index, err error) {
+	warn := func(index, reason string) {
+		c.Log.Warn("index not prepared: documents pass without sketches", "index", shortened(index), "reason", shortened(who.hide(reason)))
+	}
+	switch {
+	case err != nil:
+		warn(name, err.Error())
+	case !there(indices) && takesOf(indices) != rule.TakesAll:
+		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
+	}
+	for _, i := range indices {
+		if (!i.Ready || i.Moves) && written(i) && !i.Absent && i.Rule(c.Rules) != nil {
+			warn(i.Name, i.Why)
+		}
+	}
+}
+
+// forgetFor makes every name be looked up again for one client, also where the answer is on its way.
+func (c *catalog) forgetFor(who client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn++
+	c.changes.Set(who.key, c.turn, ttlcache.DefaultTTL)
+}
+
+// altered takes what the engine answered to a request that may make, change or drop an index; 0 if the answer is not known.
+//
+// After a success every client looks anew. Where it is not known what happened (no answer, an error that can come after a part of the
+// change), so it is only if the engine has accepted a change of this client before: such a client could make all look anew at any time by
+// another change. What anyone can send, a request that the engine refuses or one that is broken off, concerns who sent it alone. If that
+// changed something all the same, other clients see it as they see a change that did not come through us: when what they know expires.
+func (c *catalog) altered(who client, status int) {
+	if status/100 == 2 {
+		c.changers.add(who.key)
+	} else if status == http.StatusUnauthorized || status == http.StatusForbidden || !c.changers.has(who.key) {
+		c.forgetFor(who)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn++
+	c.change = c.turn
+}
+
+// lastChange returns the turn of the last change of indices that concerns the client: an answer from before it is not used any more. The lock is held.
+func (c *catalog) lastChange(who client) int {
+	if own := c.changes.Get(who.key); own != nil {
+		return max(c.change, own.Value())
+	}
+	return c.change
+}
+
+// scope returns what is known of a search's target.
+func (c *catalog) scope(ctx context.Context, who client, target string) adapters.Scope {
+	e := c.lookup(ctx, who, target)
+	s := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
+	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
+		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
+	})
+	if e.seen {
+		s.Widening = e.widening
+	}
+	for _, rule := range c.Rules {
+		if c.touches(rule, target, e) {
+			s.Add(rule)
+		}
+	}
+	if s.Native = c.native(e); s.Native != nil && time.Now().Before(e.native) {
+		s.Fell = e.fell
+	}
+	return s
+}
+
+// native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.
+func (c *catalog) native(e entry) *rule.Rule {
+	common := c.commonRule(e.indices, func(i adapters.Index) bool { return !i.Absent })
+	if e.err != nil || common == nil || !common.GoesNative() {
+		return nil
+	}
+	return common
+}
+
+// mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of
+// other clusters.
+func (c *catalog) mayName(target string) bool {
+	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
+}
+
+// touches reports whether the rule matches an index of the target; where these can't be looked up, whether it may.
+func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
+	if e.err == nil {
+		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && i.Rule(c.Rules) == r })
+	}
+	for name := range strings.SplitSeq(target, ",") {
+		if name == "" || rule.Matches(r.Match, name) || strings.Contains(name, "*") && rule.Matches(name, r.Match) {
+			return true
+		}
+	}
+	return false
+}
+
+// unknown reports whether the indices of a target could not be looked up.
+func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
+	return target != "" && c.lookup(ctx, who, target).err != nil
+}
+
+// learn takes what a search showed of its target.
+func (c *catalog) learn(who client, o adapters.Outcome) {
+	if !o.Tried && (o.Reason != "" || o.Read == 0) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entry(who, o.Target)
+	if o.Tried {
+		e.fell, e.native = o.Fell, time.Now().Add(doubted)
+		if o.Unfit {
+			e.native = time.Now().Add(unfitFor)
+		}
+	}
+	if o.Reason != "" || o.Read == 0 {
+		return
+	}
+	e.widening = e.widening.Learn(o.Stats)
+	e.lacking, e.seen = o.Without > 0, true
 }

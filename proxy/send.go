@@ -199,7 +199,7 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 		h.refuse(w, r, status, reason)
 		return
 	}
-	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(err))
+	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(errors.New(senderOf(r).hide(err.Error()))))
 	status = http.StatusBadGateway
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !isDial(err) {
 		status = http.StatusGatewayTimeout

@@ -317,18 +317,8 @@ func (s *similarity) fail(err error) {
 		s.h.Log.Error("near-duplicates could not be looked for", "error", unquoted(err))
 		status, reason = http.StatusInternalServerError, "near-duplicates could not be looked for"
 	default:
-		s.h.answerError(s.u, s.r, unnamed{err, s.who.hide(err.Error())})
+		s.h.answerError(s.u, s.r, err)
 		return
 	}
 	s.h.refuse(s.u, s.r, status, reason)
 }
-
-// unnamed is an error without what is secret in its text.
-type unnamed struct {
-	error
-	text string
-}
-
-func (u unnamed) Error() string { return u.text }
-
-func (u unnamed) Unwrap() error { return u.error }
