@@ -89,7 +89,7 @@ func (r refused) Error() string   { return r.text }
 func (r refused) HTTPStatus() int { return r.status }
 
 func ask(p *Handler, path, body string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("POST", "http://127.0.0.1:9600"+Prefix+"api/"+path, strings.NewReader(body))
+	r := httptest.NewRequest("POST", "http://127.0.0.1:7610"+Prefix+"api/"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -111,7 +111,7 @@ func TestWhoMayAsk(t *testing.T) {
 		body    string
 		status  int
 	}{
-		{"the page", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://127.0.0.1:9600"}, good, 200},
+		{"the page", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://127.0.0.1:7610"}, good, 200},
 		{"a program", nil, good, 200},
 		{"another site", []string{"Sec-Fetch-Site", "cross-site"}, good, 403},
 		{"another port of this machine", []string{"Sec-Fetch-Site", "same-site"}, good, 403},

@@ -52,7 +52,7 @@ func (j *job) bindUntested(cmd *cobra.Command) {
 // bindMetrics adds the flag of a job that can be watched.
 func (j *job) bindMetrics(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&j.metrics.Address, "metrics", "",
-		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:9601")
+		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:7611")
 }
 
 // withEngines opens the engines that the command is for, and runs it. With --metrics it shows these meanwhile.

@@ -49,7 +49,7 @@ func askReady(cmd *cobra.Command, output string) error {
 		return err
 	}
 	if c.Admin == "" {
-		return errors.New("admin is empty, so there is no listener to ask: set it to an address such as 127.0.0.1:9600")
+		return errors.New("admin is empty, so there is no listener to ask: set it to an address such as 127.0.0.1:7610")
 	}
 	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, "http://"+c.Admin+"/readyz", nil)
 	if err != nil {

@@ -140,7 +140,7 @@ type Limits struct {
 
 // Defaults of keys that the file leaves out.
 const (
-	DefaultAdmin  = "127.0.0.1:9600"
+	DefaultAdmin  = "127.0.0.1:7610"
 	defaultPreset = "default"
 	DefaultWindow = 1000
 	// Ten pages of ten neighbours, or fewer if many fold.

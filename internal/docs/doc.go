@@ -39,5 +39,5 @@
 //
 // All run blocks of a page with one engine are run by one bash, in the order of the page, in a folder of their own in which the
 // tree's deploy/ stands. It stops at the first command that fails, and a curl that is answered with 400 or more fails. The usual
-// ports (9200, 8108, 9201, 8109, 9600 …) are led to others, so that a page may be run beside anything else.
+// ports (9200, 8108, 9201, 8109, 7610 …) are led to others, so that a page may be run beside anything else.
 package docs

@@ -116,7 +116,7 @@ type walkthrough struct {
 }
 
 // usualPorts are those in pages where a sidecar, or something else that a page starts, listens.
-var usualPorts = []string{"9201", "9202", "8109", "9600", "9601", "8000"}
+var usualPorts = []string{"9201", "9202", "8109", "7610", "7611", "8000"}
 
 // theirs are the ports of engines in pages.
 var theirs = map[string]string{engines.Elasticsearch: "9200", engines.OpenSearch: "9200", engines.Typesense: "8108"}
@@ -184,7 +184,7 @@ func (p *walkthrough) stand(t *testing.T) {
 		engines.Unavailable(t, err)
 	}
 	for name, text := range map[string]string{
-		"sidecar": fmt.Sprintf(ofSidecar, built, p.lead(p.door()), p.lead(":9600")), "curl": fmt.Sprintf(ofCurl, curl),
+		"sidecar": fmt.Sprintf(ofSidecar, built, p.lead(p.door()), p.lead(":7610")), "curl": fmt.Sprintf(ofCurl, curl),
 	} {
 		check(t, os.WriteFile(filepath.Join(p.programs, name), []byte(text), 0o755))
 	}
@@ -252,7 +252,7 @@ func (p *walkthrough) configure(t *testing.T, indices []string) {
 	if p.key() != "" {
 		credentials = "    credentials: {api_key: \"${ENGINE_API_KEY}\"}\n"
 	}
-	text := p.lead(fmt.Sprintf(`admin: 127.0.0.1:9600
+	text := p.lead(fmt.Sprintf(`admin: 127.0.0.1:7610
 engines:
   - listen: 127.0.0.1%s
     kind: %s

@@ -199,7 +199,7 @@ func configured(t *testing.T, all []object, values string) {
 	if !strings.Contains(out, ": ok\n") {
 		t.Error(out)
 	}
-	if !strings.Contains(text, "admin: 0.0.0.0:9600") && !strings.Contains(values, "admin:") {
+	if !strings.Contains(text, "admin: 0.0.0.0:7610") && !strings.Contains(values, "admin:") {
 		t.Errorf("admin is elsewhere:\n%s", text)
 	}
 }
@@ -209,7 +209,7 @@ func TestChartRefuses(t *testing.T) {
 	for values, want := range map[string]string{
 		"config: {admin: 127.0.0.1:1}":                                   "/config",
 		"config: {engines: [{listen: 127.0.0.1:9201, kind: typesense}]}": "/config/engines/0/listen",
-		"config: {engines: [{listen: 0.0.0.0:9600, kind: typesense}]}":   "admin.port: 9600 is the port of a listener too",
+		"config: {engines: [{listen: 0.0.0.0:7610, kind: typesense}]}":   "admin.port: 7610 is the port of a listener too",
 		"existingConfigMap: mine":                                        "service.ports: is empty",
 		"secretMounts: [{secret: a, path: /etc/neardup}]":                "/secretMounts/0/path",
 	} {

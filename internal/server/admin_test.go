@@ -95,8 +95,8 @@ func TestReadyWithASilentNode(t *testing.T) {
 // holds everywhere.
 func TestPlaygroundByAddress(t *testing.T) {
 	for admin, on := range map[string]bool{
-		"127.0.0.1:9600": true, "127.9.9.9:9600": true, "[::1]:9600": true, "localhost:9600": true, "LocalHost:9600": true,
-		"0.0.0.0:9600": false, ":9600": false, "[::]:9600": false, "10.1.2.3:9600": false, "search.example:9600": false, "localhost.example:9600": false,
+		"127.0.0.1:7610": true, "127.9.9.9:7610": true, "[::1]:7610": true, "localhost:7610": true, "LocalHost:7610": true,
+		"0.0.0.0:7610": false, ":7610": false, "[::]:7610": false, "10.1.2.3:7610": false, "search.example:7610": false, "localhost.example:7610": false,
 	} {
 		for line, want := range map[string]bool{"": on, "playground: true": true, "playground: false": false} {
 			text := fmt.Sprintf("admin: %q\n%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}]}]\n", admin, line)
@@ -134,7 +134,7 @@ func TestOthersAreWarnedOf(t *testing.T) {
 		var s status
 		s.now.Store(&state{config: &config.Config{Playground: c.playing}})
 		var log strings.Builder
-		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 9600})
+		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 7610})
 		if line := log.String(); (line != "") != c.warns || strings.Contains(line, search) != (c.warns && c.playing) {
 			t.Errorf("%+v: %s", c, line)
 		}

@@ -39,7 +39,7 @@ func (j *JobMetrics) Start(job string, log io.Writer) error {
 	}
 	l, err := net.Listen("tcp", j.Address)
 	if err != nil {
-		return fmt.Errorf("--metrics: %w: name a free address, such as 127.0.0.1:9601", err)
+		return fmt.Errorf("--metrics: %w: name a free address, such as 127.0.0.1:7611", err)
 	}
 	status := status{meters: &meters{registry: j.register(job)}}
 	status.now.Store(&state{config: &config.Config{Admin: j.Address}})

@@ -101,13 +101,13 @@ func described(text string) (name string, labels []string) {
 // TestOwnHost: which names in a Host header a stranger's page can't have come by.
 func TestOwnHost(t *testing.T) {
 	s := &status{}
-	s.now.Store(&state{config: &config.Config{Admin: "Metrics.Example.Com:9600"}})
+	s.now.Store(&state{config: &config.Config{Admin: "Metrics.Example.Com:7610"}})
 	for host, own := range map[string]bool{
-		"127.0.0.1:9600": true, "127.0.0.1": true, "[::1]:9600": true, "::1": true, "[fe80::1%25eth0]:1": true, "10.1.2.3:80": true,
-		"localhost": true, "LOCALHOST:9600": true, "x.localhost": true, "sidecar:9600": true, "sidecar.": true, "": true,
-		"a.b.svc": true, "a.b.svc.cluster.local:9600": true, "host.docker.internal": true, "box.home.arpa": true,
-		"metrics.example.com:9600": true, "METRICS.EXAMPLE.COM.": true,
-		"example.com": false, "metrics.example.com.evil.example": false, "127.0.0.1.nip.io": false, "localhost.example.com:9600": false, "local.example": false,
+		"127.0.0.1:7610": true, "127.0.0.1": true, "[::1]:7610": true, "::1": true, "[fe80::1%25eth0]:1": true, "10.1.2.3:80": true,
+		"localhost": true, "LOCALHOST:7610": true, "x.localhost": true, "sidecar:7610": true, "sidecar.": true, "": true,
+		"a.b.svc": true, "a.b.svc.cluster.local:7610": true, "host.docker.internal": true, "box.home.arpa": true,
+		"metrics.example.com:7610": true, "METRICS.EXAMPLE.COM.": true,
+		"example.com": false, "metrics.example.com.evil.example": false, "127.0.0.1.nip.io": false, "localhost.example.com:7610": false, "local.example": false,
 		"0x7f.1.example": false, "svc.example": false,
 	} {
 		if got := s.ownHost(host); got != own {

@@ -250,7 +250,7 @@ func TestPlaygroundIsGuarded(t *testing.T) {
 	r := started(t, grounded(t, kind.Embedded).config(""))
 	for _, path := range []string{"/", "/playground/main.js", "/playground/api/engines"} {
 		request := httptest.NewRequest("GET", path, nil)
-		for host, want := range map[string]bool{"evil.example": false, "127.0.0.1:9600": true, "localhost:9600": true} {
+		for host, want := range map[string]bool{"evil.example": false, "127.0.0.1:7610": true, "localhost:7610": true} {
 			request.Host = host
 			w := httptest.NewRecorder()
 			r.status.handler().ServeHTTP(w, request)
