@@ -17,12 +17,11 @@ import (
 	"github.com/neardup/sidecar/internal/server"
 )
 
-// The settings of the walk-through. The threshold is between the agreement of versions of an article and that of look-alikes.
+// The settings of the walk-through.
 const (
-	demoIndex     = "news"
-	demoThreshold = 0.6
-	demoSize      = 10
-	columnWidth   = 62
+	demoIndex   = "news"
+	demoSize    = 10
+	columnWidth = 62
 )
 
 // demoQueries are the searches that are printed side by side.
@@ -49,7 +48,7 @@ func Run(ctx context.Context, o Options, out, errOut io.Writer) error {
 
 func (d *walk) run(ctx context.Context, o Options) error {
 	i := config.DefaultIndex()
-	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
+	i.Match, i.Fields = demoIndex, []string{"title", "body"}
 	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that use them
 	s, err := server.ServeDemo(i, o.Listen, o.Page, d.log)
 	if err != nil {
