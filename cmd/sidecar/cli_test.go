@@ -161,7 +161,7 @@ func TestConfigCheckInJSON(t *testing.T) {
 	for _, wrong := range found.Errors {
 		keys = append(keys, wrong.Key)
 	}
-	if !slices.Equal(keys, []string{"admin", "engines", "log.level"}) || found.Errors[2].Error != `"loud" is unknown: use debug, info, warn or error` {
+	if !slices.Equal(keys, []string{"admin", "log.level", "engines"}) || found.Errors[1].Line != 2 || found.Errors[1].Error != `"loud" is unknown: use debug, info, warn or error` {
 		t.Errorf("%+v", found.Errors)
 	}
 	broken := sidecar(t, "config", "check", "--output", "json", "-c", write(t, "a: [\n"))

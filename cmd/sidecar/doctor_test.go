@@ -14,8 +14,8 @@ func TestDoctorCommand(t *testing.T) {
 	bad := write(t, "admin: x\nengines: []\n")
 	got := sidecar(t, "doctor", "-c", bad)
 	want := result{code: exitFailed, stdout: strings.ReplaceAll(`
-fail  FILE: admin: "x" is not an address: write host:port, such as 127.0.0.1:9201
-fail  FILE: engines: must have at least one engine with listen, kind, urls and indices
+fail  FILE:1: admin: "x" is not an address: write host:port, such as 127.0.0.1:9201
+fail  FILE:2: engines: must have at least one engine with listen, kind, urls and indices
 0 ok, 0 warnings, 2 failed
 `[1:], "FILE", bad)}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {

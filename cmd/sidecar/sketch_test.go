@@ -127,10 +127,10 @@ func TestSketchCommandRefuses(t *testing.T) {
 		{"--fields a,neardup_sketch", "", `error: --fields: "neardup_sketch" can't be sketched`},
 		{"--index a", "", "error: --index names a rule of a configuration: name its file with --config"},
 		{"-c nowhere.yaml", "", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config"},
-		{"-c " + wrong, "", "error: " + wrong + `: engines[0].indices[0].preset: "careful" is unknown: use ` + config.Either(config.PresetNames()) +
-			"\nerror: " + wrong + ": sketch.word: unknown key, did you mean words?"},
+		{"-c " + wrong, "", "error: " + wrong + ":1: sketch.word: unknown key, did you mean words?\nerror: " + wrong +
+			`:2: engines[0].indices[0].preset: "careful" is unknown: use ` + config.Either(config.PresetNames())},
 		{"-c " + rules + " --index c", "", "error: --index: no rule is for c: the rules match a, b"},
-		{"-c " + unset, "", "error: " + unset + ": sketch.seed: the environment variable NEARDUP_TEST_UNSET is not set"},
+		{"-c " + unset, "", "error: " + unset + ":1: sketch.seed: the environment variable NEARDUP_TEST_UNSET is not set"},
 		{"a b", "", "error: sketch takes one file, and got 2"},
 	} {
 		got := piped(t, c.stdin, append([]string{"sketch"}, strings.Fields(c.args)...)...)

@@ -52,12 +52,18 @@ type Sketch struct {
 	Words      int      `yaml:"words"`
 	Characters int      `yaml:"characters"`
 	Positions  int      `yaml:"positions"`
-	Bits       int      `yaml:"bits"`
-	Modulus    int      `yaml:"modulus"`
-	Repeats    int      `yaml:"repeats"`
 	Content    string   `yaml:"content"`
 	Keep       []string `yaml:"keep"`
 	Seed       Secret   `yaml:"seed"`
+
+	AdvancedSketch `yaml:"advanced"`
+}
+
+// AdvancedSketch is the section advanced of sketch.
+type AdvancedSketch struct {
+	Bits    int `yaml:"bits"`
+	Modulus int `yaml:"modulus"`
+	Repeats int `yaml:"repeats"`
 }
 
 // The values of keep.
@@ -121,21 +127,27 @@ type TLS struct {
 	InsecureSkipVerify bool   `yaml:"insecure_skip_verify"`
 }
 
-// Limits is the section limits. The last five are for all requests to the engine together.
+// Limits is the section limits. The last four are for all requests to the engine together.
 type Limits struct {
-	MaxReply      Size    `yaml:"max_reply"`
-	MaxSearchBody Size    `yaml:"max_search_body"`
-	EngineMaxBody Size    `yaml:"engine_max_body"`
-	MaxWindow     int     `yaml:"max_window"`
-	FallbackShare float64 `yaml:"fallback_share"`
-	// CursorMemory and CursorTTL are for the kinds elasticsearch and opensearch.
-	CursorMemory  Size `yaml:"cursor_memory"`
-	CursorTTL     Span `yaml:"cursor_ttl"`
+	MaxReply      Size `yaml:"max_reply"`
+	EngineMaxBody Size `yaml:"engine_max_body"`
+	MaxWindow     int  `yaml:"max_window"`
 	Deadline      Span `yaml:"deadline"`
-	MaxSearches   int  `yaml:"max_searches"`
-	MaxHeld       Size `yaml:"max_held"`
-	HeaderTimeout Span `yaml:"header_timeout"`
-	IdleTimeout   Span `yaml:"idle_timeout"`
+	// CursorMemory and CursorTTL are for the kinds elasticsearch and opensearch.
+	CursorMemory Size `yaml:"cursor_memory"`
+	CursorTTL    Span `yaml:"cursor_ttl"`
+	MaxSearches  int  `yaml:"max_searches"`
+	MaxHeld      Size `yaml:"max_held"`
+
+	AdvancedLimits `yaml:"advanced"`
+}
+
+// AdvancedLimits is the section advanced of limits.
+type AdvancedLimits struct {
+	MaxSearchBody Size    `yaml:"max_search_body"`
+	FallbackShare float64 `yaml:"fallback_share"`
+	HeaderTimeout Span    `yaml:"header_timeout"`
+	IdleTimeout   Span    `yaml:"idle_timeout"`
 }
 
 // Defaults of keys that the file leaves out.
@@ -156,7 +168,7 @@ func Default() Config {
 		Traces: Traces{Sample: defaultSample},
 		Sketch: Sketch{
 			Family: string(s.Family), Features: string(s.Features), Words: s.Words, Characters: s.Characters, Positions: s.Positions,
-			Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{},
+			Content: string(s.Content), Keep: []string{}, AdvancedSketch: AdvancedSketch{s.Bits, s.Modulus, s.Repeats},
 		},
 	}
 }
@@ -166,11 +178,13 @@ func DefaultEngine() Engine {
 	return Engine{
 		OnFailure: "open",
 		Limits: Limits{
-			MaxReply: proxy.DefaultMaxReply, MaxSearchBody: proxy.DefaultMaxSearchBody, EngineMaxBody: proxy.DefaultEngineMaxBody,
-			MaxWindow: proxy.DefaultMaxWindow, FallbackShare: proxy.DefaultFallbackShare,
-			CursorMemory: proxy.DefaultCursorMemory, CursorTTL: Span(proxy.DefaultCursorTTL),
+			MaxReply: proxy.DefaultMaxReply, EngineMaxBody: proxy.DefaultEngineMaxBody, MaxWindow: proxy.DefaultMaxWindow,
 			Deadline: Span(proxy.DefaultDeadline), MaxSearches: proxy.DefaultMaxSearches, MaxHeld: proxy.DefaultMaxHeld,
-			HeaderTimeout: Span(ReadHeaderTimeout), IdleTimeout: Span(IdleTimeout),
+			CursorMemory: proxy.DefaultCursorMemory, CursorTTL: Span(proxy.DefaultCursorTTL),
+			AdvancedLimits: AdvancedLimits{
+				MaxSearchBody: proxy.DefaultMaxSearchBody, FallbackShare: proxy.DefaultFallbackShare,
+				HeaderTimeout: Span(ReadHeaderTimeout), IdleTimeout: Span(IdleTimeout),
+			},
 		},
 	}
 }

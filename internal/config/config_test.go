@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,6 +52,9 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if top, _, found := strings.Cut(string(text), "# ---- The rest of a rule"); !found || strings.Count(top, "\n") > 40 {
+		t.Errorf("what most people set takes %d lines", strings.Count(top, "\n"))
 	}
 	// What stands behind a # is what the presets set.
 	commented := regexp.MustCompile(`(?m)^( +)#(\w+: )`)
@@ -112,8 +116,8 @@ engines:
     urls: ["https://${HOST}:9200/search"]
     on_failure: error
     credentials: {username: "${NOBODY:-admin}", password: "a$$b$c${SECRET}"}
-    limits: {max_reply: "${REPLY}", max_search_body: 3kb, engine_max_body: 12, max_window: "${WINDOW}", cursor_memory: 1KB, cursor_ttl: "${TTL}", deadline: 1ns, max_searches: 3,
-      max_held: 2MB, header_timeout: 1s, idle_timeout: 1d}
+    limits: {max_reply: "${REPLY}", engine_max_body: 12, max_window: "${WINDOW}", cursor_memory: 1KB, cursor_ttl: "${TTL}", deadline: 1ns, max_searches: 3,
+      max_held: 2MB, advanced: {max_search_body: 3kb, header_timeout: 1s, idle_timeout: 1d}}
     tls: {insecure_skip_verify: "${TRUST}"}
     indices:
       - {match: "*", fields: [t], threshold: 1, window: 7, missing: alone, min_shingles: 0}
@@ -128,7 +132,7 @@ engines:
 	second.OnFailure = "error"
 	second.Credentials = Credentials{Username: SecretOf("admin"), Password: SecretOf("a$b$c}{$")}
 	second.Limits = Limits{
-		2 << 30, 3 << 10, 12, 7, 0.05, 1 << 10, day + Span(time.Second), 1, 3, 2 << 20, Span(time.Second), day,
+		2 << 30, 12, 7, 1, 1 << 10, day + Span(time.Second), 3, 2 << 20, AdvancedLimits{3 << 10, 0.05, Span(time.Second), day},
 	}
 	second.TLS.InsecureSkipVerify = true
 	index := DefaultIndex()
@@ -141,7 +145,7 @@ engines:
 func TestSketchSection(t *testing.T) {
 	const text = `
 sketch:
-  {family: zero_mod_m, features: characters, words: 5, characters: 7, positions: 64, bits: 2, modulus: 9, repeats: 3, content: useful,
+  {family: zero_mod_m, features: characters, words: 5, characters: 7, positions: 64, advanced: {bits: 2, modulus: 9, repeats: 3}, content: useful,
    keep: [punctuation, case], seed: "${S}"}
 engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
 `
@@ -159,7 +163,7 @@ engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
 	expect.Same(t, sketch.DefaultScheme(), defaults.Sketch.Scheme(), "")
 }
 
-// TestBadConfig reads the files of testdata/bad. The lines that begin with "#: " are the errors expected of each, all of them.
+// TestBadConfig reads the files of testdata/bad. The lines that begin with "#: " are the errors expected of each, all of them, with their lines.
 func TestBadConfig(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 20 {
@@ -177,7 +181,8 @@ func TestBadConfig(t *testing.T) {
 			}
 			_, err = Parse(text, environment("EMPTY", "", "WORD", "loud"))
 			for _, e := range Flatten(err) {
-				got = append(got, e.Error())
+				wrong, _ := errors.AsType[*KeyError](e)
+				got = append(got, fmt.Sprintf("line %d: %v", wrong.Line, e))
 			}
 			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 				t.Error(diff)

@@ -24,6 +24,7 @@ type CheckedConfig struct {
 
 // WrongKey is an error in one key. The key is empty for an error in the file as a whole.
 type WrongKey struct {
+	Line  int    `json:"line"`
 	Key   string `json:"key"`
 	Error string `json:"error"`
 }
@@ -52,11 +53,9 @@ type checkedRule struct {
 func Invalid(file string, err error) CheckedConfig {
 	found := CheckedConfig{File: file, Errors: []WrongKey{}}
 	for _, e := range Flatten(err) {
-		wrong := WrongKey{Error: strings.TrimPrefix(e.Error(), file+": ")}
-		if at, ok := errors.AsType[*KeyError](e); ok {
-			wrong = WrongKey{Key: at.Key, Error: at.Err.Error()}
+		if wrong, ok := errors.AsType[*KeyError](e); ok {
+			found.Errors = append(found.Errors, WrongKey{wrong.Line, wrong.Key, wrong.Err.Error()})
 		}
-		found.Errors = append(found.Errors, wrong)
 	}
 	return found
 }

@@ -15,15 +15,14 @@ import (
 
 // Index is one entry of indices, a rule. Its preset has the defaults.
 type Index struct {
-	Match        string   `yaml:"match"`
-	Fields       []string `yaml:"fields"`
-	Preset       string   `yaml:"preset"`
-	Measure      string   `yaml:"measure"`
-	Threshold    float64  `yaml:"threshold"`
-	MinShingles  int      `yaml:"min_shingles"`
-	Window       int      `yaml:"window"`
-	VectorWindow int      `yaml:"vector_window"`
-	Missing      string   `yaml:"missing"`
+	Match       string   `yaml:"match"`
+	Fields      []string `yaml:"fields"`
+	Preset      string   `yaml:"preset"`
+	Measure     string   `yaml:"measure"`
+	Threshold   float64  `yaml:"threshold"`
+	MinShingles int      `yaml:"min_shingles"`
+	Window      int      `yaml:"window"`
+	Missing     string   `yaml:"missing"`
 
 	Keep           int            `yaml:"keep"`
 	Representative Representative `yaml:"representative"`
@@ -45,6 +44,13 @@ type Index struct {
 
 	// Sketch is the section sketch, with the values of the preset and then those of the entry over it.
 	Sketch Sketch `yaml:"sketch"`
+
+	AdvancedIndex `yaml:"advanced"`
+}
+
+// AdvancedIndex is the section advanced of an entry of indices.
+type AdvancedIndex struct {
+	VectorWindow int `yaml:"vector_window"`
 }
 
 // Representative is which member of a group is shown: a word, or a section.

@@ -115,7 +115,7 @@ func TestPresetsOfKinds(t *testing.T) {
 			t.Errorf("%s: %s", p.Name, diff)
 		}
 		over := entry(t, "", "threshold: 0.5, min_shingles: 2, measure: resemblance, representative: rank, same: [x], different: [], expand: off, "+
-			"within: {span: 0s}, window: 9, vector_window: 7, sketch: {family: simhash, features: words, content: raw}, preset: "+p.Name)
+			"within: {span: 0s}, window: 9, advanced: {vector_window: 7}, sketch: {family: simhash, features: words, content: raw}, preset: "+p.Name)
 		usual := DefaultIndex()
 		usual.Match, usual.Fields, usual.Preset, usual.Threshold, usual.MinShingles = "a", []string{"t"}, p.Name, 0.5, 2
 		usual.Window = 9
@@ -139,7 +139,7 @@ func TestSketchOfARule(t *testing.T) {
 	}{
 		{"missing: alone", func(*sketch.Scheme) {}},
 		{"sketch: {}", func(*sketch.Scheme) {}},
-		{"sketch: {words: 1, bits: 4}", func(s *sketch.Scheme) { s.Words, s.Bits = 1, 4 }},
+		{"sketch: {words: 1, advanced: {bits: 4}}", func(s *sketch.Scheme) { s.Words, s.Bits = 1, 4 }},
 		{"sketch: {keep: [punctuation]}", func(s *sketch.Scheme) { s.Keep = sketch.Keep{Punctuation: true} }},
 		{"sketch: {keep: []}", func(s *sketch.Scheme) { s.Keep = sketch.Keep{} }},
 		{`sketch: {seed: ""}`, func(s *sketch.Scheme) { s.Seed = "" }},

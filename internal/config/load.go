@@ -1,15 +1,13 @@
 package config
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/spf13/viper"
 )
 
 // DefaultFile is the default of --config.
@@ -46,7 +44,8 @@ func load(file string, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	if err != nil {
 		var all []error
 		for _, e := range Flatten(err) {
-			all = append(all, fmt.Errorf("%s: %w", file, e))
+			wrong, _ := errors.AsType[*KeyError](e)
+			all = append(all, fmt.Errorf("%s:%d: %w", file, wrong.Line, e))
 		}
 		return nil, errors.Join(all...)
 	}
@@ -58,7 +57,7 @@ func load(file string, env Lookup, counts *regexp.Regexp) (*Config, error) {
 func Parse(text []byte, env Lookup) (*Config, error) { return parse(text, env, anyKey) }
 
 func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
-	settings, err := readYAML(text)
+	settings, lines, err := readYAML(text)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,10 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
 			wrong = append(wrong, e)
 		}
 	}
-	slices.SortStableFunc(wrong, func(a, b *KeyError) int { return strings.Compare(a.Key, b.Key) })
+	for _, e := range wrong {
+		e.Line = lines.of(e.Key)
+	}
+	slices.SortStableFunc(wrong, func(a, b *KeyError) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Key, b.Key)) })
 	var errs []error
 	for _, e := range wrong {
 		if counts.MatchString(e.Key) {
@@ -86,28 +88,17 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	return c, nil
 }
 
-// readYAML returns the sections of a configuration file, with their keys in lower case.
-func readYAML(text []byte) (map[string]any, error) {
-	// Viper splits keys at its delimiter. No key contains "::"; a key with a dot is unknown like any other.
-	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
-	v.SetConfigType("yaml")
-	if err := v.ReadConfig(bytes.NewReader(text)); err != nil {
-		message := strings.TrimPrefix(errors.Unwrap(err).Error(), "yaml: ")
-		message = strings.TrimPrefix(message, "unmarshal errors:")
-		return nil, fmt.Errorf("is not valid YAML: %s", strings.Join(strings.Fields(message), " "))
-	}
-	return v.AllSettings(), nil
-}
-
-// KeyError is an error in one key.
+// KeyError is an error in one key, or in the file as a whole if the key is empty.
 type KeyError struct {
 	Key string
-	Err error
+	// Line is the line of the key, or of the section where it is missing.
+	Line int
+	Err  error
 	// meant is the key that an unknown key was probably meant to be.
 	meant string
 }
 
-func (e *KeyError) Error() string { return e.Key + ": " + e.Err.Error() }
+func (e *KeyError) Error() string { return strings.TrimPrefix(e.Key+": ", ": ") + e.Err.Error() }
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
@@ -142,7 +133,7 @@ func Flatten(err error) []error {
 // invalid. A name with a variable is left out, as the variable may not be set.
 func Names(file string) (engines, indices []string) {
 	text, _ := os.ReadFile(file)
-	settings, _ := readYAML(text)
+	settings, _, _ := readYAML(text)
 	none := func(string) (string, bool) { return "", false }
 	for _, e := range read(settings, none).config.Engines {
 		engines = append(engines, e.Name)

@@ -81,7 +81,7 @@ func PresetNames() (names []string) {
 // Start returns the defaults of an entry of indices with the preset, given the section sketch.
 func (p Preset) Start(section Sketch) Index {
 	i := Index{
-		Preset: p.Name, Window: DefaultWindow, Missing: "compute", VectorWindow: defaultVectorWindow,
+		Preset: p.Name, Window: DefaultWindow, Missing: "compute", AdvancedIndex: AdvancedIndex{defaultVectorWindow},
 		Measure: string(rerank.Resemblance), Keep: 1, Representative: Representative{By: "rank"},
 		Totals: totalsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex,
 	}

@@ -28,7 +28,7 @@ engines:
     kind: opensearch
     urls: ["https://h:9200/a%%20b", "https://[::1]"]
     credentials: {username: "%s", password: "%s"}
-    limits: {max_reply: 3KB, cursor_ttl: 1d, fallback_share: 0.125}
+    limits: {max_reply: 3KB, cursor_ttl: 1d, advanced: {fallback_share: 0.125}}
     indices:
       - {match: "x-*", fields: ["no", "on", "a$$b", "1", "é\"\\"], preset: %s, date_field: d, host_field: h, sketch: {seed: "%s"},
          representative: {prefer: "h", values: ["a b", "true"]}, within: {span: 36h}}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,6 +75,9 @@ func (r *reader) read(key string, value any, field reflect.Value) {
 
 const wantedText = "must be text: put it in quotes"
 
+// addressKeys are the keys of addresses. A port alone is a number to YAML.
+var addressKeys = []string{"admin", "listen", "advertise"}
+
 // set sets a field to a value. If the value has the wrong type, it reports false and says what is wanted.
 func (r *reader) set(key string, value any, field reflect.Value) (want string, ok bool) {
 	text, isText := value.(string)
@@ -99,6 +103,9 @@ func (r *reader) set(key string, value any, field reflect.Value) (want string, o
 		return "must be a list, as in [a, b]", r.list(key, value, field)
 	case reflect.String:
 		want, ok = wantedText, isText
+		if slices.Contains(addressKeys, key[strings.LastIndexByte(key, '.')+1:]) {
+			want = "must be host:port, such as 127.0.0.1:9201"
+		}
 	case reflect.Bool:
 		want, ok = "must be true or false", v.Kind() == reflect.Bool
 	case reflect.Int:
@@ -127,7 +134,7 @@ func (r *reader) section(at string, value any, into reflect.Value) bool {
 	}
 	for _, key := range slices.Sorted(maps.Keys(section)) {
 		if !slices.Contains(known, key) {
-			r.wrong = append(r.wrong, unknownKey(strings.TrimPrefix(at+"."+key, "."), key, known))
+			r.wrong = append(r.wrong, unknownKey(at, key, known))
 		}
 	}
 	return true
@@ -186,15 +193,63 @@ func secret(key string) bool {
 	return strings.Contains(key, ".credentials") || key == "sketch.seed" || strings.HasSuffix(key, ".sketch.seed")
 }
 
-// unknownKey returns the error for an unknown key, and suggests a known one.
-func unknownKey(at, key string, known []string) *KeyError {
+// advancedKey is the key of the sections with the keys that hardly anybody sets, and advancedKeys are these.
+const advancedKey = "advanced"
+
+var advancedKeys = slices.Concat(
+	keysOf(reflect.TypeFor[AdvancedSketch]()), keysOf(reflect.TypeFor[AdvancedLimits]()), keysOf(reflect.TypeFor[AdvancedIndex]()),
+)
+
+func keysOf(section reflect.Type) (keys []string) {
+	for field := range section.Fields() {
+		keys = append(keys, keyOf(field))
+	}
+	return keys
+}
+
+// unknownKey returns the error for an unknown key of a section. It says where the key belongs, or suggests a known one.
+func unknownKey(section, key string, known []string) *KeyError {
+	at := func(key string) string { return strings.TrimPrefix(section+"."+key, ".") }
 	slices.Sort(known)
 	best := slices.MinFunc(known, func(a, b string) int { return distance(a, key) - distance(b, key) })
-	if distance(best, key) <= max(2, len(key)/3) {
-		return &KeyError{Key: at, Err: fmt.Errorf("unknown key, did you mean %s?", best), meant: strings.TrimSuffix(at, key) + best}
+	places := placesOf(reflect.TypeFor[Config](), "", key)
+	moved := at(advancedKey + "." + key)
+	switch {
+	case slices.Contains(places, placeOf(moved)):
+		return &KeyError{Key: at(key), Err: fmt.Errorf("has moved to %s: write %s: {%s: …} here", moved, advancedKey, key), meant: moved}
+	case distance(best, key) <= max(2, len(key)/3):
+		return &KeyError{Key: at(key), Err: fmt.Errorf("unknown key, did you mean %s?", best), meant: at(best)}
+	case len(places) > 0:
+		return &KeyError{Key: at(key), Err: fmt.Errorf("unknown key: it belongs in %s", Either(places))}
 	}
-	return &KeyError{Key: at, Err: fmt.Errorf("unknown key: the keys here are %s", strings.Join(known, ", "))}
+	return &KeyError{Key: at(key), Err: fmt.Errorf("unknown key: the keys here are %s", strings.Join(known, ", "))}
 }
+
+// placesOf returns the full names of all keys of a name, without the numbers of list entries.
+func placesOf(section reflect.Type, at, name string) (places []string) {
+	for field := range section.Fields() {
+		key, value := keyOf(field), field.Type
+		if key == "" {
+			continue
+		}
+		if key == name {
+			places = append(places, at+key)
+		}
+		entries := ""
+		if value.Kind() == reflect.Slice {
+			value, entries = value.Elem(), "[]"
+		}
+		if value.Kind() == reflect.Struct {
+			places = append(places, placesOf(value, at+key+entries+".", name)...)
+		}
+	}
+	return places
+}
+
+// placeOf returns a full name without the numbers of list entries.
+func placeOf(key string) string { return entryNumber.ReplaceAllString(key, "[]") }
+
+var entryNumber = regexp.MustCompile(`\[\d+\]`)
 
 // distance returns how many letters must be changed, added or left out to turn a into b.
 func distance(a, b string) int {

@@ -66,9 +66,9 @@ func (i Index) YAML(section Sketch) string {
 func diff(values, from reflect.Value, always ...string) *yaml.Node {
 	section := &yaml.Node{Kind: yaml.MappingNode}
 	var hidden []string
-	for n, field := range reflect.VisibleFields(values.Type()) {
-		key, value := keyOf(field), values.Field(n)
-		if key == "" || !slices.Contains(always, key) && reflect.DeepEqual(value.Interface(), from.Field(n).Interface()) {
+	for field, value := range values.Fields() {
+		key, start := keyOf(field), from.FieldByIndex(field.Index)
+		if key == "" || !slices.Contains(always, key) && reflect.DeepEqual(value.Interface(), start.Interface()) {
 			continue
 		}
 		if _, secret := value.Interface().(Secret); secret {
@@ -77,7 +77,7 @@ func diff(values, from reflect.Value, always ...string) *yaml.Node {
 		}
 		shown := node(value.Interface())
 		if shown.Kind == yaml.MappingNode {
-			shown = diff(value, from.Field(n))
+			shown = diff(value, start)
 			shown.Style = yaml.FlowStyle
 		}
 		section.Content = append(section.Content, node(key), shown)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ func (f *faults) when(wrong bool, key, format string, args ...any) {
 func (f *faults) addAll(section string, err error) {
 	for _, e := range Flatten(err) {
 		key, message, _ := strings.Cut(e.Error(), ": ")
+		if slices.Contains(advancedKeys, key) {
+			key = advancedKey + "." + key
+		}
 		f.add(section+"."+key, "%s", message)
 	}
 }
@@ -144,11 +148,18 @@ func CheckAddress(value string) error {
 		return errors.New("is empty: give the address to listen on, such as 127.0.0.1:9201")
 	}
 	_, port, err := net.SplitHostPort(value)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
+	if err != nil || !digits.MatchString(port) {
 		return fmt.Errorf("%q is not an address: write host:port, such as 127.0.0.1:9201", value)
+	}
+	return checkPort(port)
+}
+
+var digits = regexp.MustCompile(`^[0-9]+$`)
+
+// checkPort checks the digits of a port.
+func checkPort(port string) error {
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("the port %s is out of range: use 1 to 65535", port)
 	}
 	return nil
 }
@@ -165,6 +176,8 @@ func CheckURL(text string) error {
 		return fmt.Errorf("contains a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
 	case u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%q has a query: write http://host:port, with a path if the engine has one", shownURL(text))
+	case u.Port() != "":
+		return checkPort(u.Port())
 	}
 	return nil
 }
@@ -271,19 +284,19 @@ const leastHeld = 2 << 20
 
 func (l Limits) validate(f *faults, key string) {
 	for name, size := range map[string]Size{
-		"max_reply": l.MaxReply, "max_search_body": l.MaxSearchBody, "engine_max_body": l.EngineMaxBody, "cursor_memory": l.CursorMemory,
+		"max_reply": l.MaxReply, "advanced.max_search_body": l.MaxSearchBody, "engine_max_body": l.EngineMaxBody, "cursor_memory": l.CursorMemory,
 	} {
 		f.when(size < 1, key+"."+name, "must be more than 0, such as 64MB")
 	}
 	usual := DefaultEngine().Limits
 	for name, span := range map[string][2]Span{
 		"cursor_ttl": {l.CursorTTL, usual.CursorTTL}, "deadline": {l.Deadline, usual.Deadline},
-		"header_timeout": {l.HeaderTimeout, usual.HeaderTimeout}, "idle_timeout": {l.IdleTimeout, usual.IdleTimeout},
+		"advanced.header_timeout": {l.HeaderTimeout, usual.HeaderTimeout}, "advanced.idle_timeout": {l.IdleTimeout, usual.IdleTimeout},
 	} {
 		f.when(span[0] <= 0, key+"."+name, "%v is out of range: use a span above 0, such as %v", span[0], span[1])
 	}
 	f.when(l.MaxWindow < 1 || l.MaxWindow > 1_000_000, key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, usual.MaxWindow)
-	f.when(!(l.FallbackShare > 0 && l.FallbackShare <= 1), key+".fallback_share",
+	f.when(!(l.FallbackShare > 0 && l.FallbackShare <= 1), key+".advanced.fallback_share",
 		"%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, usual.FallbackShare)
 	f.when(l.MaxSearches < 1, key+".max_searches", "%d is out of range: use 1 or more (%d is usual)", l.MaxSearches, usual.MaxSearches)
 	f.when(l.MaxHeld < leastHeld, key+".max_held", "must be 2MB or more, such as %v", usual.MaxHeld)

@@ -54,7 +54,7 @@ func (w *Watch) Changed() bool {
 func fingerprint(file string) string {
 	sum := sha256.New()
 	text, err := certs.ReadFile(file, maxConfigFile) // not a pipe: that can be read only once
-	settings, _ := readYAML(text)
+	settings, _, _ := readYAML(text)
 	r := read(settings, os.LookupEnv)
 	fmt.Fprintf(sum, "%q %v %q %v\n", text, err, r.texts, r.wrong)
 	for _, name := range r.files {

@@ -110,7 +110,7 @@ func TestDeadlines(t *testing.T) {
 		direct := api{e, e.URL}
 		direct.create(t, index, documents(t)...) // without sketches: these are computed
 		for _, deadline := range []string{"1ns", "300us", "2ms", "20ms"} {
-			through := api{e, serve(t, e, setup{match: "dlimits-*", limits: fmt.Sprintf("{deadline: %s, fallback_share: 1}", deadline)})}
+			through := api{e, serve(t, e, setup{match: "dlimits-*", limits: fmt.Sprintf("{deadline: %s, advanced: {fallback_share: 1}}", deadline)})}
 			for _, from := range []int{0, 10, 40} {
 				for _, totals := range []string{"", "collapsed"} {
 					method, path, body := "POST", "/"+index+"/_search", fmt.Sprintf(`{"from":%d,"size":10,"query":{"match":{"body":"the"}},"sort":["_score","published_at"]}`, from)
@@ -146,7 +146,7 @@ func TestDeadlines(t *testing.T) {
 // TestHeaderTimeout: who takes too long to send a header, or keeps a connection for nothing, is let go; a body may take as long as it does.
 func TestHeaderTimeout(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
-	base := strings.TrimPrefix(serve(t, e, setup{match: "dlimits-*", limits: "{header_timeout: 300ms, idle_timeout: 500ms}"}), "http://")
+	base := strings.TrimPrefix(serve(t, e, setup{match: "dlimits-*", limits: "{advanced: {header_timeout: 300ms, idle_timeout: 500ms}}"}), "http://")
 	for _, c := range []struct {
 		name, begin, slow, want string
 	}{

@@ -104,7 +104,7 @@ const (
 func newBench(t *testing.T, e *engines.Engine) *faultBench {
 	t.Helper()
 	b := &faultBench{e: e, relay: inject.Start(t, e.URL), direct: api{e, e.URL}}
-	text := must(os.ReadFile(config(t, e, setup{match: "fault-*", urls: []string{b.relay.URL()}, limits: "{fallback_share: 1}"})))(t)
+	text := must(os.ReadFile(config(t, e, setup{match: "fault-*", urls: []string{b.relay.URL()}, limits: "{advanced: {fallback_share: 1}}"})))(t)
 	b.side = daemonOf(t, string(text)+`      - {match: "faultd-*", fields: [title, body], bands: auto, on_duplicate: skip}`+"\n")
 	for _, line := range b.side.with("listening") {
 		b.base = "http://" + line["addr"].(string)

@@ -219,7 +219,7 @@ func TestPlaygroundHidesTheSeed(t *testing.T) {
 	section, i := config.Default().Sketch, config.DefaultIndex()
 	i.Match, i.Fields, i.Sketch.Seed, i.Sketch.Bits = "a", []string{"b"}, config.SecretOf("hunter2"), 4
 	text := i.YAML(section)
-	if !strings.HasPrefix(text, "- match: a\n  fields: [b]\n") || !strings.HasSuffix(text, "\n  sketch: {bits: 4} # and its seed\n") || strings.Contains(text, "hunter2") {
+	if !strings.HasPrefix(text, "- match: a\n  fields: [b]\n") || !strings.HasSuffix(text, "\n  sketch: {advanced: {bits: 4}} # and its seed\n") || strings.Contains(text, "hunter2") {
 		t.Error(text)
 	}
 }

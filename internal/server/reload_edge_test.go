@@ -35,7 +35,7 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 		go read(r.base(t, name)+"/slow", body)
 		<-arrived
 	}
-	r.become(t, head+engine("stays", ", limits: {idle_timeout: 1m}"))
+	r.become(t, head+engine("stays", ", limits: {advanced: {idle_timeout: 1m}}"))
 	if got := <-bodies["goes"]; !strings.HasSuffix(got, "EOF") {
 		t.Errorf("at the address that is given up: %q", got)
 	}
@@ -52,7 +52,7 @@ func TestReloadRefusesNobody(t *testing.T) {
 	defer backend.Close()
 	at := freePort(t)
 	text := func(idle int) string {
-		return fmt.Sprintf("admin: \"\"\nengines:\n  - {kind: elasticsearch, listen: %q, urls: [%q], indices: [{match: a, fields: [t]}], limits: {idle_timeout: %dm}}\n",
+		return fmt.Sprintf("admin: \"\"\nengines:\n  - {kind: elasticsearch, listen: %q, urls: [%q], indices: [{match: a, fields: [t]}], limits: {advanced: {idle_timeout: %dm}}}\n",
 			at, backend.URL, 1+idle%2)
 	}
 	r := started(t, text(0))
