@@ -228,3 +228,11 @@ func TestConfigHidesWhatURLsHide(t *testing.T) {
 		}
 	}
 }
+
+// TestVersion: the flag prints the same as the command.
+func TestVersion(t *testing.T) {
+	flag, command := sidecar(t, "--version"), sidecar(t, "version")
+	if flag != command || flag.code != exitDone || !strings.HasPrefix(flag.stdout, "sidecar ") {
+		t.Errorf("--version: %+v, version: %+v", flag, command)
+	}
+}

@@ -28,11 +28,18 @@ fail  FILE:2: engines: must have at least one engine with listen, kind, urls and
 		OK, Warn, Fail int
 	}
 	err := json.Unmarshal([]byte(got.stdout), &report)
-	if err != nil || got.code != exitDone || report.OK != 3 || len(report.Checks) != 3 {
+	if err != nil || got.code != exitDone || report.OK != 3 || len(report.Checks) != 4 {
 		t.Fatalf("%v: %+v", err, got)
 	}
 	first := onboard.Check{State: "ok", Check: "configuration", Text: embedded + " is valid: 1 engine, 1 rule"}
 	if diff := cmp.Diff(first, report.Checks[0]); diff != "" {
 		t.Error(diff)
+	}
+	if seed := report.Checks[1]; seed.State != "warn" || !strings.HasPrefix(seed.Text, "sketch.seed is empty: ") {
+		t.Errorf("an empty seed: %+v", seed)
+	}
+	seeded := write(t, `{sketch: {seed: s}, engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}]}`)
+	if got = sidecar(t, "doctor", "-c", seeded); strings.Contains(got.stdout, "seed") {
+		t.Error(got.stdout)
 	}
 }

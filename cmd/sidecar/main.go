@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
 )
@@ -104,6 +105,9 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.Version = buildinfo.Of().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
 	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,13 @@ func (c *Config) RuleCount() (n int) {
 		n += len(e.Indices)
 	}
 	return n
+}
+
+// Unseeded reports whether any rule makes sketches without a seed.
+func (c *Config) Unseeded() bool {
+	return slices.ContainsFunc(c.Engines, func(e Engine) bool {
+		return slices.ContainsFunc(e.Indices, func(i Index) bool { return !i.Sketch.Seed.IsSet() })
+	})
 }
 
 // Proxy converts the limits for the proxy.

@@ -24,7 +24,7 @@ func Doctor(ctx context.Context, c *config.Config, invalid error, engine string,
 	d := report{out: out, text: !asJSON, Checks: []Check{}}
 	for _, e := range config.Flatten(invalid) {
 		text, hint := splitHint(e.Error())
-		d.add(Check{stateFail, "", "configuration", text, cmp.Or(hint, "see: sidecar config check")})
+		d.add(Check{stateFail, "", "configuration", text, cmp.Or(hint, "see: sidecar config check"), nil})
 	}
 	if invalid == nil {
 		if err := d.engines(ctx, c, engine); err != nil {
@@ -41,7 +41,11 @@ func (d *report) engines(ctx context.Context, c *config.Config, name string) err
 		return err
 	}
 	d.add(Check{stateOK, "", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.File,
-		terminal.Count(len(c.Engines), "engine"), terminal.Count(c.RuleCount(), "rule")), ""})
+		terminal.Count(len(c.Engines), "engine"), terminal.Count(c.RuleCount(), "rule")), "", nil})
+	if c.Unseeded() {
+		d.add(Check{stateWarn, "", "configuration", "sketch.seed is empty: whoever can write documents can craft one that hides another",
+			"set it before the first reindex, unless you trust all writers (docs/security.md)", nil})
+	}
 	for i := range c.Engines {
 		if name != "" && c.Engines[i].Name != name {
 			continue
@@ -76,6 +80,8 @@ type Check struct {
 	Text  string `json:"text"`
 	// Hint is what to do; empty if there is nothing to do.
 	Hint string `json:"hint,omitempty"`
+	// Indices are those that a problem of several indices is about. The text names a few.
+	Indices []string `json:"indices,omitempty"`
 }
 
 // report collects the checks of one run. It prints each at once as a line, or at the end as JSON.

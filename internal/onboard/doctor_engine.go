@@ -25,6 +25,8 @@ type engineChecks struct {
 	// product is the engine's product, and at the address of the first node that answers.
 	product adapters.Product
 	at      string
+	// problems are those of indices that are not yet among the checks.
+	problems []problem
 	// search is an index with documents to search for, if possible one that is ready, and its fields with text.
 	search struct {
 		index  string
@@ -44,15 +46,45 @@ type realNetwork struct{}
 func (realNetwork) open(e *config.Engine) (*upstream.Engine, error) { return upstream.Open(e) }
 
 func (p *engineChecks) ok(what, format string, args ...any) {
-	p.add(Check{stateOK, p.engine.Name, what, fmt.Sprintf(format, args...), ""})
+	p.add(Check{stateOK, p.engine.Name, what, fmt.Sprintf(format, args...), "", nil})
 }
 
 func (p *engineChecks) warn(what, hint, format string, args ...any) {
-	p.add(Check{stateWarn, p.engine.Name, what, fmt.Sprintf(format, args...), hint})
+	p.add(Check{stateWarn, p.engine.Name, what, fmt.Sprintf(format, args...), hint, nil})
 }
 
 func (p *engineChecks) fail(what, hint, format string, args ...any) {
-	p.add(Check{stateFail, p.engine.Name, what, fmt.Sprintf(format, args...), hint})
+	p.add(Check{stateFail, p.engine.Name, what, fmt.Sprintf(format, args...), hint, nil})
+}
+
+// problem is a check of one index that others may fail for the same cause.
+type problem struct {
+	Check
+	index, cause string
+}
+
+// found adds a problem of an index. The format is for its line; cause is for the line that it shares with others.
+func (p *engineChecks) found(state, what, hint, index, cause, format string, args ...any) {
+	p.problems = append(p.problems, problem{Check{state, p.engine.Name, what, fmt.Sprintf(format, args...), hint, nil}, index, cause})
+}
+
+// addProblems adds the checks of the problems that were found: one for each cause.
+func (p *engineChecks) addProblems() {
+	for len(p.problems) > 0 {
+		first, others, names := p.problems[0], []problem(nil), []string(nil)
+		for _, other := range p.problems {
+			if other.State == first.State && other.Check.Check == first.Check.Check && other.Hint == first.Hint && other.cause == first.cause {
+				names = append(names, other.index)
+			} else {
+				others = append(others, other)
+			}
+		}
+		if names = slices.Compact(names); len(names) > 1 {
+			first.Text, first.Indices = fmt.Sprintf("%d indices (%s): %s", len(names), few(names), first.cause), names
+		}
+		p.add(first.Check)
+		p.problems = others
+	}
 }
 
 // check checks one engine: its nodes, credentials, rules and indices, a search, the sidecar's listener and sniffing.
@@ -70,6 +102,7 @@ func (p *engineChecks) check(ctx context.Context) {
 	for i, rule := range p.Rules {
 		p.rule(ctx, fmt.Sprintf("%s.indices[%d]", p.key, i), rule, seen)
 	}
+	p.addProblems()
 	p.searchEngine(ctx)
 	running := p.listener(ctx)
 	if p.Kind.Sniffed() {

@@ -32,33 +32,35 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 	s, unread := p.sample(ctx, index, rule) // first: a scan makes documents visible that were just written
 	state, err := within(ctx, func(ctx context.Context) (adapters.Condition, error) { return p.Store.Condition(ctx, index, rule) })
 	if err != nil {
-		p.fail("index", fmt.Sprintf("%s.credentials must be allowed to read it", p.key), "%s: %v", index.Name, err)
+		p.found(stateFail, "index", fmt.Sprintf("%s.credentials must be allowed to read it", p.key), index.Name, "can't be read", "%s: %v", index.Name, err)
 		return
 	}
-	before := len(p.Checks)
+	before := len(p.problems)
 	if !index.Ready {
 		why, hint := splitHint(index.Why)
 		if hint == "" && state.Refused != nil {
 			hint = "the next line says why"
 		}
-		p.fail("index", cmp.Or(hint, "run: sidecar setup"), "%s is not ready: %s", index.Name, why)
+		p.found(stateFail, "index", cmp.Or(hint, "run: sidecar setup"), index.Name, "not ready: "+why, "%s is not ready: %s", index.Name, why)
 	}
 	if state.Refused != nil {
-		p.fail("rights", fmt.Sprintf("setup and reindex need it: check the index, and the rights of %s.credentials", p.key),
-			"%s: the engine would not let us %v", index.Name, state.Refused)
+		cause := fmt.Sprintf("the engine would not let us %v", state.Refused)
+		p.found(stateFail, "rights", fmt.Sprintf("setup and reindex need it: check the index, and the rights of %s.credentials", p.key),
+			index.Name, cause, "%s: %s", index.Name, cause)
 	}
 	if state.Limit > 0 && state.Fields*100 >= state.Limit*fullShare {
-		p.warn("fields", "raise that limit: above it the engine refuses new fields, and setup adds one",
-			"%s has %d of the %d fields that it may have", index.Name, state.Fields, state.Limit)
+		p.found(stateWarn, "fields", "raise that limit: above it the engine refuses new fields, and setup adds one",
+			index.Name, "have nearly as many fields as they may have", "%s has %d of the %d fields that it may have", index.Name, state.Fields, state.Limit)
 	}
 	if unread != nil {
-		p.fail("index", "reindex would fail in the same way", "%s: its documents can't be read: %v", index.Name, unread)
+		p.found(stateFail, "index", "reindex would fail in the same way", index.Name, fmt.Sprintf("their documents can't be read: %v", unread),
+			"%s: its documents can't be read: %v", index.Name, unread)
 		return
 	}
 	share := p.sketches(index, rule, state, s)
 	p.texts(key, index, rule, state, s)
 	p.deciding(key, index, state)
-	if len(p.Checks) == before {
+	if len(p.problems) == before {
 		p.ok("index", "%s is ready: %s", index.Name, share)
 	}
 	declared := slices.DeleteFunc(slices.Clone(rule.Fields), func(field string) bool { return slices.Contains(state.Undeclared, field) })
@@ -97,18 +99,18 @@ func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state ada
 		share = fmt.Sprintf("%s, of which %s have a sketch", all, percent(state.Sketched, state.Documents))
 	}
 	if wrong := s.Wrong(); wrong > 0 {
-		p.fail("sketches", "count them with: sidecar verify; mend them with: sidecar reindex",
-			"%s: %d of %d documents looked at have the sketch of another text than theirs, such as %s",
+		p.found(stateFail, "sketches", "count them with: sidecar verify; mend them with: sidecar reindex",
+			index.Name, "documents have the sketch of another text than theirs", "%s: %d of %d documents looked at have the sketch of another text than theirs, such as %s",
 			index.Name, wrong, of, strings.Join(s.Examples, " "))
 	}
 	if s.Incomparable > 0 {
-		p.warn("sketches", "replace them with: sidecar reindex",
-			"%s: %d of %d documents looked at have a sketch of another scheme or of other fields, which counts as none",
+		p.found(stateWarn, "sketches", "replace them with: sidecar reindex",
+			index.Name, "documents have a sketch of another scheme or of other fields, which counts as none", "%s: %d of %d documents looked at have a sketch of another scheme or of other fields, which counts as none",
 			index.Name, s.Incomparable, of)
 	}
 	if s.Absent > 0 {
 		until := map[bool]string{true: "searches compute them", false: "hits without one stand alone"}[rule.Compute]
-		p.warn("sketches", "run: sidecar reindex; until then "+until, "%s: %s", index.Name, share)
+		p.found(stateWarn, "sketches", "run: sidecar reindex; until then "+until, index.Name, "documents have no sketch yet", "%s: %s", index.Name, share)
 	}
 	return share
 }
@@ -119,14 +121,14 @@ func (p *engineChecks) texts(key string, index adapters.Index, rule *rule.Rule, 
 		return
 	}
 	if len(s.texts) == 0 {
-		p.warn("fields", "correct "+key+".fields", "%s: none of the fields %s has a text in %s looked at",
-			index.Name, strings.Join(rule.Fields, ", "), terminal.Count(s.Scanned, "document"))
+		p.found(stateWarn, "fields", "correct "+key+".fields", index.Name, "none of the fields "+strings.Join(rule.Fields, ", ")+" has a text",
+			"%s: none of the fields %s has a text in %s looked at", index.Name, strings.Join(rule.Fields, ", "), terminal.Count(s.Scanned, "document"))
 		return
 	}
 	for _, field := range rule.Fields {
 		if s.texts[field] == 0 && slices.Contains(state.Undeclared, field) {
-			p.warn("fields", "correct "+key+".fields", "%s: the field %s is not declared, and has a text in none of %s looked at",
-				index.Name, field, terminal.Count(s.Scanned, "document"))
+			p.found(stateWarn, "fields", "correct "+key+".fields", index.Name, "the field "+field+" is not declared, and has no text",
+				"%s: the field %s is not declared, and has a text in none of %s looked at", index.Name, field, terminal.Count(s.Scanned, "document"))
 		}
 	}
 }
@@ -134,13 +136,13 @@ func (p *engineChecks) texts(key string, index adapters.Index, rule *rule.Rule, 
 // deciding checks the fields that decide, along with the sketches, which hits fold and which is shown.
 func (p *engineChecks) deciding(key string, index adapters.Index, state adapters.Condition) {
 	for _, field := range state.Unfit {
-		if field.Why == "" {
-			p.warn("fields", "correct its name in "+key+", or write documents with it; without it nothing folds on that condition",
-				"%s: the field %s, which decides what folds or is shown, is not declared", index.Name, field.Field)
-			continue
+		state, hint, why := stateFail, "name another one in "+key+"; this one can't decide", field.Why
+		if why == "" {
+			state, why = stateWarn, "is not declared"
+			hint = "correct its name in " + key + ", or write documents with it; without it nothing folds on that condition"
 		}
-		p.fail("fields", "name another one in "+key+"; this one can't decide",
-			"%s: the field %s, which decides what folds or is shown, %s", index.Name, field.Field, field.Why)
+		cause := fmt.Sprintf("the field %s, which decides what folds or is shown, %s", field.Field, why)
+		p.found(state, "fields", hint, index.Name, cause, "%s: %s", index.Name, cause)
 	}
 }
 

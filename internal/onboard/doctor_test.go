@@ -193,6 +193,21 @@ var doctorCases = []struct {
 		want:   nodeLine + "fail  es: news-1 is not ready: it is not declared: run: sidecar setup\n" + portLine + sniffedLine,
 	},
 	{
+		name: "seven of them not ready, and without sketches",
+		clinic: func(c *clinic) {
+			var list []adapters.Index
+			for i := range 7 {
+				list = append(list, adapters.Index{Name: fmt.Sprintf("news-%d", i+1), Why: "it is not declared"})
+			}
+			c.indices = map[string][]adapters.Index{"news-*": list}
+			c.condition.Sketched = 0
+			c.sources = []string{`{"title":"no sketch"}`}
+		},
+		want: nodeLine + "fail  es: 7 indices (news-1, news-2, news-3 and 4 more): not ready: it is not declared: run: sidecar setup\n" +
+			"warn  es: 7 indices (news-1, news-2, news-3 and 4 more): documents have no sketch yet: " +
+			"run: sidecar reindex; until then searches compute them\n" + portLine + sniffedLine,
+	},
+	{
 		name: "half of them sketched",
 		clinic: func(c *clinic) {
 			c.condition.Sketched = 29
@@ -312,7 +327,7 @@ func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
 func TestDoctorMovesNoTerminal(t *testing.T) {
 	var out strings.Builder
 	d := report{out: &out, text: true}
-	d.add(Check{stateFail, "es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J"})
+	d.add(Check{stateFail, "es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J", nil})
 	if got, want := out.String(), "fail  es: stale, such as \uFFFD[2J1: see \uFFFD2J\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
