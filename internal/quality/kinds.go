@@ -131,9 +131,9 @@ func commonThresholds(list []*Kinds) (best [byShingles]float32) {
 }
 
 // ReportKinds writes for each set what each way reaches, then the share of pairs that it judges wrongly by kind, length and language.
-// Sets that are meant for another preset than the default are left out.
-func ReportKinds(w io.Writer, list []*Kinds) {
-	list = slices.DeleteFunc(slices.Clone(list), func(k *Kinds) bool { return k.set.Preset != "" })
+// Sets that are meant for another preset than the default count in the first table alone.
+func ReportKinds(w io.Writer, all []*Kinds) {
+	list := slices.DeleteFunc(slices.Clone(all), func(k *Kinds) bool { return k.set.Preset != "" })
 	thresholds := commonThresholds(list)
 	fmt.Fprintf(w, "exact resemblance of 4 words from %.2f, of 5 characters from %.2f\n\n", thresholds[0], thresholds[1])
 	fmt.Fprintln(w, "F1 (precision / recall), or the share judged wrongly where all pairs of a set must fold or none")
@@ -141,10 +141,14 @@ func ReportKinds(w io.Writer, list []*Kinds) {
 	defer table.Flush()
 	heads := "\t" + strings.Join(ways, "\t") + "\n"
 	fmt.Fprint(table, "set\tmust fold\tmust not", heads)
-	for _, k := range list {
+	for _, k := range all {
 		scores := scores(k.verdicts, thresholds)
 		positive := scores[0].right + scores[0].missed
-		fmt.Fprintf(table, "%s\t%d\t%d", k.set.Name, positive, len(k.verdicts)-positive)
+		name := k.set.Name
+		if k.set.Preset != "" {
+			name += ", for the preset " + k.set.Preset
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d", name, positive, len(k.verdicts)-positive)
 		for _, s := range scores {
 			if positive > 0 && positive < len(k.verdicts) {
 				fmt.Fprintf(table, "\t%s", s)

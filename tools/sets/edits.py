@@ -370,7 +370,7 @@ def record(random, lang, kind):
     slots = {
         "g": ("name", choose(spaced(of(words.GOODS, lang)))),
         "g2": ("name", choose((of(words.MEDICINES, lang) or words.MEDICINES[""]).split())),
-        "c": ("colour", choose(of(words.COLOURS, lang).split())),
+        "c": ("colour", choose(spaced(of(words.COLOURS, lang)))),
         "z": ("size", choose("XS S M L XL XXL 36 38 40 42 44".split())),
         "v": ("number", choose([str(random.randint(5, 1900)) + random.choice(("", ".50", ".99")) for _ in range(9)])),
         "e": ("unit", choose(words.CURRENCIES.split())),
@@ -426,7 +426,10 @@ def other_event(random, text):
                 "error warn notice info fatal",
             ),
             (r"(?i)\b(?:failed|failure|denied|rejected|refused)\b", "accepted succeeded allowed"),
-            (r"(?<=user )[\w.@-]+|(?<=user=)<?[\w.@-]+>?|(?<=for )(?:root|admin|test)\b", "root alice bob backup deploy"),
+            (
+                r"(?<=user )(?!from|pid|name|not|or\b|and\b)[\w.@-]+|(?<=user=)<?[\w.@-]+>?|(?<=for )(?:root|admin|test)\b",
+                "root alice bob backup deploy",
+            ),
             (r"\b(?:GET|POST|HEAD|PUT)\b", "GET POST HEAD DELETE"),
         ],
         5,

@@ -24,18 +24,7 @@ GUIDES += ["debian-reference-" + l for l in "en de fr es it ja pt pt-br zh-cn zh
 GUIDES += ["developers-reference-" + l for l in "de fr it ja ru".split()]
 GUIDES += ["debian-faq-" + l for l in "de fr it ja ko nl ru zh-cn".split()]
 GUIDES += ["maint-guide-" + l for l in "vi zh-tw zh-cn ru ja es".split()]
-OTHERS = [
-    "fail2ban",
-    "bible-kjv-text",
-    "libgtk-3-common",
-    "gimp-data",
-    "nautilus-data",
-    "gnome-control-center-data",
-    "aptitude-common",
-    "libglib2.0-data",
-    "libreoffice-help-hi",
-    "libreoffice-help-ko",
-]
+OTHERS = ["fail2ban", "libgtk-3-common", "gimp-data", "nautilus-data", "gnome-control-center-data", "aptitude-common", "libglib2.0-data"]
 OTHERS += ["fortunes" + l for l in ",-min,-bg,-cs,-de,-es,-it,-pl,-ru,-zh,-br,-ga,-eo,-debian-hints,-bofh-excuses,-mario".split(",")]
 OTHERS += [
     "dict-freedict-" + l
@@ -362,6 +351,7 @@ def fortunes(raw):
     for path in debs(raw, "bookworm", "fortunes*"):
         package = os.path.basename(path).split("_")[0]
         lang = re.search(r"-([a-z]{2})$", package)
+        lang = {"zh": "zh_CN", "br": "pt"}.get(lang.group(1), lang.group(1)) if lang else "en"
         for name, body in deb_files(path, r"/games/fortunes/.*"):
             if re.search(r"\.(dat|u8)$|/off/", name) or b"\0" in body[:100]:
                 continue
@@ -369,15 +359,17 @@ def fortunes(raw):
                 text = re.sub(r"\x1b\[[\d;]*m", "", text).strip().strip("%").strip()
                 if text and "�" not in text:
                     yield Doc(
-                        "%s/%s/%d" % (package, os.path.basename(name), i),
-                        lang.group(1) if lang else "en",
-                        "fortune/%s/%s/%d" % (package, os.path.basename(name), i),
-                        text,
+                        "%s/%s/%d" % (package, os.path.basename(name), i), lang, "fortune/%s/%s/%d" % (package, os.path.basename(name), i), text
                     )
 
 
+CODES = {"eng": "en", "deu": "de", "fra": "fr", "ara": "ar", "tur": "tr", "hin": "hi", "ell": "el", "pol": "pl", "spa": "es", "rus": "ru"}
+CODES.update({"ita": "it", "por": "pt", "jpn": "ja"})
+
+
 def dictionaries(raw):
-    """Entries of dictionaries, in the order of their headwords. The family is a run of a hundred entries."""
+    """Entries of dictionaries, in the order of their headwords, with the language of what they translate to. The family is a run of a
+    hundred entries."""
     for path in debs(raw, "bookworm", "dict-freedict-*"):
         files = {name.rsplit(".", 1)[-1]: body for name, body in deb_files(path, r"dictd/.*\.(index|dz)$")}
         names = os.path.basename(path).split("_")[0][len("dict-freedict-") :]
@@ -391,7 +383,7 @@ def dictionaries(raw):
                 )
                 yield Doc(
                     "dict/%s/%d" % (names, i),
-                    names,
+                    CODES[names[-3:]],
                     "dict/%s/%d" % (names, i // 100),
                     " ".join(re.sub(r"/[^/\n]*/", "", body[start : start + size].decode("utf-8", "replace")).split()),
                 )

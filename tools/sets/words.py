@@ -31,11 +31,11 @@ NEGATION = {
 }
 
 COLOURS = {
-    "en": "red blue green yellow black white brown grey", "de": "rot blau grün gelb schwarz weiß braun grau", "fr": "rouge bleu vert jaune noir blanc marron gris", "es": "rojo azul verde amarillo negro blanco marrón gris",
+    "en": "red blue green yellow black white brown grey", "de": "rot blau grün gelb schwarz lila braun grau", "fr": "rouge bleu vert jaune noir blanc marron gris", "es": "rojo azul verde amarillo negro blanco marrón gris",
     "it": "rosso blu verde giallo nero bianco marrone grigio", "pt": "vermelho azul verde amarelo preto branco castanho cinzento", "ru": "красный синий зелёный жёлтый чёрный белый коричневый серый",
     "uk": "червоний синій зелений жовтий чорний білий коричневий сірий", "pl": "czerwony niebieski zielony żółty czarny biały brązowy szary", "el": "κόκκινο μπλε πράσινο κίτρινο μαύρο λευκό καφέ γκρι",
     "ar": "أحمر أزرق أخضر أصفر أسود أبيض بني رمادي", "hi": "लाल नीला हरा पीला काला सफ़ेद भूरा धूसर", "zh_CN": "红色 蓝色 绿色 黄色 黑色 白色 棕色 灰色", "zh_TW": "紅色 藍色 綠色 黃色 黑色 白色 棕色 灰色", "ja": "赤 青 緑 黄色 黒 白 茶色 灰色",
-    "ko": "빨간색 파란색 녹색 노란색 검은색 흰색 갈색 회색", "th": "สีแดง สีน้ำเงิน สีเขียว สีเหลือง สีดำ สีขาว สีน้ำตาล สีเทา", "vi": "đỏ xanh cam vàng đen trắng nâu xám", "tr": "kırmızı mavi yeşil sarı siyah beyaz kahverengi gri",
+    "ko": "빨간색 파란색 녹색 노란색 검은색 흰색 갈색 회색", "th": "สีแดง สีน้ำเงิน สีเขียว สีเหลือง สีดำ สีขาว สีน้ำตาล สีเทา", "vi": "màu_đỏ màu_xanh màu_cam màu_vàng màu_đen màu_trắng màu_nâu màu_xám", "tr": "kırmızı mavi yeşil sarı siyah beyaz kahverengi gri",
 }
 
 SIZES = {  # words of size in real texts
@@ -108,7 +108,7 @@ RECORDS = {
     "ja": {"offer": "{g}、{c}、サイズ{z}、{v}{e}、{l}から発送", "dose": "{g2}を1日{m}回、1回{n}{u}、食{t}に服用", "flat": "{l}の{m}部屋のマンション、{n}平米、家賃{v}{e}、{d}から入居可、バルコニー{t}", "headline": "{p}、{d}に{l}の投票で{n}対{m}で勝利", "weather": "{l}、{d}：{s}{n}℃、風速{m}{k}"},
     "ko": {"offer": "{g}, {c}, 사이즈 {z}, {v} {e}, {l}에서 발송", "dose": "{g2} 하루 {m}회 {n} {u}씩 식{t} 복용", "flat": "{l} 방 {m}개 아파트, {n}제곱미터, 월세 {v} {e}, {d}부터 입주, 발코니 {t}", "headline": "{p}, {d} {l} 투표에서 {n} 대 {m}으로 승리", "weather": "{l}, {d}: {s}{n}℃, 바람 {m} {k}"},
     "th": {"offer": "{g} {c} ขนาด {z} ราคา {v} {e} ส่งจาก{l}", "dose": "รับประทาน{g2} {n} {u} วันละ {m} ครั้ง {t}อาหาร", "flat": "ห้องชุด {m} ห้อง {n} ตารางเมตร ที่{l} ค่าเช่า {v} {e} ว่างตั้งแต่ {d} {t}ระเบียง", "headline": "{p} ชนะการลงคะแนนที่{l} {n} ต่อ {m} เมื่อ {d}", "weather": "{l} {d}: {s}{n} °C ลม {m} {k}"},
-    "vi": {"offer": "{g}, màu {c}, cỡ {z}, {v} {e}, gửi từ {l}", "dose": "Uống {n} {u} {g2} {m} lần mỗi ngày {t} khi ăn", "flat": "Căn hộ {m} phòng, {n} m² ở {l}, giá thuê {v} {e}, trống từ {d}, {t} ban công", "headline": "{p} thắng cuộc bỏ phiếu ở {l} với {n} so với {m} ngày {d}", "weather": "{l}, {d}: {s}{n} °C, gió {m} {k}"},
+    "vi": {"offer": "{g}, {c}, cỡ {z}, {v} {e}, gửi từ {l}", "dose": "Uống {n} {u} {g2} {m} lần mỗi ngày {t} khi ăn", "flat": "Căn hộ {m} phòng, {n} m² ở {l}, giá thuê {v} {e}, trống từ {d}, {t} ban công", "headline": "{p} thắng cuộc bỏ phiếu ở {l} với {n} so với {m} ngày {d}", "weather": "{l}, {d}: {s}{n} °C, gió {m} {k}"},
     "tr": {"offer": "{g}, {c}, beden {z}, {v} {e}, {l} çıkışlı", "dose": "{g2} günde {m} kez {n} {u}, yemek {t} alın", "flat": "{l} içinde {m} odalı daire, {n} m², kira {v} {e}, {d} tarihinde boş, balkon {t}", "headline": "{p}, {d} günü {l} oylamasını {n} - {m} kazandı", "weather": "{l}, {d}: {s}{n} °C, rüzgâr {m} {k}"},
 }
 # With and without, or before and after: the negation of doses and flats.
