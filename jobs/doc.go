@@ -1,13 +1,14 @@
 // Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
-// [Reindex] gives every document of an index what our fields are to hold under the rule. Read it in this order, from top to bottom of
-// reindex.go but for what is named otherwise:
+// [Reindex] gives every document of an index what our fields are to hold under the rule. Of its types these are to be known: a run is one
+// call of Reindex; a plan splits the index into parts; the board is the plan as this run sees it; a lease is a part that the run holds; the
+// [Pace] says when how much may be written. Read it in this order, from top to bottom of reindex.go but for what is named otherwise:
 //
 //	Reindex              one run, to its report
 //	run.untilDone        joins the job, works on its parts, and looks whether the index is still the same one
-//	run.join             joins the run that others are at work on, or splits the index into parts and begins one
+//	run.join             joins the plan that others are at work on, or splits the index into parts and makes one (board.joinPlan in lease.go)
 //	run.workInSlices     each slice claims one part after the other
-//	run.claim            the lease of a part (lease.go begins with how leases work)
+//	run.claim            waits until a part can be taken (board.take in lease.go, which begins with how leases work)
 //	run.workOn           renews the lease during the work, and marks the part as done or gives it back
 //	run.readSketchWrite  a page is read while one is sketched and one is written
 //	Pace.scan            pace.go: reads the part, and waits while the engine has no room

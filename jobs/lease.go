@@ -64,7 +64,7 @@ func journalError(err error) error {
 	return fmt.Errorf("keep the job's checkpoint: %w: %w", err, errJournal)
 }
 
-// board is a job as one worker sees it.
+// board is a job and its plan as one run sees them.
 type board struct {
 	journal     adapters.Journal
 	job, worker string
