@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 func TestInit(t *testing.T) {
@@ -284,5 +286,54 @@ func TestInitOnTLS(t *testing.T) {
 	got, text = surveyedFor(t, "--ca-file", ca, server.URL)
 	if got.code != exitDone || !strings.Contains(text, "ca_file: \""+ca+`"`) {
 		t.Errorf("%+v: %s", got, text)
+	}
+}
+
+// goods are fields and documents of a shop: shirts by size and colour, and disks by capacity, which is in their texts alone.
+func goods(disks bool) *surveyedIndex {
+	i := &surveyedIndex{fields: map[string]string{
+		"title": "text", "description": "text", "size": "keyword", "colour": "text", "colour.keyword": "keyword", "price": "float", "sku": "keyword",
+	}}
+	for n := range 40 {
+		name, size, colour := "Plain shirt", []string{"S", "M", "L", "XL"}[n%4], []string{"red", "blue", "green"}[n%3]
+		about := "A shirt of soft cotton with a round neck, washed before it is sewn, for work and for days off"
+		if n >= 30 {
+			about = "Warm and woven from the wool of sheep that graze by the sea, with buttons of horn and pockets on either side"
+		}
+		if disks {
+			name, size, colour = fmt.Sprintf("Quiet hard disk %d TB", 1+n), "", ""
+			about = fmt.Sprintf("A disk of %d TB for servers that run day and night, with five years of warranty and a quiet motor, for racks and desks alike", 1+n)
+		}
+		i.documents = append(i.documents, fmt.Sprintf(`{"title":%q,"description":%q,"size":%q,"colour":%q,"price":%d.5,"sku":"s-%d"}`, name, about, size, colour, n, n))
+	}
+	return i
+}
+
+// TestInitOnAShop: variants of goods are shown in pairs, the fields that tell them apart are suggested, and nothing folds yet.
+func TestInitOnAShop(t *testing.T) {
+	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"disks": goods(true), "news": articles(), "shirts": goods(false)}}
+	got, text := surveyedFor(t, e.at())
+	if got.code != exitDone || len(ruled(t, text)) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	for _, pattern := range []string{
+		`#   A shirt of soft cotton .*… \(colour: red, size: S\)\n +#     and A shirt of soft cotton .*… \(colour: blue, size: M\)\n`,
+		`#   Warm and woven .*… \(colour: red, size: L\)\n +#     and Warm and woven .*… \(colour: blue, size: XL\)\n`,
+		`# Most such pairs differ in colour\.keyword, size\.`, `#same: \[colour\.keyword, size\]\n`,
+		`#   Quiet hard disk 1 TB\n +#     and Quiet hard disk 2 TB\n`,
+		`note: shirts: 38 of 40 would fold, and most differ in colour\.keyword, size: its rule has dry_run: true`, `note: disks: 39 of 40 would fold: `,
+	} {
+		if !regexp.MustCompile(pattern).MatchString(text + got.stdout) {
+			t.Errorf("nothing says %q:\n%s%s", pattern, text, got.stdout)
+		}
+	}
+	c, err := config.Parse([]byte(text), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range c.Engines[0].Indices {
+		if i.DryRun != (i.Match != "news") {
+			t.Errorf("%s: dry_run: %v", i.Match, i.DryRun)
+		}
 	}
 }

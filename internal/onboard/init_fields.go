@@ -38,6 +38,11 @@ type texts struct {
 	Chosen []string
 	// Duplicates is how many of the documents are near-duplicates of one before them.
 	Duplicates int
+	// Pairs are some pairs of near-duplicates. Same are fields that tell most pairs apart. DryRun says that so many would
+	// fold, and most of them as if they were variants of goods, that the operator should look first.
+	Pairs  [][2]string
+	Same   []deciding
+	DryRun bool
 	// word is a word for an example search, empty if there is no good one.
 	word string
 	// HTML says that most of them contain HTML.
@@ -94,8 +99,14 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 	if len(names) == 0 {
 		return errNoText
 	}
-	c.findSpecial(kind.Of(n.engine.Kind).KeysOnly)
-	asked := names
+	anyText := kind.Of(n.engine.Kind).KeysOnly
+	c.findSpecial(anyText)
+	asked := slices.Clone(names)
+	for _, f := range c.decidingFields(anyText) {
+		if len(asked) < manyFields && !slices.Contains(asked, f.field) {
+			asked = append(asked, f.field)
+		}
+	}
 	if len(names) > manyFields {
 		asked = []string{adapters.AllFields}
 	}
@@ -112,7 +123,7 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 	if c.choose(); len(c.Chosen) == 0 {
 		return errNoText
 	}
-	c.countDuplicates(documents)
+	c.findVariants(documents, c.countDuplicates(documents), anyText)
 	return nil
 }
 
@@ -277,17 +288,17 @@ func (f *fieldTexts) repeats(other *fieldTexts) bool {
 	return both > 0 && same*10 >= both*9
 }
 
-// countDuplicates compares the documents with one another as a search would, and finds a word to search for.
-func (t *texts) countDuplicates(documents [][]byte) {
+// countDuplicates compares the documents with one another as a search would, and finds a word to search for. It returns the pairs: each
+// near-duplicate, and the first document before it that it folds into.
+func (t *texts) countDuplicates(documents [][]byte) (pairs [][2]int) {
 	index := config.DefaultIndex()
 	index.Fields = t.Chosen
 	sketcher, err := sketch.New(index.Sketch.Scheme())
 	if err != nil {
-		return // the defaults are valid
+		return nil // the defaults are valid
 	}
 	rule := index.Rule(sketcher)
 	sketches := make([]*sketch.Sketch, len(documents))
-	var pairs [][2]int
 	for i, document := range documents {
 		computed, _ := rule.SketchOf(document)
 		if computed == nil {
@@ -306,6 +317,7 @@ func (t *texts) countDuplicates(documents [][]byte) {
 		}
 	}
 	t.Duplicates, t.word = len(pairs), t.exampleWord(pairs)
+	return pairs
 }
 
 // exampleWord returns a word for a search that finds near-duplicates, or many documents if there are none.
