@@ -67,7 +67,7 @@ func drawShingles() ([]byte, error) {
 	y = both(y, &d, "1  Two texts", a, b, (*drawing).texts)
 	words := fmt.Sprintf("2  Shingles: every %d words that stand side by side", defaults.Words)
 	y = both(y, &d, words, a, b, (*drawing).chips)
-	bytes := fmt.Sprintf("3  Sketch: %d positions, of each one byte", len(a.sketch.Payload))
+	bytes := fmt.Sprintf("3  Sketch: %d positions of one byte", len(a.sketch.Payload))
 	y = both(y, &d, bytes, a, b, (*drawing).positions)
 	y = d.agreement(y, &a, &b)
 	y = d.page(y, &a, &b)
@@ -152,7 +152,7 @@ func (d *drawing) agreement(y float64, a, b *column) float64 {
 	agreement, _ := a.sketch.Agreement(&b.sketch)
 	deviation := a.sketch.StandardError(&b.sketch)
 	common, union := commonOf(a.shingles, b.shingles)
-	d.text(24, y, "step", "4  Agreement: the share of equal positions, less what chance makes equal")
+	d.text(24, y, "step", "4  Agreement: the share of equal positions, without those equal by chance")
 	d.pieces(24, y+26, "", []piece{
 		{"ink", fmt.Sprintf("%d of %d are equal:  (%d/%d − 1/256) / (1 − 1/256) = ", equal, k, equal, k)},
 		{"one strong", fmt.Sprintf("%.2f ± %.2f", agreement, deviation)},
