@@ -89,30 +89,16 @@ func newCatalog(e Engine) *catalog {
 }
 
 // Rule implements rule.Writing. Documents of one write that follow each other to the same name take the same rule for a moment.
-func (w *writing) Rule(index string, creates bool) (*rule.Rule, rule.Takes) {
-	if l := &w.last; l.rule != nil && l.index == index && l.creates == creates && time.Now().Before(l.until) {
-		return l.rule, rule.TakesAll
+func (w *writing) Rule(index string, creates bool) (r *rule.Rule, takes rule.Takes) {
+	if w.last.index == index && time.Now().Before(w.last.until) {
+		return w.last.rule, rule.TakesAll
 	}
-	r, takes := w.h.catalog.ruleFor(w.u, index, creates)
-	w.last.rule = nil
-	if takes == rule.TakesAll && !w.u.newIndex.Load() {
-		w.last.rule, w.last.index, w.last.creates, w.last.until = r, index, creates, time.Now().Add(sameRuleFor)
-	}
-	return r, takes
-}
-
-// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
-const sameRuleFor = 10 * time.Millisecond
-
-// ruleFor returns the rule by which documents that are written to a name are enriched, nil if none matches, and what the index takes of our
-// fields. creates says that the document would create the index if there is none.
-func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule, takes rule.Takes) {
-	who := u.sender.client()
-	e := c.lookup(u, who, name)
+	c, who := w.h.catalog, w.u.sender.client()
+	e := c.lookup(w.u, who, index)
 	if passing(e.err) && len(e.indices) == 0 {
-		e = c.insist(u, who, name, e)
+		e = c.insist(w.u, who, index, e)
 	}
-	r, takes = c.ruleOfWrites(name, e.indices), takesOf(e.indices)
+	r, takes = c.ruleOfWrites(index, e.indices), takesOf(e.indices)
 	absent := !there(e.indices)
 	switch {
 	case e.err != nil: // the index may be another one by now
@@ -120,18 +106,22 @@ func (c *catalog) ruleFor(u *underway, name string, creates bool) (r *rule.Rule,
 	case r == nil, absent && !creates:
 		return r, rule.TakesNothing
 	case !absent && takes == rule.TakesAll: // as it mostly is
+		w.last.rule, w.last.index, w.last.until = r, index, time.Now().Add(sameRuleFor)
 		return r, takes
 	}
 	how := preparing
 	if creates {
 		how = creating
 	}
-	e = c.find(u, who, name, how)
-	if !there(e.indices) && c.awaited(who, name) { // the document creates it: what is known of the names that lead to it ends with the reply
-		u.newIndex.Store(true)
+	e = c.find(w.u, who, index, how)
+	if !there(e.indices) && c.awaited(who, index) { // the document creates it: what is known of the names that lead to it ends with the reply
+		w.u.newIndex.Store(true)
 	}
-	return c.ruleOfWrites(name, e.indices), takesOf(e.indices)
+	return c.ruleOfWrites(index, e.indices), takesOf(e.indices)
 }
+
+// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
+const sameRuleFor = 10 * time.Millisecond
 
 // lookup returns what is known of a name, and asks the engine if it is not known.
 func (c *catalog) lookup(ctx context.Context, who client, name string) entry {

@@ -17,8 +17,9 @@
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    sendWhole, sendStream     write.go           the one or the other
 //	      findDuplicates          duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
-//	      enrich                  write.go           EnrichWrite of the dialect; for each document's index it calls
-//	        Rule                  catalog.go         what is known of the index, or looked up with the client's credentials
+//	      EnrichWrite             of the dialect     enriches each document; for its index it calls
+//	        Rule                  catalog.go         its rule, and what it takes of our fields
+//	          find                catalog.go         what is known of the index, or looked up with the client's credentials
 //	      send                    send.go            sends it on
 //	        finish                duplicates.go      completes the reply where operations were left out
 //

@@ -41,11 +41,10 @@ type writing struct {
 	r        *http.Request // as the client sent it
 	out      *http.Request // as it goes on
 	encoding string        // of the client's body; empty for one that engines read as it is
-	last     struct {      // the rule of the last document, where its index was prepared
-		rule    *rule.Rule
-		index   string
-		creates bool
-		until   time.Time
+	last     struct {      // the rule of the last document whose index was prepared
+		rule  *rule.Rule
+		index string
+		until time.Time
 	}
 }
 

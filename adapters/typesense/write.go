@@ -68,28 +68,27 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 			return long(c, e, how.partial, dst, src, end)
 		}
 	}
+	var replies adapters.Replies = documentReply{}
+	var err error
 	switch c.Form {
 	case formImport:
-		err := jsonedit.EditLines(dst, src, '\n', enrich, tooLong("\n"))
-		if !how.mayLeaveOut {
-			return nil, err
-		}
-		return importReply{}, err
+		replies, err = importReply{}, jsonedit.EditLines(dst, src, '\n', enrich, tooLong("\n"))
 	case formCreate:
-		return nil, jsonedit.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
+		err = jsonedit.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
 	case formAlias:
-		return nil, jsonedit.EditWhole(dst, src, func(alias []byte) []byte {
+		err = jsonedit.EditWhole(dst, src, func(alias []byte) []byte {
 			if name := nameIn(alias, "collection_name"); name != "" {
 				e.Rule(name, false) // has our field declared there before writes to the alias get there
 			}
 			return alias
 		}, nil)
+	default:
+		err = jsonedit.EditWhole(dst, src, enrich, tooLong(""))
 	}
-	err := jsonedit.EditWhole(dst, src, enrich, tooLong(""))
-	if !how.mayLeaveOut {
-		return nil, err
+	if !how.mayLeaveOut { // as no schema and no alias may
+		replies = nil
 	}
-	return documentReply{}, err
+	return replies, err
 }
 
 // operation returns the operation of which a document is at hand, as far as the engine reads it.
