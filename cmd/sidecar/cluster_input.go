@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
@@ -33,7 +38,9 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	hostField := cmp.Or(c.hostField, entry.HostField)
 	meter := newMeter(c.err, offline.NameOf(c.input), c.metrics.Index(""))
 	defer meter.clearBar()
+	var fields fieldNames
 	add := func(list []cluster.Document, _ int, read *documents.Document) ([]cluster.Document, error) {
+		fields.add(read.Members)
 		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, hostField)}
 		c.document(&d, read.Texts)
 		return append(list, d), nil
@@ -51,7 +58,71 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	if errors.Is(err, documents.ErrNoID) {
 		return fmt.Errorf("%w, or name the field that holds it with --id", err)
 	}
+	if err == nil {
+		meter.clearBar()
+		_, _ = fmt.Fprintf(c.err, "%s: %s\n", offline.NameOf(c.input), fields.describe(entry.Fields, c.id, hostField))
+	}
 	return err
+}
+
+// fieldNames are the names of the fields that the documents of a file have. It is safe for concurrent use.
+type fieldNames struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// maxNames is how many names are kept.
+const maxNames = 1000
+
+func (f *fieldNames) add(members []jsonedit.Member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.names == nil {
+		f.names = map[string]bool{}
+	}
+	for _, m := range members {
+		if len(f.names) < maxNames {
+			f.names[m.Key] = true
+		}
+	}
+}
+
+// describe says which of the fields were compared, and which were not used at all. used are fields that were used otherwise.
+func (f *fieldNames) describe(compared []string, used ...string) string {
+	var ignored, missing, found []string
+	for _, field := range compared {
+		if f.has(field) {
+			found = append(found, field)
+		} else {
+			missing = append(missing, field)
+		}
+	}
+	all := slices.Concat(compared, used)
+	for _, name := range slices.Sorted(maps.Keys(f.names)) {
+		if !slices.ContainsFunc(all, func(field string) bool { return field == name || strings.HasPrefix(field, name+".") }) {
+			ignored = append(ignored, name)
+		}
+	}
+	text := "compared by " + cmp.Or(strings.Join(found, ", "), "no field")
+	if len(missing) > 0 {
+		text += "; no document has " + strings.Join(missing, ", ")
+	}
+	if more := len(ignored) - mostNamed; more > 0 {
+		ignored = append(ignored[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	if len(ignored) > 0 {
+		text += "; ignored: " + strings.Join(ignored, ", ")
+	}
+	return text + ": choose others with --fields"
+}
+
+// mostNamed is how many ignored fields are named.
+const mostNamed = 10
+
+// has reports whether any document has a field, or the object that it is in.
+func (f *fieldNames) has(field string) bool {
+	outer, _, _ := strings.Cut(field, ".")
+	return f.names[field] || f.names[outer]
 }
 
 // document gives a document of the corpus its sketch, and its shingles where the corpus needs them.

@@ -102,6 +102,22 @@ func TestClusterFile(t *testing.T) {
 	}
 }
 
+// TestClusterNamesFields: of a file it says which fields it compared, and which it ignored.
+func TestClusterNamesFields(t *testing.T) {
+	const lines = `{"id":1,"text":"a b c","lang":"en","body":{"html":"x y"}}` + "\n" + `{"id":2,"url":"https://a.example/","meta":1}` + "\n"
+	for args, want := range map[string]string{
+		"":                               "compared by text; no document has title; ignored: body, lang, meta, url",
+		"--fields body.html,text":        "compared by body.html, text; ignored: lang, meta, url",
+		"--fields text --host-field url": "compared by text; ignored: body, lang, meta",
+		"--fields lang --output json":    "compared by lang; ignored: body, meta, text, url",
+	} {
+		got := piped(t, lines, append([]string{"cluster", "--input", "-"}, strings.Fields(args)...)...)
+		if got.code != 0 || !strings.Contains(got.stderr, "standard input: "+want+": choose others with --fields") {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
 func TestClusterCSV(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.csv")
 	if got := piped(t, pages, "cluster", "--input", "-", "--algorithm", "exact", "--output", out); got.code != 0 {
