@@ -164,8 +164,8 @@ type Reading struct {
 
 // Wire joins several searches in one request. Of a request for one search it takes the body alone, and of what the request is for.
 type Wire interface {
-	// Join writes requests, in their order, into ones that go side by side, [MaxAtOnce] at most. parts are those in each of them. Those that find no
-	// room are joined again once the others are answered.
+	// Join writes requests, in their order, into ones that go side by side, [MaxAtOnce] at most: each is JudgingOnly if all in it are. parts are
+	// those in each of them. Those that find no room are joined again once the others are answered.
 	Join(requests []*Request) (joined []*Request, parts [][]*Request, err error)
 	// Split reads the reply to a joined request: one for each of its parts, whose body is the result. Its error says what is not understood.
 	Split(parts []*Request, reply *Reply) ([]*Reply, error)

@@ -40,7 +40,7 @@ func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, p
 			}
 			judging = judging && search.JudgingOnly
 		}
-		if judging {
+		if r.JudgingOnly = judging; judging {
 			r.Header = maps.Clone(r.Header)
 			delete(r.Header, "Accept-Encoding")
 		}

@@ -10,12 +10,12 @@
 //	    collapse       the loop: what page is wanted, and readings ([rerank.Found.Spans]) until it is known
 //	      readSpan     one reading: made, judged, added to what is found
 //	        read       the dialect makes it ([adapters.Search.Read])
-//	          exchange its requests go out, and the replies come back
+//	          exchange its requests go out, and the replies come back: joined and split by the Wire ([adapters.Wire]), if there is one
 //	      rendered     the page's hits in the engine's own reply
 //
 // The other files are for what few searches need:
 //
-//	together.go        several searches in one request: each runs as if alone, what they ask goes out together ([adapters.Wire])
+//	together.go        several searches in one request: each runs as if alone, what they ask goes out together
 //	own.go             the client's own search: beside a reading, or in place of the page
 //	texts.go           texts of hits without a sketch
 //	explain.go         what is folded into a hit and why, where that is to be shown

@@ -123,9 +123,6 @@ type special struct {
 // newSearch returns a search of the request that asks for itself.
 func (c *conversation) newSearch(dialect adapters.Search) *search {
 	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c, brought: brought{total: -1}}
-	if c.Wire != nil {
-		s.asker = joined{c}
-	}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
 	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
@@ -294,27 +291,49 @@ type asker interface {
 	exchange(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error)
 }
 
-// exchange sends requests to the engine and returns a successful reply to each. When the time is over it sends nothing but the client's own searches.
-func (c *conversation) exchange(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Plan.Late() && !allOwn(requests) {
-		return nil, adapters.ErrLate
-	}
-	replies, err := c.ask(ctx, requests...)
-	if err != nil {
-		return nil, err
-	}
-	for i, reply := range replies[:min(len(replies), len(requests))] {
-		if reply.Status != 200 {
-			if err := c.refusal(requests, reply); err != nil {
-				return nil, err
+// exchange asks the engine and returns a successful reply to each request. A Wire joins them in as few as they fit in. When the time is over nothing
+// but the client's own searches is asked for.
+func (c *conversation) exchange(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+	for len(requests) > 0 {
+		if c.Plan.Late() && !allOwn(requests) {
+			return nil, adapters.ErrLate
+		}
+		sent, parts := requests, [][]*adapters.Request(nil)
+		if c.Wire != nil {
+			if sent, parts, err = c.Wire.Join(requests); err != nil {
+				return nil, adapters.NotUnderstood(err)
 			}
 		}
-		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
-			c.reply, c.judging = reply, judging
+		came, err := c.ask(ctx, sent...)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if len(replies) != len(requests) {
-		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+		for i, reply := range came[:min(len(came), len(sent))] {
+			if reply.Status != 200 {
+				if err := c.refusal(requests, reply); err != nil {
+					return nil, err
+				}
+			}
+			if judging := sent[i].JudgingOnly; c.reply == nil || c.judging && !judging {
+				c.reply, c.judging = reply, judging
+			}
+		}
+		if len(came) != len(sent) {
+			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+		}
+		if c.Wire == nil {
+			return came, nil
+		}
+		for i, part := range parts {
+			results, err := c.Wire.Split(part, came[i])
+			switch {
+			case err != nil:
+				return nil, portError(err)
+			case len(results) != len(part):
+				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
+			}
+			replies, requests = append(replies, results...), requests[len(part):]
+		}
 	}
 	return replies, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -72,7 +71,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		if len(all) == 0 {
 			break
 		}
-		replies, err := joined{c}.exchange(ctx, all)
+		replies, err := c.exchange(ctx, all)
 		if err != nil && !adapters.IsLate(err) {
 			return nil, nil, err
 		}
@@ -87,36 +86,4 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		results[i], outcomes[i] = m.result, m.outcome
 	}
 	return results, outcomes, nil
-}
-
-// joined asks for several searches in one request.
-type joined struct{ *conversation }
-
-// exchange implements asker. It joins the requests in as few as they fit in.
-func (c joined) exchange(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	for len(requests) > 0 {
-		together, parts, err := c.Wire.Join(requests)
-		if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-		for i, part := range parts {
-			together[i].Own = allOwn(part)
-			together[i].JudgingOnly = !slices.ContainsFunc(part, func(r *adapters.Request) bool { return !r.JudgingOnly })
-		}
-		more, err := c.conversation.exchange(ctx, together)
-		if err != nil {
-			return nil, err
-		}
-		for i, part := range parts {
-			results, err := c.Wire.Split(part, more[i])
-			switch {
-			case err != nil:
-				return nil, portError(err)
-			case len(results) != len(part):
-				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
-			}
-			replies, requests = append(replies, results...), requests[len(part):]
-		}
-	}
-	return replies, nil
 }
