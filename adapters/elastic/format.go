@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -112,58 +111,45 @@ func ruleOf(e *rule.Enricher, index string, partial bool) *rule.Rule {
 	return rule
 }
 
-// edits returns how a body is enriched that is a document, or an update with some. shadow is the body as well-formed JSON.
-func edits(e *rule.Enricher, index string, shadow []byte, update bool) jsonedit.Cuts {
-	ours, depth := map[string][]byte{}, 0 // by the member that the document is
-	if update {
-		depth = 1
-		members, _ := jsonedit.Members(shadow)
-		for _, name := range []string{"doc", "upsert"} {
-			if document := jsonedit.Get(members, name); len(document) > 0 && document[0] == '{' {
-				scripted := name == "upsert" && yes(jsonedit.Get(members, "scripted_upsert"))
-				ours[name] = oursFor(e, index, document, name == "doc", scripted)
-			}
+// documents are the fields of ours that each document in a body gets, by where it is: "" is the body itself, "/doc" its member doc.
+type documents map[string][]jsonedit.Member
+
+// documentsIn returns what the documents in a body get: in one that is a document, or an update with some. shadow is the body as well-formed JSON.
+func documentsIn(e *rule.Enricher, index string, shadow []byte, update bool) documents {
+	all := documents{}
+	add := func(place string, document []byte, partial bool) {
+		list, _ := jsonedit.Members(e.Append(nil, index, document, partial)) // which is well-formed
+		all[place] = slices.DeleteFunc(list, func(m jsonedit.Member) bool { return !rule.Our(m.Key) })
+	}
+	if !update {
+		add("", shadow, false)
+		return all
+	}
+	members, _ := jsonedit.Members(shadow)
+	for _, name := range []string{"doc", "upsert"} {
+		if document := jsonedit.Get(members, name); len(document) > 0 && document[0] == '{' {
+			e.Scripted = name == "upsert" && yes(jsonedit.Get(members, "scripted_upsert"))
+			add("/"+name, document, name == "doc")
 		}
-	} else {
-		ours[""] = oursFor(e, index, shadow, false, false)
 	}
-	in := func(path []string) (fields []byte, is bool) {
-		if len(path) == depth {
-			fields, is = ours[strings.Join(path, "")]
-		}
-		return fields, is
-	}
-	return jsonedit.Cuts{
-		Drop: func(path []string) bool {
-			_, is := in(path[:len(path)-1])
-			return is && rule.Our(path[len(path)-1])
-		},
-		Add: func(path []string) []byte {
-			fields, _ := in(path)
-			return fields
-		},
-	}
+	e.Scripted = false
+	return all
 }
 
-// oursFor returns what a document gets of our fields, as members in JSON.
-func oursFor(e *rule.Enricher, index string, document []byte, partial, scripted bool) []byte {
-	e.Scripted = scripted
-	enriched := e.Append(nil, index, document, partial)
-	list, _ := jsonedit.Members(enriched) // which is well-formed
-	var ours [][]byte
-	for _, m := range list {
-		if rule.Our(m.Key) {
-			ours = append(ours, enriched[m.Start:m.End])
-		}
+// at returns what the document at a path gets; is says that there is one.
+func (d documents) at(path []string) (ours []jsonedit.Member, is bool) {
+	switch len(path) {
+	case 0:
+		ours, is = d[""]
+	case 1:
+		ours, is = d["/"+path[0]]
 	}
-	return bytes.Join(ours, []byte{','})
+	return ours, is
 }
 
-// added returns the members that [edits] add to the object that a path leads to.
-func added(cuts jsonedit.Cuts, path []string) []jsonedit.Member {
-	if cuts.Add == nil {
-		return nil
-	}
-	list, _ := jsonedit.Members(slices.Concat([]byte{'{'}, cuts.Add(path), []byte{'}'})) // which is well-formed
-	return list
+// drops reports whether the member at a path is one of ours that the client wrote.
+func (d documents) drops(path []string) bool {
+	last := len(path) - 1
+	_, is := d.at(path[:last])
+	return is && rule.Our(path[last])
 }

@@ -326,7 +326,7 @@ func TestFormatsWithoutRoom(t *testing.T) {
 func TestCleanLooksOnce(t *testing.T) {
 	body := []byte("\xbf\x67_source" + strings.Repeat("\xbf\x61a", 900) + "\x83\x01\x02\x6eneardup_sketch" + strings.Repeat("\xff", 901))
 	looked := new(looking)
-	if got := cutPacked(looked, body, 1<<20, jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}); len(got) != len(body)-24 {
+	if got := cutPacked(looked, body, 1<<20, jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}, nil); len(got) != len(body)-24 {
 		t.Errorf("%d bytes became %d", len(body), len(got))
 	}
 	if looked.bytes > 3*len(body) {

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -92,14 +93,15 @@ func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
 
 // failureIn returns the reason of the first failure of a shard.
 func failureIn(reply []byte) string {
-	root, _ := jsonedit.Members(reply)
-	shards, _ := jsonedit.Members(jsonedit.Get(root, "_shards"))
-	failures, _ := jsonedit.Elements(jsonedit.Get(shards, "failures"))
-	for _, failure := range failures {
-		members, _ := jsonedit.Members(failure)
-		reason, _ := jsonedit.Members(jsonedit.Get(members, "reason"))
-		if text, ok := jsonedit.Text(jsonedit.Get(reason, "reason")); ok {
-			return "a shard failed: " + text
+	var said struct {
+		Shards struct {
+			Failures []struct{ Reason struct{ Reason string } }
+		} `json:"_shards"`
+	}
+	_ = json.Unmarshal(reply, &said)
+	for _, failure := range said.Shards.Failures {
+		if failure.Reason.Reason != "" {
+			return "a shard failed: " + failure.Reason.Reason
 		}
 	}
 	return "a shard failed"

@@ -1,49 +1,35 @@
 package elastic
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
-// backing is what the name of a data stream's index begins with. Before it there may be how such an index was made of
-// another: restored-.ds-…, partial-.ds-…, shrink-x-.ds-….
-const backing = ".ds-"
+var (
+	// backing matches the name of a data stream's index, and finds the stream in it. Before it there may be how such an index was made of
+	// another: restored-.ds-…, partial-.ds-…, shrink-x-.ds-….
+	backing = regexp.MustCompile(`^(?:.*?-)?\.ds-(.+?)-\d{6,}$`)
+	dated   = regexp.MustCompile(`.-\d{4}\.\d\d\.\d\d$`)
+	// counted matches the name of an index that is rolled over to one of the next number.
+	counted = regexp.MustCompile(`.-\d{6}$`)
+)
 
 // ruleName returns the name that rules are matched against for a concrete index: that of the data stream which it belongs to, as
 // its own name tells it, or else its own. Elasticsearch names backing indices .ds-<stream>-<yyyy.MM.dd>-<generation>, OpenSearch
 // .ds-<stream>-<generation>; a generation has six digits or more.
 func (d Dialect) ruleName(index string) string {
-	at := strings.Index(index, backing)
-	if at < 0 || at > 0 && index[at-1] != '-' {
+	if !strings.Contains(index, ".ds-") { // as of most hits
 		return index
 	}
-	stream, generation, ok := cutLast(index[at+len(backing):])
-	if !ok || len(generation) < 6 || !shaped(generation, strings.Repeat("9", len(generation))) {
+	found := backing.FindStringSubmatch(index)
+	if found == nil {
 		return index
 	}
-	if before, day, ok := cutLast(stream); !d.OpenSearch && ok && shaped(day, "9999.99.99") {
-		stream = before
+	stream := found[1]
+	if !d.OpenSearch && dated.MatchString(stream) {
+		stream = stream[:len(stream)-len("-2026.11.24")]
 	}
 	return stream
-}
-
-// cutLast cuts a name at its last hyphen. Both parts hold something, or it is not ok.
-func cutLast(name string) (before, after string, ok bool) {
-	at := strings.LastIndexByte(name, '-')
-	if at <= 0 || at == len(name)-1 {
-		return name, "", false
-	}
-	return name[:at], name[at+1:], true
-}
-
-// shaped reports whether s is like the shape, in which a 9 is any digit.
-func shaped(s, shape string) bool {
-	if len(s) != len(shape) {
-		return false
-	}
-	for i := range len(s) {
-		if digit := s[i] >= '0' && s[i] <= '9'; digit != (shape[i] == '9') || !digit && s[i] != shape[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // dateMath reports whether a name is to be evaluated by the engine, as in <logs-{now/d}>.

@@ -225,7 +225,8 @@ func editPacked(p packed, e *rule.Enricher, index string, body []byte, update bo
 	if len(shadow) == 0 || shadow[0] != '{' {
 		return nil
 	}
-	return cutPacked(p, body, most, edits(e, index, shadow, update))
+	in := documentsIn(e, index, shadow, update)
+	return cutPacked(p, body, most, jsonedit.Cuts{Drop: in.drops}, in)
 }
 
 // maxPackedReply is how long a reply in CBOR or SMILE may be whose fields of ours are cut out: it is held whole.
@@ -250,7 +251,7 @@ func cleanPacked(p packed, dst io.Writer, src io.Reader, cuts jsonedit.Cuts) err
 		return err
 	}
 	if len(body) <= maxPackedReply {
-		body = cutPacked(p, body, 4*maxPackedReply, cuts)
+		body = cutPacked(p, body, 4*maxPackedReply, cuts, nil)
 	}
 	if _, err = dst.Write(body); err == nil {
 		_, err = io.Copy(dst, src)
@@ -262,6 +263,7 @@ func cleanPacked(p packed, dst io.Writer, src io.Reader, cuts jsonedit.Cuts) err
 type packedEditor struct {
 	scanner
 	cuts    jsonedit.Cuts
+	adds    documents
 	path    []string
 	out     []byte
 	changed bool
@@ -269,8 +271,8 @@ type packedEditor struct {
 
 // cutPacked returns data with its value edited: data itself if there is nothing to change, or it is not well-formed, or longer than most bytes
 // without references.
-func cutPacked(p packed, data []byte, most int, cuts jsonedit.Cuts) []byte {
-	e := packedEditor{scanner: scanner{p: p, data: data}, cuts: cuts}
+func cutPacked(p packed, data []byte, most int, cuts jsonedit.Cuts, adds documents) []byte {
+	e := packedEditor{scanner: scanner{p: p, data: data}, cuts: cuts, adds: adds}
 	e.out = append(make([]byte, 0, len(data)), p.start(&e.scanner, most)...)
 	if e.value(false); e.bad || !e.changed {
 		return data
@@ -306,7 +308,8 @@ func (e *packedEditor) value(element bool) (emptied bool) {
 			e.out = e.out[:before]
 		}
 	}
-	for _, m := range added(e.cuts, e.path) {
+	ours, _ := e.adds.at(e.path)
+	for _, m := range ours {
 		e.out = appendPacked(e.p, e.p.appendText(e.out, m.Key, true), m.Value)
 		e.changed = true
 	}

@@ -183,3 +183,15 @@ func TestScanLosesItsPoint(t *testing.T) {
 		t.Errorf("asked %q, not %q", asked, want)
 	}
 }
+
+// TestSurvives tells the documents whose numbers an update writes as they are, whatever stands in their texts.
+func TestSurvives(t *testing.T) {
+	for source, want := range map[string]bool{
+		`{"a":1.5,"b":[-2,1e3,12345678901234567890]}`: true, `{"a":"1.23456789012345678901 \" 1.23456789012345678901","b\\":1}`: true,
+		`{"a":1.23456789012345678901}`: false, `{"a":"\\","b":[{"c":-0}]}`: false, `{"a":1e400}`: false, `{"a":"\"","b":0.1234567890123456789}`: false,
+	} {
+		if got := survives([]byte(source)); got != want {
+			t.Errorf("%s: %v", source, got)
+		}
+	}
+}

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -267,13 +267,6 @@ func (s *Store) blocked(ctx context.Context, index string) error {
 	return nil
 }
 
-const (
-	// countedAtOnce is how many indices one search counts the documents of: their names are in its URL. countedSingly is how many are counted
-	// by a request each if such a search is refused.
-	countedAtOnce = 50
-	countedSingly = 20
-)
-
 // Listed implements adapters.EngineStore. Data streams come as themselves. Hidden ones come where a rule matches them.
 func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 	indices, err := s.Resolve(ctx, "*")
@@ -293,46 +286,15 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 		list = append(list, adapters.Listed{Index: adapters.Index{Name: name, Mapped: i.Mapped, Ready: i.Ready}, Documents: -1})
 	}
 	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
-	for part := range slices.Chunk(list, countedAtOnce) {
-		if s.countAll(ctx, part) != nil {
-			for i, l := range part[:min(len(part), countedSingly)] {
-				if n, err := s.Count(ctx, []string{l.Name}); err == nil {
-					part[i].Documents = n
-				}
-			}
-			break
-		}
-	}
-	return list, nil
-}
-
-// countAll counts the documents of some indices by one search.
-func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
-	var names, queries []string
-	for _, l := range list {
-		names = append(names, url.PathEscape(l.Name))
-		name := string(jsonedit.AppendString(nil, l.Name))
-		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
-	}
-	var reply struct {
-		Aggregations struct {
-			Each struct {
-				Buckets map[string]struct {
-					Count *int `json:"doc_count"`
-				}
-			}
-		}
-	}
-	yes := true
-	query := fmt.Sprintf(`{"size":0,"aggs":{"each":{"filters":{"filters":{%s}}}}}`, strings.Join(queries, ","))
-	r := esapi.SearchRequest{Index: names, IgnoreUnavailable: &yes, AllowNoIndices: &yes, Body: strings.NewReader(query)}
-	if err := s.do(ctx, r, &reply); err != nil {
-		return err
-	}
+	counts, ctx := errgroup.WithContext(ctx)
+	counts.SetLimit(atOnce)
 	for i := range list {
-		if n := reply.Aggregations.Each.Buckets[list[i].Name].Count; n != nil {
-			list[i].Documents = *n
-		}
+		counts.Go(func() error {
+			if n, err := s.Count(ctx, []string{list[i].Name}); err == nil {
+				list[i].Documents = n
+			}
+			return nil // it may not be granted: then nothing is said of it
+		})
 	}
-	return nil
+	return list, counts.Wait()
 }

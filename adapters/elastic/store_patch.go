@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,24 +365,16 @@ func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) 
 // survives reports whether a document's numbers are the same after an update. There the engine reads a number with a fraction or an exponent
 // as 64 bits and writes that, so one with more digits would lose some of them.
 func survives(source []byte) bool {
-	inString := false
-	for at := 0; at < len(source); at++ {
-		switch c := source[at]; {
-		case inString && c == '\\':
-			at++
-		case c == '"':
-			inString = !inString
-		case !inString && (c == '-' || c >= '0' && c <= '9'):
-			number := source[at:]
-			number = number[:len(number)-len(bytes.TrimLeft(number, "+-.eE0123456789"))]
-			if !fitsDouble(string(number)) {
-				return false
-			}
-			at += len(number) - 1
+	for _, literal := range literals.FindAll(source, -1) {
+		if literal[0] != '"' && !fitsDouble(string(literal)) {
+			return false
 		}
 	}
-	return !inString
+	return true
 }
+
+// literals matches the strings and the numbers of a document.
+var literals = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|[-0-9][-+.eE0-9]*`)
 
 // fitsDouble reports whether a number in JSON is an integer, or has the value of its nearest 64-bit number in its shortest form.
 func fitsDouble(number string) bool {

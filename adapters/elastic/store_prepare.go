@@ -220,7 +220,7 @@ func newest(list []adapters.Index, stream string) string {
 		if i.As != stream {
 			continue
 		}
-		_, generation, _ := cutLast(i.Name)
+		generation := i.Name[strings.LastIndexByte(i.Name, '-')+1:]
 		if len(generation) > len(last) || len(generation) == len(last) && generation > last {
 			last, best = generation, i.Name
 		}

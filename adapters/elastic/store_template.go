@@ -331,7 +331,7 @@ func (s *Store) mark(ctx context.Context, rules rule.Rules, all, ready []bluepri
 	var errs []error
 	for _, index := range list {
 		name := index.As
-		if _, generation, _ := cutLast(index.Name); name == "" && shaped(generation, "999999") {
+		if name == "" && counted.MatchString(index.Name) {
 			name = index.Name
 		}
 		older := index.As != "" && newest(list, index.As) != index.Name

@@ -37,7 +37,7 @@ func editYAML(e *rule.Enricher, index string, body []byte, update bool) (out []b
 	if why != "" {
 		return nil, why
 	}
-	cutYAML(top, nil, edits(e, index, appendYAMLAsJSON(nil, top), update))
+	editYAMLIn(top, nil, documentsIn(e, index, appendYAMLAsJSON(nil, top), update))
 	if !uniform(top) {
 		return nil, "has keys or values that can't be read"
 	}
@@ -85,19 +85,20 @@ func yamlNodes(body []byte) (n int) {
 	return n
 }
 
-// cutYAML edits a mapping.
-func cutYAML(mapping *yaml.Node, path []string, cuts jsonedit.Cuts) {
+// editYAMLIn edits the documents in a mapping at a path.
+func editYAMLIn(mapping *yaml.Node, path []string, in documents) {
 	kept := mapping.Content[:0:0]
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
-		if path := append(path, key.Value); cuts.Drop(path) {
+		if path := append(path, key.Value); in.drops(path) {
 			continue
 		} else if value.Kind == yaml.MappingNode {
-			cutYAML(value, path, cuts)
+			editYAMLIn(value, path, in)
 		}
 		kept = append(kept, key, value)
 	}
-	for _, m := range added(cuts, path) {
+	ours, _ := in.at(path)
+	for _, m := range ours {
 		var value yaml.Node
 		_ = yaml.Unmarshal(m.Value, &value) // JSON is YAML
 		kept = append(kept, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Key}, value.Content[0])
