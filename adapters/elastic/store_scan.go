@@ -391,7 +391,7 @@ func (r *scan) find(ctx context.Context, request raw) (scanPage, error) {
 	return readScanPage(body)
 }
 
-// readScanPage reads a reply in one pass: by jsonedit.Members, which goes over each document four times, it takes 3.5 times as long.
+// readScanPage reads a reply, in which it goes over each document twice: by jsonedit.Members alone these would be four times.
 func readScanPage(body []byte) (f scanPage, err error) {
 	f.length = len(body)
 	var total, shards []byte
@@ -436,31 +436,16 @@ func readScanPage(body []byte) (f scanPage, err error) {
 // read reads a list of documents.
 func (f *scanPage) read(r *jsonedit.Reader) {
 	for in := r.Enter('['); in && r.Next(); {
-		d := scanned{version: version{seqNo: -1}}
-		for in := r.Enter('{'); in && r.Next(); {
-			switch key := string(r.Key()); key {
-			case "_id":
-				d.id, _ = jsonedit.Text(r.Value())
-			case "_routing":
-				d.routing, _ = jsonedit.Text(r.Value())
-			case "_seq_no":
-				d.seqNo = number(r.Value())
-			case "_primary_term":
-				d.primaryTerm = number(r.Value())
-			case "_source":
-				d.source = r.Value()
-			case "sort":
-				d.sort = r.Value()
-			case "_version":
-				d.number = number(r.Value())
-			case "error":
-				value := r.Value()
-				members, _ := jsonedit.Members(value) // what is no object has no type
-				kind, _ := jsonedit.Text(jsonedit.Get(members, "type"))
-				d.failed = kind + ": " + string(value)
-			case "found":
-				d.found = string(r.Value()) == "true"
-			}
+		members, _ := jsonedit.Members(r.Value())
+		get := func(key string) []byte { return jsonedit.Get(members, key) }
+		d := scanned{source: get("_source"), sort: get("sort"), found: string(get("found")) == "true"}
+		d.seqNo, d.primaryTerm, d.number = number(get("_seq_no")), number(get("_primary_term")), number(get("_version"))
+		d.id, _ = jsonedit.Text(get("_id"))
+		d.routing, _ = jsonedit.Text(get("_routing"))
+		if failure := get("error"); failure != nil {
+			of, _ := jsonedit.Members(failure) // what is no object has no type
+			kind, _ := jsonedit.Text(jsonedit.Get(of, "type"))
+			d.failed = kind + ": " + string(failure)
 		}
 		f.hits = append(f.hits, d)
 	}
