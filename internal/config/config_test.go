@@ -141,6 +141,24 @@ engines:
 	expect.Same(t, []Engine{first, second}, got.Engines, "")
 }
 
+// TestMergedSections: a section can take its keys from an anchor.
+func TestMergedSections(t *testing.T) {
+	const text = `
+engines:
+  - &first {kind: embedded, listen: ":1", name: a, indices: [{match: a, fields: [t]}]}
+  - {<<: *first, listen: ":2", name: b}
+<<: {log: {level: warn}}
+`
+	got := expect.Value(Parse([]byte(text), environment()))(t)
+	if got.Log.Level != "warn" || len(got.Engines) != 2 || got.Engines[1].Listen != ":2" || got.Engines[1].Indices[0].Match != "a" {
+		t.Errorf("%+v", got)
+	}
+	_, err := Parse([]byte(text+"log: {level: loud}\n"), environment())
+	if wrong, _ := errors.AsType[*KeyError](err); wrong == nil || wrong.Line != 6 {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestSketchSection reads every key of the section and holds it to the scheme.
 func TestSketchSection(t *testing.T) {
 	const text = `

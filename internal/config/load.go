@@ -63,7 +63,7 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	}
 	r := read(settings, env)
 	c, wrong := &r.config, r.wrong
-	if _, given := settings["playground"]; !given {
+	if settings["playground"] == nil {
 		c.Playground = local(c.Admin) && !c.asksForCertificates()
 	}
 	for _, e := range c.Validate() {

@@ -29,9 +29,14 @@ func readYAML(text []byte) (map[string]any, keyLines, error) {
 	if err := v.ReadConfig(bytes.NewReader(text)); err != nil {
 		return nil, nil, notYAML(text, errors.Unwrap(err))
 	}
-	lines := keyLines{}
+	lines, settings := keyLines{}, v.AllSettings()
 	lines.add("", &root)
-	return v.AllSettings(), lines, nil
+	for key := range lines {
+		if _, has := settings[key]; !has && key != "" && !strings.ContainsAny(key, ".[") {
+			settings[key] = nil // an empty section, which viper leaves out
+		}
+	}
+	return settings, lines, nil
 }
 
 // keyLines are the lines of keys and list entries, by their full names.
@@ -49,6 +54,9 @@ func (l keyLines) add(at string, n *yaml.Node) {
 				continue
 			}
 			key := n.Content[i-1]
+			if key.Tag == "!!merge" {
+				break // what it merges belongs to this section
+			}
 			name, line = strings.TrimPrefix(at+"."+strings.ToLower(key.Value), "."), key.Line
 		}
 		l[name] = line
