@@ -20,7 +20,7 @@ func readYAML(text []byte) (map[string]any, keyLines, error) {
 	}
 	for _, top := range root.Content {
 		if top.Kind != yaml.MappingNode && top.Tag != "!!null" {
-			return nil, nil, &KeyError{Line: top.Line, Err: errors.New("has no sections here: begin with one, such as engines: or log:")}
+			return nil, nil, &KeyError{Line: top.Line, Err: errors.New(`has no sections here: begin with a section such as "engines:" or "log:"`)}
 		}
 	}
 	// Viper splits keys at its delimiter. No key contains "::"; a key with a dot is unknown like any other.
