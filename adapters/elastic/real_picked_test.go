@@ -30,7 +30,7 @@ func TestRealPickedPages(t *testing.T) {
 		l.fillPages(r, 300)
 		pick := func(list ...string) string { return list[r.IntN(len(list))] }
 		picked := 0
-		for range searches(60) {
+		for tried := 0; tried < searches(60) || picked < searches(60)/4 && tried < 60; tried++ { // a short run goes on until it has picked some
 			matched := pageRule(l)
 			matched.Window, matched.DateField = 500, "at"
 			query := pick(pickedQueries...)
