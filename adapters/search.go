@@ -122,8 +122,9 @@ type Asked struct {
 type Ways struct {
 	// Apart says that what hits are judged by can't be read with the hits as the client wants them, TextsApart that their texts can't.
 	Apart, TextsApart bool
-	// Scattered says that hits can be read at once whatever their ranks: folded ones then are, once it is known which are shown; and all are read
-	// anew, with texts, once one is missing. Otherwise folded ones are read with all others, and only those texts that are missing.
+	// Scattered says that one request can read hits of any ranks. Folded hits are then read with the page's own, once the page is known, and all
+	// hits are read again with their texts as soon as one lacks a sketch. Otherwise folded hits are read with all others, and only the missing
+	// texts are read again.
 	Scattered bool
 	// Weighed says that it matters how long the hits are: the sketches of long ones are read first.
 	Weighed bool

@@ -59,7 +59,7 @@ func NewPace(perSecond float64) *Pace {
 	return p
 }
 
-// Retry does something again while the engine is busy.
+// Retry calls do, and calls it again while it says that the engine is busy.
 func (p *Pace) Retry(ctx context.Context, do func() error) error {
 	for {
 		err := do()

@@ -28,9 +28,8 @@ func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
 	return fields
 }
 
-// apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told
-// from it, or would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all
-// come by "fields".)
+// apart reports whether the fields that hits are judged by need a reading of their own. Read with the fields that the client asks for, they
+// could not be separated from these, or would change them. (Elasticsearch puts a hit's fields in another order when "fields" asks for one more.)
 func (d Dialect) apart(q *clientSearch, deciding []rule.Deciding) bool {
 	if !d.OpenSearch && jsonedit.Get(q.members, "fields") != nil && !q.patternsSketch() {
 		return true

@@ -51,7 +51,7 @@ func (q *clientSearch) Key() string {
 func (q *clientSearch) Next(in adapters.Hits, last adapters.Place) string {
 	hit := &last.Hits.(*hits).list[last.At]
 	sort := hit.at(hit.sort)
-	if !q.walks() || sort == nil {
+	if !q.usesCursor() || sort == nil {
 		return ""
 	}
 	pit := q.pit()
@@ -63,8 +63,8 @@ func (q *clientSearch) Next(in adapters.Hits, last adapters.Place) string {
 	return q.cursorKey(pit, sort)
 }
 
-// walks reports whether clients go on from the last hit of the page by a cursor, so that what was shown is remembered for that.
-func (q *clientSearch) walks() bool {
+// usesCursor reports whether clients go on from the last hit of the page by a cursor, so that what was shown is remembered for that.
+func (q *clientSearch) usesCursor() bool {
 	a := &q.asked
 	ranked := a.From == 0 && !a.Scope.Chooses && !a.Scope.Transitive && q.raised == nil
 	return q.after != nil || ranked && q.sorted()

@@ -55,7 +55,7 @@ func TestCursorKeys(t *testing.T) {
 		plan := searchPlan(t, false)
 		plan.Cursors = shelf{}
 		q := (Dialect{}).ParseSearch(class, r, plan).List[0].(*clientSearch)
-		if !q.walks() || q.Asked().Cursor == nil {
+		if !q.usesCursor() || q.Asked().Cursor == nil {
 			t.Fatalf("%s?%s %s is not walked", path, parameters, body)
 		}
 		return q.cursorKey(q.pit(), []byte(sort))

@@ -170,7 +170,7 @@ type parsedReply struct {
 	count, array extent
 	// first and last are those of the hits in the list, second that of the one after the first.
 	first, second, last extent
-	// gone is what goes of the list with our fields, in order; sure says that nothing else in the reply goes with them.
+	// gone are the places of our fields among the hits, in order. sure says that the reply has our fields nowhere else.
 	gone  []extent
 	sure  bool
 	hits  []hit

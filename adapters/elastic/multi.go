@@ -67,7 +67,7 @@ func (d Dialect) multi(
 	if s.Reason = paramsReason(params); s.Reason != "" {
 		return s
 	}
-	if !d.filters(params) {
+	if !d.canFilter(params) {
 		s.Reason = "filter_path"
 		return s
 	}

@@ -14,8 +14,8 @@ import (
 // maxNeighbours is the engines' limit on k and num_candidates.
 const maxNeighbours = 10000
 
-// readNeighbours prepares a search for nearest neighbours, and no other, for a list of least of them. What depends on the page's size in such a
-// search is written into its body, since readings are of other sizes.
+// readNeighbours prepares a search for nearest neighbours for a list of at least that many. It leaves any other search alone. Defaults that
+// depend on the page's size are written into the body, since readings have other sizes.
 func (q *clientSearch) readNeighbours(least int) error {
 	pinned, _, err := raised(q.body, q.asked.Size, 0)
 	if err != nil {

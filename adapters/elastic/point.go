@@ -29,8 +29,8 @@ var pointless = []string{
 	"terminate_after", "search_type",
 }
 
-// points reports whether a search can be made in a point in time, with a reply like that of the client's own.
-func (q *clientSearch) points(path []string) bool {
+// allowsPoint reports whether a search can be made in a point in time, with a reply like that of the client's own.
+func (q *clientSearch) allowsPoint(path []string) bool {
 	switch {
 	case len(path) != 2 || path[1] != "_search" || strings.HasPrefix(path[0], "_") || remote(path[0]),
 		q.after != nil || q.asked.Limit != maxResultWindow || q.raised != nil || q.asked.Scope.DryRun,

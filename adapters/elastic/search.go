@@ -32,7 +32,7 @@ type clientSearch struct {
 	// picks says that hits can be picked by a filter, narrows that it can be a part of the query, numbers that hits can be identified by their
 	// sequence numbers.
 	picks, narrows, numbers bool
-	base                    []byte // the body whose readings are one list, of whatever size they are
+	base                    []byte // the body that readings are made from: the list that it asks for does not depend on the size of a reading
 	raised                  []byte // the same for more neighbours, nil for most searches
 	after                   []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
 	point                   *point // the point in time that it is made in, nil for most
@@ -65,15 +65,15 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	case len(plain.Body) > 0:
 		plain.Body = q.body
 	}
-	if q.asked.Reason == "" && !d.filters(q.params) {
+	if q.asked.Reason == "" && !d.canFilter(q.params) {
 		q.asked.Reason = "filter_path"
 	}
 	s := &adapters.Searches{Plain: plain, Reason: q.asked.Reason, NamesOurs: q.namesOurs, Plan: p}
 	if s.Reason == "" {
-		if q.sent = request; q.points(segments(request.Path)) {
+		if q.sent = request; q.allowsPoint(segments(request.Path)) {
 			q.asked.Point = q
 		}
-		if q.walks() {
+		if q.usesCursor() {
 			q.asked.Cursor = q
 		}
 		s.List, s.Single = []adapters.Search{q}, true
@@ -316,8 +316,8 @@ var leftFor = map[string]adapters.Reason{
 	"collapse": "client_collapse", "rank": "vector", "sub_searches": "vector", "scroll": "export", "format": "format",
 }
 
-// filters reports whether we can filter a reply by the filter_path of the request as the engine does.
-func (d Dialect) filters(params []adapters.Param) bool {
+// canFilter reports whether we can filter a reply by the filter_path of the request as the engine does.
+func (d Dialect) canFilter(params []adapters.Param) bool {
 	path, _ := adapters.Last(params, "filter_path")
 	_, ok := parseFilter(path, d.OpenSearch)
 	return ok

@@ -153,7 +153,7 @@ func unhighlighted(body []byte) []byte {
 	return body
 }
 
-// unhighlight takes our field from those to be highlighted in a request's query string, for the same reason.
+// unhighlight takes our field from those to be highlighted in a request's query string, for the reason that unhighlighted gives.
 func unhighlight(r *adapters.Request) {
 	params := paramsOf(r.RawQuery)
 	for i, p := range params {

@@ -33,7 +33,7 @@ func (p enginePage) from() int { return (p.number - 1) * p.size }
 
 func (p enginePage) to() int { return p.number * p.size }
 
-// reader reads pages of the engine's list: each in the first content, then, where there is a second one, each in that.
+// reader reads pages of the engine's list: all pages with the first content, then, if there is a second content, all pages with that.
 type reader struct {
 	q *query
 	adapters.Reading

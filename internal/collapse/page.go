@@ -28,8 +28,8 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 type conversation struct {
 	*adapters.Searches
 	ask Ask
-	// reply is the one whose header the client gets: the first to a request that asks for more than what hits are judged by. It is compressed as
-	// the client wants it.
+	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. It is
+	// compressed as the client wants it.
 	reply   *adapters.Reply
 	judging bool // so far all asked for no more
 	// giveBack, if not nil, is the last request, for which the client does not wait.
@@ -120,7 +120,7 @@ type special struct {
 	asSent     []byte // the result of the client's own search as the client wrote it
 }
 
-// newSearch returns a search of the request that asks for itself.
+// newSearch returns one search of the request. It sends its own requests; together.go makes several go out as one.
 func (c *conversation) newSearch(dialect adapters.Search) *search {
 	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c, brought: brought{total: -1}}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
@@ -207,7 +207,7 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 var errAnew = errors.New("the page is read anew")
 
 // readSpan reads a span, judges its hits and adds them to what is found. Once the page is known (span.Ranks) its hits are read as the client wants
-// them, and only which documents they are matters.
+// them. They are not judged again: their ids alone are compared with the first reading, to see whether the list moved.
 func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
 	r := adapters.Reading{To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.asksOwn()}
 	if span.Ranks != nil {

@@ -15,8 +15,8 @@ type texts struct {
 	always bool // texts come with every reading, of however many ranks
 }
 
-// textsBeside is up to how many ranks texts are read beside the sketches, where some are known to be missing. Of more ranks those are read
-// that turn out to have no sketch: some documents never have one.
+// textsBeside is the longest span whose texts are read together with the sketches, where some sketches are known to be missing. In a longer
+// span the sketches are read first, then the texts of the hits without one.
 const textsBeside = 100
 
 // wanted reports whether a reading of the span is to bring texts.
