@@ -123,7 +123,7 @@ func belowMappings(path []string) []string {
 // An error's text can quote a document, within a string of the reply. Our fields are in a row there: with the comma before them, or after them
 // if they come first. Engines quote only the beginning of a document.
 var (
-	quotedOurs = `\\"(?:` + strings.Join(ourFields, "|") + `)\\":(?:\\"[^"\\]*\\"|\[[-\d,]*\]|null)`
+	quotedOurs = `\\"(?:` + strings.Join(rule.OurFields, "|") + `)\\":(?:\\"[^"\\]*\\"|\[[-\d,]*\]|null)`
 	// quotedBegun matches what can follow the beginning of a name, up to anywhere in its value.
 	quotedBegun = `(?:\\"(?::(?:\\"[^"\\]*|\[[-\d,]*|nu?l?l?)?)?)?`
 )

@@ -303,10 +303,10 @@ func (t *destination) appendPatch(body []byte, p adapters.Patch) ([]byte, error)
 func merged(p adapters.Patch, script bool) []byte {
 	if script && p.Equal(rule.Ours{}) {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
-		return append(append(script, stringsOf(ourFields)...), `}}}`...)
+		return append(append(script, stringsOf(rule.OurFields)...), `}}}`...)
 	}
 	stored, _ := jsonedit.Members(p.Source) // what is no document has no members
-	null := slices.DeleteFunc(slices.Clone(ourFields), func(name string) bool { return jsonedit.Get(stored, name) == nil })
+	null := slices.DeleteFunc(slices.Clone(rule.OurFields), func(name string) bool { return jsonedit.Get(stored, name) == nil })
 	return append(append([]byte(`{"doc":{`), p.Fields(null...)...), `}}`...)
 }
 

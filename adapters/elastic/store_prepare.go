@@ -17,11 +17,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// ourFields are the names of our fields, and kindOf their types in a mapping. A new field takes a place in both and in [rule.Our].
-var (
-	ourFields = []string{rule.SketchField, rule.BandsField, rule.ClusterField}
-	kindOf    = map[string]string{rule.SketchField: "binary", rule.BandsField: "long", rule.ClusterField: "keyword"}
-)
+// kindOf are the types of our fields in a mapping: see [rule.OurFields].
+var kindOf = map[string]string{rule.SketchField: "binary", rule.BandsField: "long", rule.ClusterField: "keyword"}
 
 // meant says for an operator how a field is declared. All have doc values, without which a client's pattern among docvalue_fields that covers
 // one would be refused; all but the sketch, which is of a type that has no index, are looked up by.
@@ -107,7 +104,7 @@ func (ds declarations) why(fields []string) string {
 
 // kept returns which fields of ours documents hold under one of the rules. A sketch they hold without one, too.
 func kept(rules ...*rule.Rule) []string {
-	list := ourFields[:1:1]
+	list := rule.OurFields[:1:1]
 	if slices.ContainsFunc(rules, func(r *rule.Rule) bool { return r != nil && r.Bands > 0 }) {
 		list = append(list, rule.BandsField)
 	}

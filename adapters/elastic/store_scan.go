@@ -60,11 +60,11 @@ type scan struct {
 // Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
 // documents are read as they are at that moment; by bands with a limit of one search, as of the engine's last refresh.
 func (s *Store) Scan(
-	ctx context.Context, index string, rule *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+	ctx context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	r := &scan{s: s, index: index, sel: sel, yield: yield, left: sel.Limit, size: scanFirst}
 	if sel.Brief {
-		r.source = `"_source":` + string(stringsOf(append(slices.Clone(ourFields), sel.Fields...))) + `,`
+		r.source = `"_source":` + string(stringsOf(append(slices.Clone(rule.OurFields), sel.Fields...))) + `,`
 	}
 	err := r.prepare(ctx)
 	if err == nil {
@@ -121,7 +121,7 @@ func (r *scan) filter(ctx context.Context) error {
 			return err
 		}
 		if len(list) == 1 && list[0].Mapped { // else the engine can't tell which documents have the field
-			exist := `{"exists":{"field":"` + strings.Join(ourFields, `"}},{"exists":{"field":"`) + `"}}`
+			exist := `{"exists":{"field":"` + strings.Join(rule.OurFields, `"}},{"exists":{"field":"`) + `"}}`
 			filters = append(filters, `{"bool":{"should":[`+exist+`]}}`)
 		}
 	}

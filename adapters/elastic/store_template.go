@@ -118,7 +118,7 @@ func (t blueprint) with(fields []string) blueprint {
 func (t blueprint) without() (bare blueprint, ours, others bool) {
 	made, gone := t.makes(), 0
 	properties, settings := objectAt(made, "mappings", "properties"), objectAt(made, "settings")
-	for _, field := range ourFields {
+	for _, field := range rule.OurFields {
 		declaration, there := properties[field].(map[string]any)
 		if meta, _ := declaration["meta"].(map[string]any); meta[markKey] == markValue {
 			delete(properties, field)
@@ -438,7 +438,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 // unmark takes the marks of a template out of an index's mapping, and returns which of our fields it has.
 func (s *Store) unmark(ctx context.Context, index string, is declarations) (fields []string, err error) {
 	var marked []string
-	for _, field := range ourFields {
+	for _, field := range rule.OurFields {
 		if is[field].marked() && is[field].fit(field) {
 			marked = append(marked, field)
 		}

@@ -156,11 +156,11 @@ func cleared(rule *rule.Rule, id string) (none rule.Ours) {
 // with another sketch than its text has, each with that text's own. What is null is left out of the document, whether the field is
 // declared or not.
 func (s *Store) send(
-	ctx context.Context, index string, rule *rule.Rule, patches []patching, results []adapters.Result,
+	ctx context.Context, index string, under *rule.Rule, patches []patching, results []adapters.Result,
 ) (unfit []patching, err error) {
 	var lines []byte
 	for _, p := range patches {
-		lines = appendUpdate(lines, p.ID, p.ours.Fields(ourFields...))
+		lines = appendUpdate(lines, p.ID, p.ours.Fields(rule.OurFields...))
 	}
 	n := 0
 	err = s.update(ctx, index, lines, func(line []byte) error {
@@ -173,7 +173,7 @@ func (s *Store) send(
 		if results[p.at] = result; document == nil {
 			return err
 		}
-		fitting, right := p.wanted(rule, unflattened(document))
+		fitting, right := p.wanted(under, unflattened(document))
 		if right {
 			return nil
 		}

@@ -149,11 +149,9 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 		"restart the sidecars and run this again", late, index), nil
 }
 
-var ourFields = []string{rule.SketchField, rule.BandsField, rule.ClusterField}
-
 // strip takes our fields out of all documents of a collection that have them, and returns of how many.
 func (s *Store) strip(ctx context.Context, index string) (stripped int, err error) {
-	nulls := rule.Ours{}.Fields(ourFields...)
+	nulls := rule.Ours{}.Fields(rule.OurFields...)
 	err = s.Scan(ctx, index, nil, adapters.Selection{Brief: true, Marked: true}, func(p adapters.Page) error {
 		var lines []byte
 		for _, d := range p.Documents {

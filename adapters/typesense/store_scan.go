@@ -50,7 +50,7 @@ func readFields(r *rule.Rule, sel adapters.Selection) string {
 	if slices.Contains(sel.Fields, adapters.AllFields) {
 		return ""
 	}
-	fields := append([]string{"id"}, ourFields...)
+	fields := append([]string{"id"}, rule.OurFields...)
 	if r != nil && !sel.Brief {
 		fields = append(fields, withRoots(r.Fields)...)
 	}

@@ -29,7 +29,8 @@ const (
 	Unprepared
 	// Unreadable: it is not a well-formed JSON object; the engine will say so.
 	Unreadable
-	// Oversized: the added bytes could cross the engine's limit on a body, or there is no room to make the sketch of such a text.
+	// Oversized: it gets no sketch because of its size. The request could become too long for the engine, or there is no memory to sketch
+	// so long a text.
 	Oversized
 	// Scripted: the engine runs a script over it before it is stored, so that its sketch can't be known.
 	Scripted
@@ -273,7 +274,7 @@ func (e *Enricher) withoutSketch(r *Rule, partial bool, change Change) ([]byte, 
 
 // outdone returns the fields with null for each of ours that is not among them and that the client's document has.
 func outdone(members []jsonedit.Member, fields []byte) []byte {
-	for _, field := range []string{SketchField, BandsField, ClusterField} {
+	for _, field := range OurFields {
 		named := []byte(`"` + field + `":`)
 		if bytes.Contains(fields, named) || !slices.ContainsFunc(members, func(m jsonedit.Member) bool { return m.Key == field }) {
 			continue

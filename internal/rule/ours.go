@@ -26,13 +26,17 @@ const (
 	ClusterField = "neardup_cluster"
 )
 
+// OurFields are the names of all our fields. A new one needs its constant and its place here, a member of [Ours] (append, Equal, OursOf), its
+// declaration in store_prepare.go of each dialect and in schema.go of Typesense, and its line in docs/internals/formats.md. Nothing in a
+// clean.go changes.
+var OurFields = []string{SketchField, BandsField, ClusterField}
+
 // Our reports whether a field name is one of ours. Dots at its end count for nothing, as Elasticsearch and OpenSearch have it.
 func Our(field string) bool {
 	if !strings.HasPrefix(field, FieldPrefix) {
 		return false
 	}
-	field = strings.TrimRight(field, ".")
-	return field == SketchField || field == BandsField || field == ClusterField
+	return slices.Contains(OurFields, strings.TrimRight(field, "."))
 }
 
 // Ours is what our fields of a document hold. A zero member is a field that is not there.
@@ -214,7 +218,7 @@ func (r *Rule) Wanted(document []byte, number uint64) (want Ours, right bool) {
 // NamesOurs reports whether one of our fields is named anywhere in a text.
 func NamesOurs[T string | []byte](text T) bool {
 	all := []byte(text)
-	return bytes.Contains(all, []byte(FieldPrefix)) && slices.ContainsFunc([]string{SketchField, BandsField, ClusterField}, func(field string) bool {
+	return bytes.Contains(all, []byte(FieldPrefix)) && slices.ContainsFunc(OurFields, func(field string) bool {
 		return bytes.Contains(all, []byte(field))
 	})
 }
