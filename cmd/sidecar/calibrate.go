@@ -26,7 +26,7 @@ func calibrateCommand() *cobra.Command {
 	r := calibrateJob{Options: calibrate.DefaultOptions, list: []*calibrate.Report{}}
 	cmd := &cobra.Command{
 		Use:   "calibrate",
-		Short: "Say which threshold the documents of an index speak for",
+		Short: "Suggest a threshold from the documents of an index",
 		Long: `Calibrate reads documents of the indices that a rule matches and writes nothing. It shows
 
   - how far pairs of documents agree: random pairs, and candidates, which are found by their bands since near-duplicates are
@@ -34,13 +34,16 @@ func calibrateCommand() *cobra.Command {
   - pairs of every level of agreement, with what they share and what differs, and their exact resemblance beside it
   - how sure the sketches are: the error of the agreements, and p(r), how probable it is that a pair of resemblance r folds
   - what each threshold makes of the documents: how many fold, and how many lie so near to it that chance decides
-  - a suggested threshold and the reason, or that the documents do not tell
+  - a suggested threshold and the reason, or that the documents show no clear one
 
-Up to --documents of an index are read; of a larger one that many chosen at random, or, where its rule has bands and they are
-stored, --sample documents are looked up in the whole of it.
+Which documents it compares:
 
---html writes a report with tables and bars as one file that asks for nothing from elsewhere. It quotes your documents: give it to those
-who may read them.
+  - an index of up to --documents documents: all of them
+  - a larger index with stored bands: --sample documents, each looked up in the whole index
+  - a larger index without bands: --documents documents, chosen at random
+
+--html writes a report with tables and bars. It is one file that loads nothing from other places. It quotes your documents: give it
+only to people who may read them.
 
 Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024
@@ -54,7 +57,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	flags.IntVar(&r.Documents, "documents", r.Documents, "read at most this many documents of an index")
 	flags.IntVar(&r.Pairs, "pairs", r.Pairs, "compare this many pairs of each level by their texts")
 	flags.IntVar(&r.Examples, "examples", r.Examples, "show this many pairs of each level")
-	flags.Uint64Var(&r.Seed, "seed", r.Seed, "what is chosen: the same seed chooses the same of the same documents")
+	flags.Uint64Var(&r.Seed, "seed", r.Seed, "the start of the random choice: the same seed and index give the same choice")
 	for name, least := range map[string]float64{"sample": 2, "documents": 2, "pairs": 1, "examples": 0} {
 		bound(flags, name, least, math.MaxInt32, fmt.Sprintf("at least %v", least))
 	}

@@ -121,7 +121,7 @@ func pageOfCommands() string {
 			fmt.Fprintf(&b, "- [`%s`](#%s): %s\n", cmd.CommandPath(), strings.ReplaceAll(cmd.CommandPath(), " ", "-"), unmarked(cmd.Short))
 		}
 	}
-	b.WriteString("\n`sidecar completion bash`, `zsh`, `fish` and `powershell` print what has that shell complete commands, flags and the names in the\n" +
+	b.WriteString("\n`sidecar completion bash`, `zsh`, `fish` and `powershell` print a script. With it that shell completes commands, flags and the names in the\n" +
 		"configuration; `sidecar completion bash --help` says where that goes. Packages install it.\n")
 	b.WriteString("\nOf every command:\n\n")
 	fenced(&b, "text", root.PersistentFlags().FlagUsages())

@@ -48,26 +48,30 @@ func clusterCommand() *cobra.Command {
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
 		Long: `Cluster finds the near-duplicates among all documents of an index, or of a file that needs no engine, and groups them: two
-documents are joined if they agree at or above the threshold and are long enough, or have the same text; a cluster is what
-hangs together. What comes out depends neither on the order of the documents nor on the memory.
+documents are linked if they agree at or above the threshold and are long enough, or have the same text. A cluster is all documents
+that such links connect. The result does not depend on the order of the documents or on the memory.
 
   bands    compares documents that share a band of their sketches. Fast; misses a pair now and then. The default.
   broder   counts the shingles that each two documents share, by sorting. Exact; for up to some hundred thousand documents.
-  exact    joins equal texts alone.
+  exact    links only equal texts.
 
-A file has one JSON object in each line, gzipped if its name ends in .gz; - is standard input. For a file the defaults apply unless
---config names a configuration, of which the section sketch counts, and the rule if there is one alone or --index names it.
+A file has one JSON object in each line. It is gzipped if its name ends in .gz; - is standard input. For a file the defaults apply,
+unless --config names a configuration. Of that it uses the section sketch and one rule: the rule that --index names, or the only one.
 
-A report is printed, as text or as JSON (--output json). Where --output names a file, each document goes there with its cluster, the
-size of that, and the agreement with its first: as JSON lines, or as CSV where the name ends in .csv; the file appears when it is
-whole, and --report json prints the report as JSON beside it. --write stores the ids of the clusters in the engine's documents, where
-the rule has native: true or on_duplicate: tag; it writes only what changes, and leaves alone what changed meanwhile.
+It prints a report, as text or as JSON (--output json or --report json).
 
---memory bounds what grows with the texts; beyond that there are some 40 bytes for each document. What does not fit goes to
-temporary files, which vanish however the run ends.
+If --output names a file, each document is written there with its cluster, the size of the cluster, and the agreement with the
+cluster's first document. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is complete. The report
+is still printed.
 
---engine flink has the pairs found by an Apache Flink that runs already, through its SQL gateway; all else stays here, and so does
-what comes out: see docs/clusters.md.
+--write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. It writes
+only ids that change, and skips documents that changed meanwhile.
+
+--memory limits the memory for texts and sketches. Add about 40 bytes for each document. What does not fit goes to temporary files.
+They are removed however the run ends.
+
+--engine flink lets an Apache Flink that runs already find the pairs, through its SQL gateway. All other steps run here, and the
+result is here: see docs/clusters.md.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024
@@ -95,7 +99,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
 	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
-	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report, text or json, where --output names a file")
+	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report, text or json, also if --output names a file")
 	c.bindUntested(cmd)
 	c.flink.add(flags)
 	c.bindMetrics(cmd)

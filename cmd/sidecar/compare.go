@@ -21,7 +21,7 @@ func compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B | --docs docs.jsonl --pairs pairs.tsv",
 		Short: "Say which documents are near-duplicates and why, without an engine",
-		Long: `Compare with two files explains one pair: how many shingles each text has, their estimated and exact agreement, whether
+		Long: `Compare with two files explains one pair: how many shingles each text has, their agreement and exact resemblance, whether
 they are near-duplicates under each preset and which rule decides, and the longest passages that both have and that only one
 has. Of HTML it compares the text.
 

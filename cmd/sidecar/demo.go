@@ -11,7 +11,7 @@ func demoCommand() *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work: an embedded engine, a small corpus, one search without and with",
+		Short: "See it work: an embedded engine, a small corpus, a search without collapsing and with it",
 		Long: `Demo starts an embedded search engine and a sidecar in front of it, writes a corpus of articles through the sidecar, and
 prints some searches as the engine answers them and as the sidecar does. Then it keeps running, with requests to try and the
 playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and nothing is stored.

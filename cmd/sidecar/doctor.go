@@ -15,7 +15,7 @@ func doctorCommand() *cobra.Command {
 configuration, if there is one. It checks versions, credentials, mappings, how many documents have a sketch of their text, and a
 search, directly and through the sidecar. It prints a line for each check: ok, warn or fail, what it found, and what to do.
 
-It changes nothing: to check the right to write it sends an update of a document that does not exist. It reads up to 100 random
+It changes nothing. To check that it may write, it sends an update of a document that does not exist. It reads up to 100 random
 documents of each index.
 
 Exit code 0: no check failed. 1: at least one failed.`,

@@ -63,10 +63,10 @@ var errRefused = errors.New("documents were refused")
 const rootLong = `sidecar is a proxy in front of a search engine that speaks its API. It adds a small sketch of their text to documents
 as they are written, and hides a hit in a reply if a better ranked hit says nearly the same.
 
-Only results go to standard output. Progress, notes and errors go to standard error. With --output json results are JSON, and
-standard error has an object on each line: {"error": "..."}, or {"note": "..."} if it is not a terminal.
-On a terminal a job shows colours and a progress bar, elsewhere it writes a line every few seconds. TERM=dumb turns off both,
-NO_COLOR the colours.
+Only results go to standard output. Progress, notes and errors go to standard error. With --output json results are JSON. Then
+an error is an object on a line of its own on standard error: {"error": "..."}. If standard error is not a terminal, notes are such
+objects too: {"note": "..."}. On a terminal a job shows colours and a progress bar, elsewhere it writes a line every few seconds.
+TERM=dumb turns off both, NO_COLOR the colours.
 
 Exit codes:
 

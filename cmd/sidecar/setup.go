@@ -19,11 +19,11 @@ func setupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Prepare the indices of every rule and the templates they are made from, with the operator's credentials",
-		Long: `Setup declares our fields in every index that a rule matches, and in your own index templates if what they are for is matched
-as a whole: the sketch, and for rules with bands and clusters (bands, on_duplicate, native) these. It makes no template, leaves alone
-the engine's own, changes no document and may be run at any time; what is prepared already stays as it is. Run it again when a rule
-gets bands or clusters: until its indices declare them, documents are stored without sketches. It prints one line for each index
-and template.
+		Long: `Setup declares our fields in every index that a rule matches. It also declares them in your own index templates, if a rule
+matches all indices that the template is for. The fields are the sketch and, if a rule uses them (bands, on_duplicate, native),
+bands and clusters. It makes no template, changes no template of the engine's own and no document. You can run it at any time: what
+is prepared already stays as it is. Run it again when a rule gets bands or clusters: until its indices declare these fields,
+documents are stored without sketches. It prints one line for each index and template.
 
 Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or something is not ready.`,
 		Example: `  sidecar setup --config config.yaml
@@ -32,7 +32,7 @@ Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or s
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
 	}
 	r.bind(cmd, "")
-	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing: say what lacks")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing: say what is missing")
 	return cmd
 }
 

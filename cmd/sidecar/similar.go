@@ -43,8 +43,8 @@ count. Each index behind an alias or a pattern is searched under its own rule.
 It prints the most alike first: index, id, agreement, its standard error, and whether the texts are the same. --source shows the
 documents too, with the exact resemblance, which then decides close cases.
 
-It looks them up by bands, which the rule must store (bands: auto). Of pairs at the threshold that finds 99 in 100; it prints the
-share for a lower threshold. --scan compares with every sketch of the index instead: slower, nothing is missed, no bands needed.
+It looks them up by bands, which the rule must store (bands: auto). Of the pairs whose agreement is exactly
+the threshold this finds 99 in 100, and more of those above it. For a lower threshold it prints the share. --scan compares with every sketch of the index instead: slower, nothing is missed, no bands needed.
 
 Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar similar --index news-2024 4711
