@@ -280,8 +280,8 @@ func takesOf(indices []adapters.Index) rule.Takes {
 	return least
 }
 
-// ruleOfWrites returns the rule that all indices share to which a document written to the name can go, nil if they share none. Without such an index it is
-// the rule of the name.
+// ruleOfWrites returns the one rule of all indices that a write to the name can reach, nil if their rules differ. Without such an index it is the
+// rule of the name.
 func (c *catalog) ruleOfWrites(name string, indices []adapters.Index) *rule.Rule {
 	if !slices.ContainsFunc(indices, written) {
 		return c.Rules.For(name)
@@ -323,8 +323,8 @@ func (c *catalog) awaited(who client, name string) bool {
 	return true
 }
 
-// insist retries a failed look-up of a name of which nothing is known: a partial document that passes unread would keep the sketch of the text that it
-// changes. It does so once for a request.
+// insist retries a failed look-up of a name that the catalog does not know, once for a request. Otherwise a partial document could pass unread
+// and keep the sketch of the text that it changes.
 func (c *catalog) insist(u *underway, who client, name string, e entry) entry {
 	if u.insisted.Load() {
 		return e
@@ -343,7 +343,7 @@ func (c *catalog) insist(u *underway, who client, name string, e entry) entry {
 	return e
 }
 
-// askedAgain are the pauses before a write retries a failed look-up of a name of which nothing is known.
+// askedAgain are the pauses before a write retries a failed look-up of an unknown name.
 var askedAgain = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}
 
 // passing reports whether an error of a look-up may be over in a moment. An engine that does not answer has had its time.

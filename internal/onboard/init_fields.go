@@ -38,8 +38,8 @@ type texts struct {
 	Chosen []string
 	// Duplicates is how many of the documents are near-duplicates of one before them.
 	Duplicates int
-	// Pairs are some pairs of near-duplicates. Same are fields that tell most pairs apart. DryRun says that so many would
-	// fold, and most of them as if they were variants of goods, that the operator should look first.
+	// Pairs are some pairs of near-duplicates. Same are the fields in which most pairs differ. DryRun says that the operator should look
+	// first: many documents would fold, and most of them look like variants of goods.
 	Pairs  [][2]string
 	Same   []deciding
 	DryRun bool
