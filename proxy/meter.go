@@ -67,7 +67,8 @@ func (u *underway) waited() time.Duration {
 // streamed is a body that is enriched while it is sent. It takes how long there was nothing to send.
 type streamed struct {
 	io.ReadCloser
-	waited atomic.Int64 // nanoseconds
+	waited  atomic.Int64 // nanoseconds
+	tooLong bool         // it is longer than the engine takes
 }
 
 // Read implements io.Reader.

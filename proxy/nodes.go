@@ -117,10 +117,13 @@ const (
 )
 
 // needsOwnConnection reports whether a request gets a connection of its own, which is closed after it. key is what [nodes.remember] takes, with the
-// status of the reply. There are three reasons:
+// status of the reply. There are four reasons:
 //
 // Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
 // then reads nothing more from that connection: the next request on it would wait for ever.
+//
+// Its body is longer than the engine takes. The engine answers 413 and closes the connection while the body is still being written, and a transport
+// that can't write the rest would lose the answer: see [answered].
 //
 // net/http would send it twice though it may change something, as it does for the header Idempotency-Key, if the connection had been used before.
 //
@@ -132,6 +135,8 @@ func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
 	u := underwayOf(r.Context())
 	switch {
 	case lengthOfHead(r) > longHead || resent(r):
+		return true, ""
+	case u != nil && u.streamed != nil && u.streamed.tooLong:
 		return true, ""
 	case u == nil || !u.class.Hasty:
 		return false, ""

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/zlib"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -193,6 +195,32 @@ func TestEarlyAnswer(t *testing.T) {
 				t.Errorf("the client got %q, %v, want %s", reply[:n], err, want)
 			}
 		})
+	}
+}
+
+// TestTooLongForTheEngine has an engine refuse a body for its length and hang up while the rest is still coming: its answer is the client's.
+func TestTooLongForTheEngine(t *testing.T) {
+	t.Parallel()
+	large := fat("news-1", 400)
+	known := newEngine("news-1")
+	f := serve(t, known.beside(func(w http.ResponseWriter, r *http.Request) {
+		io.CopyN(io.Discard, r.Body, 1<<20)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 8\r\n\r\ntoo long")
+		conn.Close() // with bytes that nobody read: the rest of the body is answered by a reset
+	}), func(e *proxy.Engine) { e.Limits.EngineMaxBody = 2 << 20 })
+	for range effort.Rounds(100) {
+		conn := dial(t, f)
+		go fmt.Fprintf(conn, "POST /_bulk HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(large), large)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != 413 {
+			t.Fatalf("the client got %+v, %v", resp, err)
+		}
+		conn.Close()
 	}
 }
 
