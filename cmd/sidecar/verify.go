@@ -44,7 +44,7 @@ If the rule stores bands or clusters, it counts those that are absent or stale (
 foreign (made with another threshold or scheme), and what is left over of an earlier rule. On Elasticsearch and OpenSearch
 it also names mappings that fill our fields (copy_to, an alias, a runtime field).
 
---repair fixes the documents. A document that changes meanwhile is read again. Without it, sidecar reindex fixes what is absent,
+--repair fixes the documents. A document that changes meanwhile is read again. Without --repair, sidecar reindex fixes what is absent,
 incomparable or stale.
 
 --sample checks this many random documents of each index instead of all.
