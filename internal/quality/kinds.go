@@ -67,11 +67,7 @@ func newJudge(s *Set) (func(pair) verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := sets(s, sketch.Scheme{Features: sketch.WordShingles, Words: 4})
-	if err != nil {
-		return nil, err
-	}
-	characters, err := sets(s, sketch.Scheme{Features: sketch.CharacterShingles, Characters: 5})
+	words, characters, err := referenceSets(s)
 	if err != nil {
 		return nil, err
 	}

@@ -109,6 +109,15 @@ func sets(s *Set, scheme sketch.Scheme) ([][]uint64, error) {
 	return list, nil
 }
 
+// referenceSets returns the sets of four-word and of five-character shingles of each document, whose exact resemblance others are held against.
+func referenceSets(s *Set) (words, characters [][]uint64, err error) {
+	if words, err = sets(s, sketch.Scheme{Features: sketch.WordShingles, Words: 4}); err != nil {
+		return nil, nil, err
+	}
+	characters, err = sets(s, sketch.Scheme{Features: sketch.CharacterShingles, Characters: 5})
+	return words, characters, err
+}
+
 // Measure judges every pair of the set in every way.
 func Measure(s *Set) (*Result, error) {
 	scheme := sketch.DefaultScheme()
@@ -120,11 +129,7 @@ func Measure(s *Set) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	lecture, err := sets(s, sketch.Scheme{Features: sketch.WordShingles, Words: 4})
-	if err != nil {
-		return nil, err
-	}
-	characters, err := sets(s, sketch.Scheme{Features: sketch.CharacterShingles, Characters: 5})
+	lecture, characters, err := referenceSets(s)
 	if err != nil {
 		return nil, err
 	}
