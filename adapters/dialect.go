@@ -23,7 +23,7 @@ type Request struct {
 	// Header is read and never changed; a dialect that needs another header makes a copy.
 	Header Header
 	Body   []byte
-	// Purpose is what a request of ours is for.
+	// Purpose is set in requests that a dialect writes itself.
 	Purpose
 }
 

@@ -58,7 +58,7 @@ func (s *scanner) take(n int) []byte {
 	return s.data[s.at-n : s.at : s.at]
 }
 
-// byte goes over the next byte and returns it: 0 if there is none.
+// byte reads the next byte. At the end it returns 0.
 func (s *scanner) byte() byte {
 	if next := s.take(1); next != nil {
 		return next[0]

@@ -164,7 +164,7 @@ func (s *Store) Count(ctx context.Context, names []string) (documents int, err e
 	return documents, nil
 }
 
-// count counts the documents of some indices that a query in the URL finds, all if there is none.
+// count returns how many documents of the indices a query in the URL finds. Without a query it counts all of them.
 func (s *Store) count(ctx context.Context, indices, query string) (int, error) {
 	var reply struct{ Count int }
 	err := s.do(ctx, raw{http.MethodGet, "/" + indices + "/_count", query, ""}, &reply)

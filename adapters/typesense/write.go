@@ -106,7 +106,7 @@ func operation(c adapters.Class, e *rule.Enricher, how writing, read []byte, who
 	return o
 }
 
-// idOf returns the id of a document, and whether there is no doubt about it: it is a text, or there is none.
+// idOf returns the id of a document, empty if it has none. It is not sure where the document is malformed, or its id is empty, no text or there twice.
 func idOf(document []byte) (id string, sure bool) {
 	members, err := jsonedit.Members(document)
 	if err != nil {
