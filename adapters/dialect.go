@@ -83,12 +83,14 @@ type Class struct {
 	Format string
 	// Form is the dialect's own name of the endpoint. It means nothing to anyone else.
 	Form string
-	// Params is the dialect's own reading of the query, kept from Classify for the steps that follow.
-	Params any
+	// Params are the parameters of the query, as the engine reads them.
+	Params []Param
+	// MayLeaveOut says that operations of a write can be left out: its reply comes in a form that can be completed.
+	MayLeaveOut bool
 	// CleanWrite says that the reply of this write can hold our fields and goes through CleanReply.
 	CleanWrite bool
-	// Rewrites says that CleanReply changes more in the reply to a read than our fields: it is to see every such reply.
-	Rewrites bool
+	// Address, if not empty, is what CleanReply puts in place of the nodes' addresses in the reply to a read: it is to see every such reply.
+	Address string
 	// Elsewhere says that the body can name other indices than Target.
 	Elsewhere bool
 	// Verbatim says that the engine reads the body as it is, whatever the headers say of its encoding and type.

@@ -88,40 +88,35 @@ func newCatalog(e Engine) *catalog {
 	}
 }
 
-// Rule implements rule.Writing. Documents of one write that follow each other to the same name take the same rule for a moment.
-func (w *writing) Rule(index string, creates bool) (r *rule.Rule, takes rule.Takes) {
-	if w.last.index == index && time.Now().Before(w.last.until) {
-		return w.last.rule, rule.TakesAll
-	}
-	c, who := w.h.catalog, w.u.sender.client()
-	e := c.lookup(w.u, who, index)
+// ruleOfDocument returns the rule of an index that a document is written to, nil if none matches, and what the index takes of our fields. These are
+// declared first where they lack. creates says that the document would create the index if there is none. steady says that another document to the
+// same index would find the same.
+func (c *catalog) ruleOfDocument(u *underway, index string, creates bool) (r *rule.Rule, takes rule.Takes, steady bool) {
+	who := u.sender.client()
+	e := c.lookup(u, who, index)
 	if passing(e.err) && len(e.indices) == 0 {
-		e = c.insist(w.u, who, index, e)
+		e = c.insist(u, who, index, e)
 	}
 	r, takes = c.ruleOfWrites(index, e.indices), takesOf(e.indices)
 	absent := !there(e.indices)
 	switch {
 	case e.err != nil: // the index may be another one by now
-		return r, min(takes, rule.TakesNulls)
+		return r, min(takes, rule.TakesNulls), false
 	case r == nil, absent && !creates:
-		return r, rule.TakesNothing
+		return r, rule.TakesNothing, false
 	case !absent && takes == rule.TakesAll: // as it mostly is
-		w.last.rule, w.last.index, w.last.until = r, index, time.Now().Add(sameRuleFor)
-		return r, takes
+		return r, takes, true
 	}
 	how := preparing
 	if creates {
 		how = creating
 	}
-	e = c.find(w.u, who, index, how)
+	e = c.find(u, who, index, how)
 	if !there(e.indices) && c.awaited(who, index) { // the document creates it: what is known of the names that lead to it ends with the reply
-		w.u.newIndex.Store(true)
+		u.newIndex.Store(true)
 	}
-	return c.ruleOfWrites(index, e.indices), takesOf(e.indices)
+	return c.ruleOfWrites(index, e.indices), takesOf(e.indices), false
 }
-
-// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
-const sameRuleFor = 10 * time.Millisecond
 
 // lookup returns what is known of a name, and asks the engine if it is not known.
 func (c *catalog) lookup(ctx context.Context, who client, name string) entry {

@@ -34,9 +34,9 @@ func (h *Handler) clean(u *underway, resp *http.Response) {
 	if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !readable {
 		return
 	}
-	plain, whole, found := u.hold.lookAhead(resp, coding, u.class.Rewrites)
+	plain, whole, found := u.hold.lookAhead(resp, coding, u.class.Address != "")
 	switch {
-	case !found, !u.class.Rewrites && !h.mayConcern(u):
+	case !found, u.class.Address == "" && !h.mayConcern(u):
 	case whole && u.hold.take(int64(len(plain))):
 		h.cleanWhole(u.class, resp, coding, plain)
 	default:

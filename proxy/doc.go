@@ -16,12 +16,12 @@
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    sendWhole, sendStream     write.go           the one or the other
-//	      findDuplicates          duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
 //	      EnrichWrite             of the dialect     enriches each document; for its index it calls
-//	        Rule                  catalog.go         its rule, and what it takes of our fields
-//	          find                catalog.go         what is known of the index, or looked up with the client's credentials
+//	        Rule                  write.go           its rule, and what it takes of our fields
+//	          ruleOfDocument      catalog.go         the same, from what is known of the index or looked up with the client's credentials
 //	      send                    send.go            sends it on
-//	        finish                duplicates.go      completes the reply where operations were left out
+//	      findDuplicates          duplicates.go      where a rule asks for that: finds stored near-duplicates first (duplicates_find.go)
+//	        sendOthers, finish    duplicates.go      sends the write on without some operations, and completes the reply
 //
 //	  read                        read.go            looks through the body for names of our fields, and sends it on
 //

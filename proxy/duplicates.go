@@ -73,7 +73,7 @@ func (h *Handler) seeksDuplicates() bool {
 func (w *writing) findDuplicates(plain []byte) *findings {
 	if !w.u.hold.take(perLook * int64(len(plain))) {
 		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
-		return &findings{writing: w}
+		return &findings{writing: w, plain: plain}
 	}
 	f := &findings{writing: w, plain: plain, mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{}}
 	replies, err := w.h.Dialect.EnrichWrite(w.u.class, io.Discard, bytes.NewReader(plain), firstReading{f}, math.MaxInt64/2)
@@ -87,17 +87,42 @@ func (w *writing) findDuplicates(plain []byte) *findings {
 	if err != nil { // the documents are stored as if nothing were known of any other
 		w.h.Metrics.duplicates.WithLabelValues("failed").Inc()
 		w.h.Log.Error("write could not be looked through", "error", unquoted(err))
-		return &findings{writing: w}
+		return &findings{writing: w, plain: plain}
 	}
 	w.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
 	return f
 }
 
+// unsought returns the rule.Writing of a write that streams: no near-duplicates of its documents are looked up.
+func (w *writing) unsought() rule.Writing {
+	if w.h.seeksDuplicates() {
+		return &findings{writing: w, tooLong: true}
+	}
+	return w
+}
+
+// sendOthers sends the write on without the operations that are left out. raw is the body as it was sent.
+func (f *findings) sendOthers(raw []byte) {
+	if len(f.left) > 0 && len(f.left) == len(f.ops) {
+		f.answer()
+		return
+	}
+	body, err := f.enriched(raw, f.plain, f)
+	if err != nil {
+		f.h.answerError(f.u, f.r, err)
+		return
+	}
+	if bytes.Equal(body, raw) { // nothing is left out of it
+		f.left = nil
+	}
+	if len(f.left) > 0 {
+		acceptReadable(f.out.Header)
+	}
+	f.send(body, f.finish)
+}
+
 // Start implements rule.Clustering.
 func (f *findings) Start(o rule.Operation) bool { return f.left[o.Number] == nil }
-
-// leavesNothing reports whether all operations are left out of the write, so that nothing is to be sent.
-func (f *findings) leavesNothing() bool { return len(f.left) > 0 && len(f.left) == len(f.ops) }
 
 // firstReading is the rule.Clustering that collects the documents of a write and changes nothing.
 type firstReading struct{ *findings }
@@ -261,9 +286,9 @@ func (f *findings) entries(sent [][]byte, refused []bool) (all [][]byte, missing
 	return all, missing, nil
 }
 
-// finish remembers what was just written, and puts the answers to the operations that were left out into the reply. nil has found nothing.
+// finish remembers what was just written, and puts the answers to the operations that were left out into the reply.
 func (f *findings) finish(resp *http.Response) {
-	if f == nil || resp.StatusCode >= 300 { // the engine refused all of it
+	if resp.StatusCode >= 300 { // the engine refused all of it
 		return
 	}
 	f.remember()

@@ -54,7 +54,7 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 			h.catalog.altered(u.sender.client(), resp.StatusCode)
 		}
 		if u.class.NewIndex != "" && resp.StatusCode < 300 && !signed(r) { // a look-up under another request's signature would be refused
-			(&writing{h: h, u: u}).Rule(u.class.NewIndex, false) // has our field declared, before the client knows
+			h.catalog.ruleOfDocument(u, u.class.NewIndex, false) // has our field declared, before the client knows
 		}
 		if change != nil {
 			change(resp)

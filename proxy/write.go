@@ -41,7 +41,7 @@ type writing struct {
 	r        *http.Request // as the client sent it
 	out      *http.Request // as it goes on
 	encoding string        // of the client's body; empty for one that engines read as it is
-	last     struct {      // the rule of the last document whose index was prepared
+	last     struct {      // the rule of the last document whose index takes all of our fields
 		rule  *rule.Rule
 		index string
 		until time.Time
@@ -87,42 +87,47 @@ func (h *Handler) write(u *underway, r *http.Request) {
 // enrichedLength is how long a body is taken to be with its documents enriched.
 func enrichedLength(plain []byte) int64 { return int64(len(plain) + len(plain)/4) }
 
-// sendWhole enriches a body that was read whole, and sends it on with its length: raw, as it was sent, if nothing in it changes. plain is raw decoded.
+// sendWhole enriches a body that was read whole, and sends it on. plain is raw, as it was sent, decoded.
 func (w *writing) sendWhole(raw, plain []byte) {
 	class := &w.u.class
 	class.NamesOurs = class.NamesOurs || class.Alters && rule.NamesOurs(plain)
-	as, found := rule.Writing(w), (*findings)(nil)
 	if w.h.seeksDuplicates() {
-		found = w.findDuplicates(plain)
-		as = found
-	}
-	var enriched bytes.Buffer
-	enriched.Grow(int(enrichedLength(plain)))
-	_, err := w.h.Dialect.EnrichWrite(*class, &enriched, bytes.NewReader(plain), as, w.h.Limits.EngineMaxBody-int64(len(plain)))
-	_, refused := errors.AsType[adapters.Refusal](err)
-	body := raw
-	switch {
-	case refused, err != nil && class.Format != "":
-		w.h.answerError(w.u, w.r, err)
+		w.findDuplicates(plain).sendOthers(raw)
 		return
+	}
+	if body, err := w.enriched(raw, plain, w); err != nil {
+		w.h.answerError(w.u, w.r, err)
+	} else {
+		w.send(body, nil)
+	}
+}
+
+// enriched returns a body with its documents enriched: raw, as it was sent, if nothing in it changes, or if that failed. The error is one for the
+// client: such a body must not go on.
+func (w *writing) enriched(raw, plain []byte, as rule.Writing) ([]byte, error) {
+	var body bytes.Buffer
+	body.Grow(int(enrichedLength(plain)))
+	_, err := w.h.Dialect.EnrichWrite(w.u.class, &body, bytes.NewReader(plain), as, w.h.Limits.EngineMaxBody-int64(len(plain)))
+	_, refused := errors.AsType[adapters.Refusal](err)
+	switch {
+	case refused, err != nil && w.u.class.Format != "":
+		return nil, err
 	case err != nil:
 		w.h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		w.h.Log.Error("write could not be enriched", "error", unquoted(err))
-		found = nil // nothing is left out of what was sent
-	case found != nil && found.leavesNothing():
-		found.answer()
-		return
-	case !bytes.Equal(enriched.Bytes(), plain):
-		body = enriched.Bytes()
-		if w.encoding != "" {
-			w.out.Header.Del("Content-Encoding")
-		}
+		return raw, nil
+	case bytes.Equal(body.Bytes(), plain):
+		return raw, nil
+	case w.encoding != "":
+		w.out.Header.Del("Content-Encoding")
 	}
+	return body.Bytes(), nil
+}
+
+// send sends the request on with a body and its length. change, if not nil, edits the reply.
+func (w *writing) send(body []byte, change func(*http.Response)) {
 	w.out.Body, w.out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	if found != nil && len(found.left) > 0 {
-		acceptReadable(w.out.Header)
-	}
-	w.h.send(w.u, w.out, found.finish)
+	w.h.send(w.u, w.out, change)
 }
 
 // sendStream enriches a body while it is sent on. head is what was read of it.
@@ -143,10 +148,6 @@ func (w *writing) sendStream(head []byte) {
 	} else if w.r.ContentLength >= 0 {
 		growth = w.h.Limits.EngineMaxBody - w.r.ContentLength
 	}
-	as := rule.Writing(w)
-	if w.h.seeksDuplicates() {
-		as = &findings{writing: w, tooLong: true}
-	}
 	pipe, into := io.Pipe()
 	defer pipe.Close() // ends the copying below if the engine answers early
 	w.u.streamed = &streamed{ReadCloser: pipe, tooLong: growth < 0}
@@ -156,13 +157,28 @@ func (w *writing) sendStream(head []byte) {
 			io.Reader
 			*hold
 		}{plain, &w.u.hold}
-		_, err := w.h.Dialect.EnrichWrite(w.u.class, into, held, as, growth)
+		_, err := w.h.Dialect.EnrichWrite(w.u.class, into, held, w.unsought(), growth)
 		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && w.encoding != "" {
 			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)
 	}()
 	w.h.send(w.u, w.out, nil)
+}
+
+// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
+const sameRuleFor = 10 * time.Millisecond
+
+// Rule implements rule.Writing. Documents that follow each other to the same index take the same rule for a moment.
+func (w *writing) Rule(index string, creates bool) (*rule.Rule, rule.Takes) {
+	if w.last.index == index && time.Now().Before(w.last.until) {
+		return w.last.rule, rule.TakesAll
+	}
+	r, takes, steady := w.h.catalog.ruleOfDocument(w.u, index, creates)
+	if steady {
+		w.last.rule, w.last.index, w.last.until = r, index, time.Now().Add(sameRuleFor)
+	}
+	return r, takes
 }
 
 // Hold implements rule.Writing.

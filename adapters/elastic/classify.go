@@ -64,23 +64,16 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		c.Alters, c.NewIndex = alters(r.Method, path), makesIndex(r.Method, path)
 		return c
 	}
-	params := adapters.Params(r.RawQuery)
+	c.Params = adapters.Params(r.RawQuery)
 	if c.Kind == adapters.KindWrite {
 		c.Format = formatOf(r)
+		c.MayLeaveOut = c.Format == "" && c.Form != formUpdate && plainReply(r, c.Params)
 	}
-	c.Params = options{params, c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && plainReply(r, params)}
 	c.NamesOurs = c.Form == formMapping && rule.NamesOurs(path[len(path)-1])
-	for _, p := range params {
+	for _, p := range c.Params {
 		c.NamesOurs = c.NamesOurs || rule.NamesOurs(p.Value)
 	}
 	return c
-}
-
-// options is what Classify reads of a query.
-type options struct {
-	params []adapters.Param
-	// mayLeaveOut says that operations of this write can be left out, as the reply comes in a form that can be completed.
-	mayLeaveOut bool
 }
 
 // segments cuts an escaped path and unescapes each part. Like the engine it leaves out an empty part in front of the first slash

@@ -16,8 +16,7 @@ import (
 // CleanReply implements adapters.Dialect.
 func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
 	if c.Form == formNodes {
-		ours, _ := c.Params.(string)
-		return rewriteNodes(dst, src, ours)
+		return rewriteNodes(dst, src, c.Address)
 	}
 	if c.Form == formTable {
 		return cleanTable(dst, src)
@@ -49,9 +48,7 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 	case formBulk, formDoc, formUpdate, formByQuery:
 		cuts.Edit = func(_ []string, quoted []byte) []byte { return unquote(quoted) }
 	}
-	how, _ := c.Params.(options)
-	params := how.params
-	path, _ := adapters.Last(params, "filter_path")
+	path, _ := adapters.Last(c.Params, "filter_path")
 	if f, ok := parseFilter(path, d.OpenSearch); ok && f != nil {
 		plain := cuts.Prune
 		cuts.Prune = func(path []string, element bool) bool {

@@ -12,16 +12,15 @@ import (
 
 // EnrichWrite implements adapters.Dialect.
 func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
-	o, _ := c.Params.(options)
 	e := rule.NewEnricher(w, growth)
-	e.NoCreate = mayNotCreate(o.params)
+	e.NoCreate = mayNotCreate(c.Params)
 	switch {
 	case c.Format != "":
 		return nil, enrichFormat(c, dst, src, e)
 	case c.Form != formBulk:
-		return enrichDocument(c, dst, src, e, o.mayLeaveOut)
+		return enrichDocument(c, dst, src, e)
 	}
-	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: o.mayLeaveOut}
+	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: c.MayLeaveOut}
 	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
 	if !b.mayLeaveOut || b.op != "" { // an action without a document has no place in the reply
 		return nil, err
@@ -30,9 +29,9 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 }
 
 // enrichDocument is EnrichWrite for a body that is one document, or an update of one.
-func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enricher, mayLeaveOut bool) (adapters.Replies, error) {
+func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enricher) (adapters.Replies, error) {
 	updates := c.Form == formUpdate
-	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Plain: mayLeaveOut && (c.ID == "" || acceptable(c.ID))}
+	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Plain: c.MayLeaveOut && (c.ID == "" || acceptable(c.ID))}
 	err := jsonedit.EditWhole(dst, src, func(body []byte) []byte {
 		switch {
 		case !e.Start(o):
@@ -45,7 +44,7 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		e.Start(o)
 		return long(e, dst, src, c.Target, updates, "")
 	})
-	if !mayLeaveOut { // which no update does
+	if !c.MayLeaveOut { // which no update does
 		return nil, err
 	}
 	return documentReply{}, err

@@ -75,17 +75,10 @@ func classifyWrite(c adapters.Class, method string, path []string, params []adap
 	if len(path) == 4 && c.Form == formDocument {
 		c.ID = decode(path[3])
 	}
-	dirty, _ := adapters.Last(params, "dirty_values")
-	dirty = strings.ToLower(dirty)
-	returned, _ := adapters.Last(params, "return_id")
-	c.Params = writing{
-		partial:     method == "PATCH" || action == "update" || action == "emplace",
-		upserts:     method != "PATCH" && action == "emplace",
-		drops:       strings.Contains(dirty, "drop"),
-		keeps:       dirty == "reject",
-		named:       returned == "true",
-		mayLeaveOut: plainReply(c.Form, method, params),
+	if method == "PATCH" { // is one, whatever the query names
+		params = append(params, adapters.Param{Name: "action", Value: "update"})
 	}
+	c.Params, c.MayLeaveOut = params, plainReply(c.Form, method, params)
 	return c
 }
 

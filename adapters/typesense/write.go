@@ -16,14 +16,25 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// writing is what Classify reads of a write's query.
+// writing is what the query of a write says.
 type writing struct {
 	partial     bool // the document is merged into what is stored
 	upserts     bool // or created, if nothing is stored
 	drops       bool // values that do not fit the schema are left out of it
 	keeps       bool // they are never made to fit
 	named       bool // the reply to an import tells the ids
-	mayLeaveOut bool // the reply can be taken apart, and operations be left out
+	mayLeaveOut bool // see [adapters.Class]
+}
+
+func writingOf(c adapters.Class) writing {
+	action, _ := adapters.Last(c.Params, "action")
+	dirty, _ := adapters.Last(c.Params, "dirty_values")
+	dirty = strings.ToLower(dirty)
+	returned, _ := adapters.Last(c.Params, "return_id")
+	return writing{
+		partial: action == "update" || action == "emplace", upserts: action == "emplace",
+		drops: strings.Contains(dirty, "drop"), keeps: dirty == "reject", named: returned == "true", mayLeaveOut: c.MayLeaveOut,
+	}
 }
 
 // formNamed is the form of an operation of an import whose reply tells the ids.
@@ -32,7 +43,7 @@ const formNamed = "named"
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
 // what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
 func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
-	how, _ := c.Params.(writing)
+	how := writingOf(c)
 	e := rule.NewEnricher(w, growth)
 	e.NoCreate = true // no write makes a collection
 	e.LastCounts, e.Strict, e.Upserts = true, true, how.partial && how.upserts

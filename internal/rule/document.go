@@ -47,17 +47,22 @@ func HasSketch(document []byte) bool {
 type texts struct {
 	// list are the texts, field after field in the rule's order.
 	list []string
-	// touched is how many of the fields the document sets.
-	touched int
 	// grazed says that it sets an object above a field without the field. Merged into an object that keeps the field; but it replaces a list.
 	grazed bool
-	// nested says that a field is within an object. Merged, {"a.b": …} and {"a": {"b": …}} can both be stored, one with an old text.
-	nested bool
 	// odd says what is wrong where a field holds something other than texts, which the engine may write in another way than it was sent, or where a
 	// name that leads to a field is twice in one object, and engines differ in which one counts. invalid says that a text is not UTF-8.
 	odd     error
 	invalid bool
 }
+
+// reach is how many of a rule's fields a document determines where the engine merges it into what is stored.
+type reach int
+
+const (
+	noField reach = iota
+	someFields
+	allFields
+)
 
 // readable reports whether the texts are those that the engine stores.
 func (t *texts) readable() bool { return t.odd == nil && !t.invalid }
@@ -117,14 +122,22 @@ func leads(name, path string) bool {
 }
 
 // findIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
-func (r *Rule) findIn(t *texts, members []jsonedit.Member) {
+func (r *Rule) findIn(t *texts, members []jsonedit.Member) reach {
 	*t = texts{list: t.list[:0]}
+	set, nested := 0, false
 	for _, field := range r.Fields {
 		if t.descend(members, field) {
-			t.touched++
-			t.nested = t.nested || strings.Contains(field, ".")
+			set++
+			nested = nested || strings.Contains(field, ".")
 		}
 	}
+	switch {
+	case set == 0 && !t.grazed:
+		return noField
+	case set < len(r.Fields), nested: // merged, {"a.b": …} and {"a": {"b": …}} can both be stored, one with an old text
+		return someFields
+	}
+	return allFields
 }
 
 // descend follows a path from an object's members, and reports whether they set the field. Where it leads from several of them to the
@@ -216,11 +229,11 @@ const TextField = "text"
 
 // TextsOf is [Rule.Texts], or for a document with none of the fields its member "text".
 func (r *Rule) TextsOf(document []byte) []string {
-	_, found := r.read(document)
+	members, found := r.read(document)
 	if !found.readable() {
 		return nil
 	}
-	if found.touched == 0 && !found.grazed {
+	if r.findIn(&found, members) == noField {
 		if all, err := jsonedit.Members(document); err == nil {
 			if text, ok := jsonedit.Text(jsonedit.Get(all, TextField)); ok {
 				return []string{text}

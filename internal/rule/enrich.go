@@ -159,7 +159,7 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	}
 	members, last, err := rule.concerned(e.list[:0], document, e.Strict)
 	defer e.forget(members)
-	rest, own := document, slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
+	rest, own := document, haveOurs(members)
 	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
 		if rest, err = jsonedit.Cut(document, Our); err == nil {
 			_, last, err = rule.concerned(nil, rest, false)
@@ -187,6 +187,11 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	return dst
 }
 
+// haveOurs reports whether one of the members is a field of ours.
+func haveOurs(members []jsonedit.Member) bool {
+	return slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
+}
+
 // fieldsFor returns our fields for a document with these members, nil for none at all, whether or not the index takes them. They are good until
 // the next document.
 func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, partial bool) ([]byte, Change) {
@@ -200,12 +205,12 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 		defer e.Hold(-memory)
 	}
 	found := &e.found
-	r.findIn(found, members)
+	reach := r.findIn(found, members)
 	doubtful := !found.readable() || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
 	switch {
-	case partial && found.touched == 0 && !found.grazed:
+	case partial && reach == noField:
 		return nil, Untouched
-	case doubtful, partial && (found.touched < len(r.Fields) || found.nested):
+	case doubtful, partial && reach != allFields:
 		return e.withoutSketch(r, partial, Unreadable)
 	}
 	s, ok := &e.sketch, false
