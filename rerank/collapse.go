@@ -197,7 +197,7 @@ func (ls *leaders) group(hit *Hit) int {
 	if found, ok := ls.index.find(hit); ok { // in no order
 		p := newProbe(hit)
 		for _, i := range found {
-			if (first < 0 || int(i) < first) && p.folds(&ls.list[i]) {
+			if l := &ls.list[i]; (first < 0 || int(i) < first) && !p.apart(&l.outline) && hit.foldsInto(l.hit) {
 				first = int(i)
 			}
 		}
@@ -217,7 +217,7 @@ func leaderOf(leaders []leader, hit *Hit) int {
 	}
 	p := newProbe(hit)
 	for i := range leaders {
-		if l := &leaders[i]; p.folds(l) {
+		if l := &leaders[i]; !p.apart(&l.outline) && hit.foldsInto(l.hit) {
 			return i
 		}
 	}
