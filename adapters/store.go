@@ -22,9 +22,9 @@ type Store interface {
 	// at the first error of the engine or of yield. Without a rule what it reads of a document holds our fields and those that are
 	// selected.
 	Scan(ctx context.Context, index string, rule *rule.Rule, s Selection, yield func(Page) error) error
-	// Patch stores our fields of documents that Scan read, and gives way to whatever happened to them since. It returns one
-	// result for each patch, in order; the error is for the request as a whole.
-	Patch(ctx context.Context, index string, rule *rule.Rule, patches []Patch) ([]Result, error)
+	// Patch stores what is wanted of documents that Scan read, and gives way to whatever happened to them since. It returns one
+	// result for each document, in order; the error is for the request as a whole.
+	Patch(ctx context.Context, index string, rule *rule.Rule, documents []Stored) ([]Result, error)
 	// Release takes out of an index what Patch left there for further patches. It takes time of its own where ctx has ended.
 	Release(ctx context.Context, index string)
 }
@@ -175,15 +175,20 @@ type Stored struct {
 	ID string
 	// Source is the document's JSON with at least the rule's fields and our own.
 	Source []byte
-	// Version is the adapter's own mark of the document's state, handed back in a Patch.
+	// Version is the adapter's own mark of the document's state, which Patch compares.
 	Version any
+	// Wanted is what our fields are to hold; a field without a value is taken out. Scan leaves it nil, and such a document can't be patched.
+	Wanted *rule.Ours
 }
 
-// Patch is what our fields of a stored document are to hold; a field without a value is taken out.
-type Patch struct {
-	Stored
-	rule.Ours
+// With returns the document as Patch takes it.
+func (d Stored) With(wanted rule.Ours) Stored {
+	d.Wanted = &wanted
+	return d
 }
+
+// ErrUnwanted is the error of Patch for a document of which nothing says what its fields of ours are to hold.
+var ErrUnwanted = errors.New("nothing says what our fields of a document are to hold")
 
 // Result is what became of a patch.
 type Result int

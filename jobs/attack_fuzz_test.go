@@ -20,7 +20,7 @@ func FuzzJournal(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		b := newBoard(l, "j", "me")
+		b := newBoard(l, NewPace(0), "j", "me")
 		p, _, err := b.newest(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -28,7 +28,7 @@ func FuzzJournal(f *testing.F) {
 		_ = p.live()
 		_, _ = p.watched()
 		ours := plan{Parts: []string{"one"}}
-		if err := b.joinPlan(t.Context(), false, func() (plan, error) { return ours, nil }); err != nil {
+		if err := b.joinPlan(t.Context(), false, func() ([]string, int, error) { return ours.Parts, 0, nil }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,24 +1,23 @@
 // Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
 // [Reindex] gives every document of an index what our fields are to hold under the rule. Of its types these are to be known: a run is one
-// call of Reindex; a plan splits the index into parts; the board is the plan as this run sees it; a lease is a part that the run holds; the
-// [Pace] says when how much may be written. Read it in this order, from top to bottom of reindex.go but for what is named otherwise:
+// call of Reindex; a lease is a part of the index that the run holds; the board gives out the leases; the [Pace] says when how much may be
+// written. Read it in this order, from top to bottom of reindex.go but for what is named otherwise:
 //
 //	Reindex              one run, to its report
 //	run.untilDone        joins the job, works on its parts, and looks whether the index is still the same one
-//	run.join             joins the plan that others are at work on, or splits the index into parts and makes one (board.joinPlan in lease.go)
-//	run.workInSlices     each slice claims one part after the other
-//	run.claim            waits until a part can be taken (board.take in lease.go, which begins with how leases work)
-//	run.workOn           renews the lease during the work, and marks the part as done or gives it back
+//	run.join             joins the plan that others are at work on, or splits the index into parts and makes one
+//	run.workInSlices     each slice claims one part after the other, and waits until it can (board.claim in lease.go, which begins with how
+//	                     leases work)
+//	run.workOn           works on a part; lease.during in lease.go renews the lease meanwhile, and marks the part as done or gives it back
 //	run.readSketchWrite  a page is read while one is sketched and one is written
-//	Pace.scan            pace.go: reads the part, and waits while the engine has no room
-//	Store.Scan           store_scan.go of the adapter: one page after another, from where the part was left
-//	run.sketch           what is to be written of a page
-//	run.write            writes it, and notes in the lease how far the part is done
+//	Store.Scan           store_scan.go of the adapter: one page after another, from where the part was left. It waits while the engine has
+//	                     no room (patientStore in pace.go)
+//	run.sketch           what is wanted of the documents of a page
+//	run.write            writes those that are not right, and notes in the lease how far the part is done
 //	Pace.Patch           pace.go: as fast as the pace allows; what the engine had no room for is sent again
 //	Store.Patch          store_patch.go of the adapter. On Elasticsearch and OpenSearch the first document of an index is compared in all
 //	                     its fields before and after, and the job ends where it has changed (writeAndCompare in store_compare.go)
-//	lease.finish         lease.go: the part is done
 //	run.sameIndex        once all parts are, the index must be the one that was joined
 //	run.end              the report
 //	Store.Release        the last request: on Elasticsearch and OpenSearch it removes the alias that documents were written through
@@ -29,7 +28,7 @@
 // overwritten. [Watch] goes on where a run ended.
 //
 // [Verify] compares in the same way and writes nothing unless it repairs; [Remove] takes our fields out. Both go through mend, which reads
-// and writes by the same two methods of [Pace].
+// and writes in the same way.
 //
 // The package knows no engine and does no I/O but through the store.
 package jobs

@@ -67,6 +67,7 @@ func journalError(err error) error {
 // board is a job and its plan as one run sees them.
 type board struct {
 	journal     adapters.Journal
+	pace        *Pace
 	job, worker string
 	// identity is that of the index: a plan of another one counts for nothing.
 	identity string
@@ -80,8 +81,8 @@ type board struct {
 	anew    bool           // the plan to be resumed was of another index
 }
 
-func newBoard(journal adapters.Journal, job, worker string) *board {
-	return &board{journal: journal, job: job, worker: worker, ours: map[int]bool{}}
+func newBoard(journal adapters.Journal, pace *Pace, job, worker string) *board {
+	return &board{journal: journal, pace: pace, job: job, worker: worker, ours: map[int]bool{}}
 }
 
 // plan is an entry of slot 0, and what the journal said of its parts when it was read.
@@ -124,7 +125,15 @@ type record struct {
 func (p plan) slot(part int) int { return p.number*maxParts + 1 + part }
 
 // joinPlan joins the newest plan, where it is to be resumed or others are at work on it. Otherwise it makes one of the parts that split returns.
-func (b *board) joinPlan(ctx context.Context, resume bool, split func() (plan, error)) error {
+func (b *board) joinPlan(ctx context.Context, resume bool, split splitter) error {
+	return b.pace.Retry(ctx, func() error { return b.tryToJoin(ctx, resume, split) })
+}
+
+// splitter returns the names of the parts of an index, and how many documents it has.
+type splitter func() (parts []string, documents int, err error)
+
+// tryToJoin is joinPlan, unless the engine is busy.
+func (b *board) tryToJoin(ctx context.Context, resume bool, split splitter) error {
 	for {
 		p, entries, err := b.newest(ctx)
 		if err != nil {
@@ -133,16 +142,15 @@ func (b *board) joinPlan(ctx context.Context, resume bool, split func() (plan, e
 		begin := len(p.Parts) == 0 || p.Of != b.identity || !resume && !p.live()
 		anew := begin && resume && len(p.Parts) > 0
 		if begin {
-			number := p.number + 1
-			if p, err = split(); err != nil {
+			p = plan{number: p.number + 1, ID: b.worker, Begun: time.Now(), Of: b.identity}
+			if p.Parts, p.Total, err = split(); err != nil {
 				return err
 			}
-			p.number, p.ID, p.Begun, p.Of = number, b.worker, time.Now(), b.identity
 			data, err := json.Marshal(p)
 			if err != nil {
 				return err
 			}
-			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Number: number, Data: data})
+			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Number: p.number, Data: data})
 			if err != nil {
 				return journalError(err)
 			}
@@ -183,6 +191,24 @@ func (p plan) live() bool {
 		}
 	}
 	return false
+}
+
+// claim returns a part, or the watch, for this worker to hold, and waits while other processes hold all that are left. It calls waiting before each
+// time. It returns nil where this process holds them all.
+func (b *board) claim(ctx context.Context, watch bool, waiting func()) (l *lease, err error) {
+	for wait := time.Duration(0); ; {
+		err = b.pace.Retry(ctx, func() (err error) {
+			l, wait, err = b.take(ctx, watch)
+			return err
+		})
+		if l != nil || wait == 0 || err != nil {
+			return l, err
+		}
+		waiting()
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // take takes a part that is neither done nor held. It returns nil where all that are left are held. Where other processes hold some, wait is
@@ -279,6 +305,30 @@ func (l *lease) advance(after string, scanned int) {
 		l.After = after
 	}
 	l.Scanned += scanned
+}
+
+// during does the work on the part and renews the lease meanwhile. Then it marks the part as done, or after an error gives it back. Where an engine
+// without room ended the work, and it can't go on after its last page, it is done once more.
+func (l *lease) during(ctx context.Context, work func(context.Context) error) error {
+	defer l.forget()
+	held, lose := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { l.keep(held, lose) })
+	err := l.board.pace.Retry(held, func() error { return work(held) })
+	lose(nil)
+	renewing.Wait()
+	if cause := context.Cause(held); errors.Is(cause, errLost) || errors.Is(cause, errSuperseded) {
+		err = cause
+	}
+	if err == nil {
+		err = l.board.pace.Retry(ctx, func() error { return l.finish(ctx) })
+	}
+	if err != nil && !errors.Is(err, errLost) {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		defer cancel()
+		_ = l.release(last) // else the lease ends by itself
+	}
+	return err
 }
 
 // renew holds the part for as long as the lease lasts from now.
@@ -416,6 +466,20 @@ func (b *board) newest(ctx context.Context) (p plan, entries []adapters.Entry, e
 	}
 	b.seen = p.records
 	return p, entries, nil
+}
+
+// fill fills in what a report says of the plan that was joined and of leases.
+func (b *board) fill(report *Report) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	report.Parts, report.Taken, report.Anew = len(b.plan.Parts), b.taken, b.anew
+}
+
+// scannedByAll returns how many documents all workers had read when the journal was read last.
+func (b *board) scannedByAll() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.scanned
 }
 
 // token returns a name that nobody else has.

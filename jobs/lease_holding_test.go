@@ -14,8 +14,8 @@ import (
 func heldPart(t *testing.T) (a, b *board, l *lease) {
 	t.Helper()
 	journal := &ledger{}
-	a, b = newBoard(journal, "j", "a"), newBoard(journal, "j", "b")
-	one := func() (plan, error) { return plan{Parts: []string{""}}, nil }
+	a, b = newBoard(journal, NewPace(0), "j", "a"), newBoard(journal, NewPace(0), "j", "b")
+	one := func() ([]string, int, error) { return []string{""}, 0, nil }
 	for _, board := range []*board{a, b} {
 		expect.OK(t, board.joinPlan(t.Context(), true, one))
 	}

@@ -82,7 +82,7 @@ func (s *site) Journal() adapters.Journal { return s }
 
 func (s *site) Release(context.Context, string) {}
 
-func (s *site) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *site) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	if s.trust {
 		s.holds(patches)
 	}
@@ -97,7 +97,7 @@ func (s *site) Patch(ctx context.Context, index string, rule *rule.Rule, patches
 }
 
 // holds fails the test where another worker has taken the part over that the patches are of.
-func (s *site) holds(patches []adapters.Patch) {
+func (s *site) holds(patches []adapters.Stored) {
 	entries, _ := s.ledger.Entries(context.Background(), "")
 	newest := map[int]record{}
 	for _, e := range entries {

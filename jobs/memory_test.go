@@ -176,7 +176,7 @@ func (m *memory) Scan(ctx context.Context, _ string, _ *rule.Rule, s adapters.Se
 	return nil
 }
 
-func (m *memory) Patch(ctx context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (m *memory) Patch(ctx context.Context, _ string, _ *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	apply, failure := len(patches), error(nil)
 	if m.onPatch != nil {
 		apply, failure = m.onPatch(len(patches))
@@ -201,7 +201,7 @@ func (m *memory) Patch(ctx context.Context, _ string, _ *rule.Rule, patches []ad
 	return results, failure
 }
 
-func (m *memory) patch(p adapters.Patch) adapters.Result {
+func (m *memory) patch(p adapters.Stored) adapters.Result {
 	source, ok := m.sources[p.ID]
 	switch {
 	case !ok:
@@ -211,7 +211,7 @@ func (m *memory) patch(p adapters.Patch) adapters.Result {
 	case m.refuse[p.ID]:
 		return adapters.Refused
 	}
-	patched, err := rule.WithOurs([]byte(source), p.Ours)
+	patched, err := rule.WithOurs([]byte(source), *p.Wanted)
 	if err != nil {
 		return adapters.Refused
 	}

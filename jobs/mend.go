@@ -22,20 +22,21 @@ const (
 // after each page with how many documents there are as far as the engine says, and what became of those that were to be written.
 func mend(
 	ctx context.Context, job Job, s adapters.Selection, perSecond float64,
-	judge func(d adapters.Stored, again bool) (adapters.Patch, bool), report func(total int, done Progress),
+	judge func(d adapters.Stored, again bool) (adapters.Stored, bool), report func(total int, done Progress),
 ) error {
 	defer job.Store.Release(ctx, job.Index)
 	pace := NewPace(perSecond)
+	job.Store = patientStore{job.Store, pace}
 	var done Progress
 	var changed []string // the ids of those that changed since they were read
 	page := func(p adapters.Page, again bool) error {
-		var list []adapters.Patch
+		var list []adapters.Stored
 		for _, document := range p.Documents {
 			if patch, wrong := judge(document, again); wrong {
 				list = append(list, patch)
 			}
 		}
-		err := pace.Patch(ctx, job, list, nil, func(patches []adapters.Patch, results []adapters.Result) {
+		err := pace.Patch(ctx, job, list, nil, func(patches []adapters.Stored, results []adapters.Result) {
 			for i, result := range results {
 				if result == adapters.Changed {
 					changed = append(changed, patches[i].ID)
@@ -47,7 +48,7 @@ func mend(
 		report(p.Total, done)
 		return cmp.Or(err, ctx.Err())
 	}
-	err := pace.scan(ctx, job, s, func(p adapters.Page) error { return page(p, false) })
+	err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(p adapters.Page) error { return page(p, false) })
 	for look := 0; err == nil && len(changed) > 0 && look < looksAgain; look++ {
 		if err = sleep(ctx, firstLook<<look); err != nil {
 			break

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -75,18 +76,33 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// scan reads what is selected. While the engine has no room it waits, and then goes on after the last page, where the engine can.
-func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield func(adapters.Page) error) error {
+// patientStore is a store whose requests wait while the engine is busy, and are then sent again: all but those that write.
+type patientStore struct {
+	adapters.JobStore
+	pace *Pace
+}
+
+// Identity implements adapters.JobStore.
+func (s patientStore) Identity(ctx context.Context, index string) (identity string, err error) {
+	err = s.pace.Retry(ctx, func() (err error) {
+		identity, err = s.JobStore.Identity(ctx, index)
+		return err
+	})
+	return identity, err
+}
+
+// Scan implements adapters.Store. After a wait it goes on after the last page, where the engine can.
+func (s patientStore) Scan(ctx context.Context, index string, rule *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	for begun := false; ; {
-		err := job.Store.Scan(ctx, job.Index, job.Rule, s, func(page adapters.Page) error {
-			begun, s.After = true, page.After
-			p.served()
+		err := s.JobStore.Scan(ctx, index, rule, sel, func(page adapters.Page) error {
+			begun, sel.After = true, page.After
+			s.pace.served()
 			return yield(page)
 		})
-		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
+		if !errors.Is(err, adapters.ErrBusy) || begun && (sel.After == "" || sel.Limit > 0) {
 			return err
 		}
-		if err := p.waitWhileBusy(ctx, err); err != nil {
+		if err := s.pace.waitWhileBusy(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -95,7 +111,7 @@ func (p *Pace) scan(ctx context.Context, job Job, s adapters.Selection, yield fu
 // Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
 // request how many of n documents may be sent. done is called after each request with its documents and their results.
 func (p *Pace) Patch(
-	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
+	ctx context.Context, job Job, list []adapters.Stored, allow func(n int) (int, error), done func([]adapters.Stored, []adapters.Result),
 ) error {
 	outlasting, cancel := outlast(ctx)
 	defer cancel()

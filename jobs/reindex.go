@@ -71,16 +71,17 @@ type run struct {
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
 	if o.DryRun {
-		job.Store, o.Pace = dry{job.Store}, nil
+		job.Store, o.Pace = dryStore{job.Store}, nil
 	}
 	if o.Pace == nil {
 		o.Pace = NewPace(0)
 	}
 	host, _ := os.Hostname()
+	job.Store = patientStore{job.Store, o.Pace}
 	return &run{
 		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, reading: make(chan struct{}),
 		report: Report{Index: job.Index, DryRun: o.DryRun, Slices: o.Slices},
-		board:  newBoard(job.Store.Journal(), jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
+		board:  newBoard(job.Store.Journal(), o.Pace, jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
 
@@ -104,20 +105,18 @@ func (r *run) untilDone(ctx context.Context, resume bool) error {
 
 // join joins the plan that others are at work on, or splits the index into parts and makes one. Where these credentials may keep no
 // journal in the engine, the journal is in memory: a later run then finds by the stored sketches alone what is done.
-func (r *run) join(ctx context.Context, resume bool) error {
-	identity, err := r.identity(ctx)
-	if err != nil {
+func (r *run) join(ctx context.Context, resume bool) (err error) {
+	if r.board.identity, err = r.Store.Identity(ctx, r.Index); err != nil {
 		return err
 	}
-	r.board.identity = identity
-	split := func() (plan, error) {
-		parts, documents, err := r.Store.Split(ctx, r.Index, r.options.Query, r.options.Slices)
+	split := func() (parts []string, documents int, err error) {
+		parts, documents, err = r.Store.Split(ctx, r.Index, r.options.Query, r.options.Slices)
 		if n := len(parts); err == nil && (n == 0 || n > maxParts-2) {
 			err = fmt.Errorf("split: %d parts", n)
 		}
-		return plan{Parts: parts, Total: documents}, err
+		return parts, documents, err
 	}
-	err = r.options.Pace.Retry(ctx, func() error { return r.board.joinPlan(ctx, resume, split) })
+	err = r.board.joinPlan(ctx, resume, split)
 	if errors.Is(err, errJournal) && ctx.Err() == nil && !r.options.Resume {
 		r.report.Unkept = err.Error()
 		r.board.journal = &ledger{}
@@ -143,7 +142,7 @@ func (r *run) workInSlices(ctx context.Context) error {
 			}
 			defer r.startOthers()
 			for {
-				l, err := r.claim(ctx, false)
+				l, err := r.board.claim(ctx, false, r.show)
 				if l == nil || err != nil {
 					return err
 				}
@@ -160,51 +159,15 @@ func (r *run) workInSlices(ctx context.Context) error {
 // startOthers lets the other slices begin.
 func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
 
-// claim returns a part, or the watch, for this worker to hold, and waits while other processes hold all that are left. It returns nil
-// where this process holds them all.
-func (r *run) claim(ctx context.Context, watch bool) (l *lease, err error) {
-	for wait := time.Duration(0); ; {
-		err = r.options.Pace.Retry(ctx, func() (err error) {
-			l, wait, err = r.board.take(ctx, watch)
-			return err
-		})
-		if l != nil || wait == 0 || err != nil {
-			return l, err
-		}
-		r.add(Progress{}, 0) // what the others did
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// workOn does the work on a part and renews its lease meanwhile. Then it marks the part as done, or after an error gives it back. Where an
-// engine without room ended the work, and it can't go on after its last page, it is done once more.
+// workOn does the work on a part while this worker holds it.
 func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *lease) error) error {
-	defer l.forget()
-	held, lose := context.WithCancelCause(ctx)
-	var renewing sync.WaitGroup
-	renewing.Go(func() { l.keep(held, lose) })
-	err := r.options.Pace.Retry(held, func() error { return work(held, l) })
-	lose(nil)
-	renewing.Wait()
-	if cause := context.Cause(held); errors.Is(cause, errLost) || errors.Is(cause, errSuperseded) {
-		err = cause
-	}
-	if err == nil {
-		err = r.options.Pace.Retry(ctx, func() error { return l.finish(ctx) })
-	}
-	if err != nil && !errors.Is(err, errLost) {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
-		defer cancel()
-		_ = l.release(last) // else the lease ends by itself
-		return err
-	}
+	err := l.during(ctx, func(held context.Context) error { return work(held, l) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil {
+	switch {
+	case err == nil:
 		r.report.PartsDone++
-	} else {
+	case errors.Is(err, errLost):
 		r.report.Lost++
 	}
 	return err
@@ -213,28 +176,29 @@ func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *
 // readSketchWrite works through the rest of a part in three steps at once: a page is read while one is sketched and one is written.
 func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 	steps, ctx := errgroup.WithContext(ctx)
-	pages, batches := make(chan adapters.Page), make(chan batch)
+	read, sketched := make(chan adapters.Page), make(chan adapters.Page)
 	part, after := l.position()
 	steps.Go(func() error {
-		defer close(pages)
+		defer close(read)
 		s := adapters.Selection{Part: part, After: after, Query: r.options.Query}
-		return r.options.Pace.scan(ctx, r.Job, s, func(p adapters.Page) error {
+		return r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
 			r.startOthers()
-			return send(ctx, pages, p)
+			return send(ctx, read, p)
 		})
 	})
 	steps.Go(func() error {
-		defer close(batches)
-		for p := range pages {
-			if err := send(ctx, batches, r.sketch(p)); err != nil {
+		defer close(sketched)
+		for p := range read {
+			r.sketch(p)
+			if err := send(ctx, sketched, p); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	steps.Go(func() error {
-		for b := range batches {
-			if err := r.write(ctx, l, b); err != nil {
+		for p := range sketched {
+			if err := r.write(ctx, l, p); err != nil {
 				return err
 			}
 		}
@@ -243,66 +207,61 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 	return steps.Wait()
 }
 
-// send hands something to the next step.
-func send[T any](ctx context.Context, to chan<- T, what T) error {
+// send hands a page to the next step.
+func send(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error {
 	select {
-	case to <- what:
+	case to <- p:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// batch is what is to be written of a page.
-type batch struct {
-	patches []adapters.Patch
-	// right counts the documents that need no patch.
-	right Progress
-	// after is where a scan goes on after the page.
-	after string
-}
-
-// sketch returns what is to be written of a page.
-func (r *run) sketch(p adapters.Page) batch {
-	b := batch{after: p.After}
-	for _, document := range p.Documents {
-		wanted, right := r.Rule.Wanted(document.Source, numberOf(document.ID))
-		switch {
-		case !right:
-			b.patches = append(b.patches, adapters.Patch{Stored: document, Ours: wanted})
-			continue
-		case wanted.Sketch == "":
-			b.right.Textless++
-		default:
-			b.right.Skipped++
+// sketch sets what is wanted of those documents of a page whose fields of ours are not right.
+func (r *run) sketch(p adapters.Page) {
+	for i, d := range p.Documents {
+		if wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID)); !right {
+			p.Documents[i] = d.With(wanted)
 		}
-		b.right.Scanned++
 	}
-	return b
 }
 
 // numberOf is what a document without a text takes for its cluster.
 func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
-// write writes a batch, as fast as the pace allows, and notes in the lease that it is done.
-func (r *run) write(ctx context.Context, l *lease, b batch) error {
-	scanned := b.right.Scanned
-	r.add(b.right, 0)
+// write writes those documents of a page that are not right, as fast as the pace allows, and notes in the lease that the page is done.
+func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
+	var wrong []adapters.Stored
+	var right Progress
+	for _, d := range p.Documents {
+		switch {
+		case d.Wanted != nil:
+			wrong = append(wrong, d)
+			continue
+		case rule.OursOf(d.Source).Sketch == "": // and it is to have none
+			right.Textless++
+		default:
+			right.Skipped++
+		}
+		right.Scanned++
+	}
+	r.add(right, 0)
 	allow := func(n int) (int, error) {
 		if err := l.certain(ctx); err != nil {
 			return 0, err
 		}
 		return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
 	}
-	err := r.options.Pace.Patch(ctx, r.Job, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
+	scanned := right.Scanned
+	err := r.options.Pace.Patch(ctx, r.Job, wrong, allow, func(documents []adapters.Stored, results []adapters.Result) {
 		counts := Count(results)
 		scanned += counts.Scanned
-		r.add(counts, len(patches)-counts.Scanned)
+		r.add(counts, len(documents)-counts.Scanned)
 	})
 	if err != nil {
-		b.after = ""
+		p.After = ""
 	}
-	l.advance(b.after, scanned)
+	l.advance(p.After, scanned)
 	return cmp.Or(err, context.Cause(ctx))
 }
 
@@ -325,6 +284,9 @@ func (r *run) spend(ctx context.Context, n int) (int, error) {
 	return n, nil
 }
 
+// show reports the progress, with what others did.
+func (r *run) show() { r.add(Progress{}, 0) }
+
 // add adds counts, and documents that the engine had no room for to those that may be sent, and reports the progress.
 func (r *run) add(p Progress, unsent int) {
 	r.mu.Lock()
@@ -339,9 +301,7 @@ func (r *run) add(p Progress, unsent int) {
 // estimate returns the progress, with what all workers had read when the journal was looked at.
 func (r *run) estimate() Progress {
 	p := r.report.Progress
-	r.board.mu.Lock()
-	defer r.board.mu.Unlock()
-	p.All = max(p.Scanned, r.board.scanned)
+	p.All = max(p.Scanned, r.board.scannedByAll())
 	if p.Total > 0 {
 		p.All = min(p.All, max(p.Total, p.Scanned))
 	}
@@ -350,20 +310,11 @@ func (r *run) estimate() Progress {
 
 // sameIndex fails if the index is another one than when the plan was joined.
 func (r *run) sameIndex(ctx context.Context) error {
-	identity, err := r.identity(ctx)
+	identity, err := r.Store.Identity(ctx, r.Index)
 	if err == nil && identity != r.board.identity {
 		return errSuperseded
 	}
 	return err
-}
-
-// identity returns what another index of the same name would not have.
-func (r *run) identity(ctx context.Context) (identity string, err error) {
-	err = r.options.Pace.Retry(ctx, func() (err error) {
-		identity, err = r.Store.Identity(ctx, r.Index)
-		return err
-	})
-	return identity, err
 }
 
 func begunAnew(err error) bool {
@@ -384,20 +335,18 @@ func (r *run) end(err error) (Report, error) {
 		out.Seconds, out.PerSecond = seconds(took), math.Round(float64(out.Scanned)/took.Seconds())
 	}
 	out.Retries, out.Waited = r.options.Pace.waits()
-	r.board.mu.Lock()
-	defer r.board.mu.Unlock()
-	out.Parts, out.Taken, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.anew
+	r.board.fill(&out)
 	if err != nil {
 		err = fmt.Errorf("reindex %s: %w", r.Index, err)
 	}
 	return out, err
 }
 
-// dry is a store that nothing is written to.
-type dry struct{ adapters.JobStore }
+// dryStore is a store that nothing is written to.
+type dryStore struct{ adapters.JobStore }
 
-func (dry) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
-	return make([]adapters.Result, len(patches)), nil
+func (dryStore) Patch(_ context.Context, _ string, _ *rule.Rule, documents []adapters.Stored) ([]adapters.Result, error) {
+	return make([]adapters.Result, len(documents)), nil
 }
 
-func (dry) Journal() adapters.Journal { return &ledger{} }
+func (dryStore) Journal() adapters.Journal { return &ledger{} }

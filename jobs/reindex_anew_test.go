@@ -71,7 +71,7 @@ type refuses struct {
 	released atomic.Int32
 }
 
-func (r *refuses) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (r *refuses) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	if r.batches--; r.batches == 0 {
 		r.again(60)
 		return nil, fmt.Errorf("patch %s: %w", index, adapters.ErrRecreated)

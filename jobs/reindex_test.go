@@ -219,7 +219,7 @@ type slowStore struct {
 	begun   int
 }
 
-func (s *slowStore) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *slowStore) Patch(ctx context.Context, index string, rule *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	s.mu.Lock()
 	s.begun += len(patches)
 	s.mu.Unlock()

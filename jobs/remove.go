@@ -46,7 +46,7 @@ type Removal struct {
 func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal)) (Removal, error) {
 	var r Removal
 	byOthers := 0 // cleaned by whoever changed them meanwhile
-	judge := func(d adapters.Stored, again bool) (adapters.Patch, bool) {
+	judge := func(d adapters.Stored, again bool) (adapters.Stored, bool) {
 		members, err := jsonedit.Members(d.Source)
 		ours := err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return rule.Our(m.Key) }) // be it null
 		switch {
@@ -58,7 +58,7 @@ func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal))
 				r.Found++
 			}
 		}
-		return adapters.Patch{Stored: d}, ours && !o.DryRun
+		return d.With(rule.Ours{}), ours && !o.DryRun
 	}
 	// All are read, not those alone that are marked: the engine does not find a field that a partial update
 	// cleared, and yet the document has a null there.

@@ -76,13 +76,13 @@ type VerifyOptions struct {
 // called from the same goroutine after every page.
 func Verify(ctx context.Context, job Job, s adapters.Selection, o VerifyOptions, report func(Findings)) (Findings, error) {
 	var f Findings
-	judge := func(d adapters.Stored, again bool) (adapters.Patch, bool) {
+	judge := func(d adapters.Stored, again bool) (adapters.Stored, bool) {
 		count := &f
 		if again { // it was counted before
 			count = &Findings{}
 		}
 		want, right := count.Count(job.Rule, d)
-		return adapters.Patch{Stored: d, Ours: want}, o.Repair && !right
+		return d.With(want), o.Repair && !right
 	}
 	err := mend(ctx, job, s, o.RequestsPerSecond, judge, func(total int, done Progress) {
 		f.Total, f.Repair = max(f.Total, total), Repair{done.Written, done.Changed, done.Gone, done.Refused}

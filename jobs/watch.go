@@ -31,7 +31,7 @@ func Watch(ctx context.Context, job Job, o Options, every time.Duration, progres
 		err := r.untilDone(ctx, true)
 		var l *lease
 		if err == nil {
-			l, err = r.claim(ctx, true)
+			l, err = r.board.claim(ctx, true, r.show)
 		}
 		if err == nil {
 			err = r.workOn(ctx, l, look)

@@ -127,7 +127,7 @@ func (b *bank) Scan(ctx context.Context, _ string, _ *rule.Rule, s adapters.Sele
 }
 
 // Patch implements adapters.Store.
-func (b *bank) Patch(context.Context, string, *rule.Rule, []adapters.Patch) ([]adapters.Result, error) {
+func (b *bank) Patch(context.Context, string, *rule.Rule, []adapters.Stored) ([]adapters.Result, error) {
 	panic("a write patches nothing")
 }
 

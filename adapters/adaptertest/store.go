@@ -187,21 +187,21 @@ func (x *shelf) testScan(t *testing.T) {
 }
 
 // patches returns a patch for each document whose sketch is not its text's, by id.
-func (x *shelf) patches(t *testing.T, index string, want map[string]string) (list []adapters.Patch) {
+func (x *shelf) patches(t *testing.T, index string, want map[string]string) (list []adapters.Stored) {
 	t.Helper()
 	for _, d := range x.scan(t, index, want) {
 		if computed, stored := x.rule.SketchOf(d.Source); computed != nil && (stored == nil || stored.Text != computed.Text) {
-			list = append(list, adapters.Patch{Stored: d, Ours: rule.Ours{Sketch: computed.Text}})
+			list = append(list, d.With(rule.Ours{Sketch: computed.Text}))
 		}
 	}
-	slices.SortFunc(list, func(a, b adapters.Patch) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b adapters.Stored) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
 // patch patches, and holds the results to what is expected of those named and to Patched else. A document that is gone may as
 // well count as changed, since not every engine tells; and one that changed as patched, where its new text is what was then
 // sketched.
-func (x *shelf) patch(t *testing.T, index string, patches []adapters.Patch, but map[string]adapters.Result) {
+func (x *shelf) patch(t *testing.T, index string, patches []adapters.Stored, but map[string]adapters.Result) {
 	t.Helper()
 	results, err := x.store.Patch(t.Context(), index, x.rule, patches)
 	if err != nil || len(results) != len(patches) {
@@ -228,7 +228,12 @@ func (x *shelf) testPatch(t *testing.T) {
 	if len(patches) != len(want) {
 		t.Fatalf("%d of %d documents lack a sketch", len(patches), len(want))
 	}
-	x.patch(t, index, patches, nil)
+	unwanted := slices.Clone(patches)
+	unwanted[len(unwanted)-1].Wanted = nil
+	if _, err := x.store.Patch(t.Context(), index, x.rule, unwanted); !errors.Is(err, adapters.ErrUnwanted) {
+		t.Errorf("a document of which nothing is wanted: %v", err)
+	}
+	x.patch(t, index, patches, nil)                       // each of them: nothing was written
 	if left := x.patches(t, index, want); len(left) > 0 { // all have a text
 		t.Errorf("%d documents still lack their sketch, such as %q", len(left), left[0].ID)
 	}
@@ -249,10 +254,10 @@ func (x *shelf) testClear(t *testing.T, index string, want map[string]string) {
 		x.Put(t, index, id, wordless+`,"`+rule.SketchField+`":"`+old.Text+`"}`)
 		want[id] = wordless + "}"
 	}
-	var clear []adapters.Patch
+	var clear []adapters.Stored
 	for _, d := range x.scan(t, index, want) {
 		if computed, _ := x.rule.SketchOf(d.Source); computed == nil {
-			clear = append(clear, adapters.Patch{Stored: d})
+			clear = append(clear, d.With(rule.Ours{}))
 		}
 	}
 	if len(clear) != len(x.IDs) {

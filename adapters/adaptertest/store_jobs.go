@@ -277,10 +277,10 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 		t.Helper()
 		all, _ := x.read(t, index, adapters.Selection{})
 		wanted := map[string]rule.Ours{}
-		var patches []adapters.Patch
+		var patches []adapters.Stored
 		for id, d := range all {
 			wanted[id] = ours(d)
-			patches = append(patches, adapters.Patch{Stored: d, Ours: wanted[id]})
+			patches = append(patches, d.With(wanted[id]))
 		}
 		x.patch(t, index, patches, nil)
 		for id := range want {

@@ -54,8 +54,8 @@ func TestPatchOfABusyEngine(t *testing.T) {
 			_, _ = w.Write([]byte(c.reply))
 		})
 		ready(store)
-		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}}, Ours: rule.Ours{Sketch: "x"}}
-		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{patch, patch})
+		patch := adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}, Wanted: &rule.Ours{Sketch: "x"}}
+		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Stored{patch, patch})
 		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
 			t.Errorf("%d %s: %v %v after %d bulks", c.status, c.reply, results, err, sent)
 		}
@@ -71,9 +71,9 @@ func TestPatchOfDocumentsInSeveralLines(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		})
 		ready(store)
-		var patches []adapters.Patch
+		var patches []adapters.Stored
 		for _, id := range []string{"1", "2", "3"} {
-			patches = append(patches, adapters.Patch{Stored: adapters.Stored{ID: id, Source: []byte("{\n}"), Version: version{uuid: "u"}}})
+			patches = append(patches, adapters.Stored{ID: id, Source: []byte("{\n}"), Version: version{uuid: "u"}, Wanted: &rule.Ours{}})
 		}
 		got, err := store.Patch(t.Context(), "news-1", nil, patches)
 		if want := []adapters.Result{adapters.Changed, adapters.Gone, adapters.Patched}; err != nil || !slices.Equal(got, want) {

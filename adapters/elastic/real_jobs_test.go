@@ -208,10 +208,10 @@ func TestRealLines(t *testing.T) {
 		matched := s.rules[0]
 		wanted := func(document []byte) rule.Ours { o, _ := matched.Wanted(document, 1); return o }
 		for _, ours := range []func([]byte) rule.Ours{wanted, func([]byte) rule.Ours { return rule.Ours{} }} {
-			var patches []adapters.Patch
+			var patches []adapters.Stored
 			err := s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
 				for _, d := range p.Documents {
-					patches = append(patches, adapters.Patch{Stored: d, Ours: ours(d.Source)})
+					patches = append(patches, d.With(ours(d.Source)))
 				}
 				return nil
 			})

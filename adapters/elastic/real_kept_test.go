@@ -333,14 +333,14 @@ func (l *larder) found(index, search string) string {
 // patchAll gives all documents of an index the fields that they should have, or what change makes of these, and returns how many were written.
 func (l *larder) patchAll(s *Store, index string, change func(rule.Ours) rule.Ours) (written int, err error) {
 	rule := s.rules[0]
-	var patches []adapters.Patch
+	var patches []adapters.Stored
 	err = s.Scan(l.t.Context(), index, rule, adapters.Selection{}, func(p adapters.Page) error {
 		for _, d := range p.Documents {
 			wanted, _ := rule.Wanted(d.Source, 1)
 			if change != nil {
 				wanted = change(wanted)
 			}
-			patches = append(patches, adapters.Patch{Stored: d, Ours: wanted})
+			patches = append(patches, d.With(wanted))
 		}
 		return nil
 	})
@@ -380,10 +380,10 @@ func TestRealRecreated(t *testing.T) {
 				if list, err := l.store(http.DefaultTransport).Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
 					t.Fatal(list, err)
 				}
-				var patches []adapters.Patch
+				var patches []adapters.Stored
 				err = s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
 					for _, d := range p.Documents {
-						patches = append(patches, adapters.Patch{Stored: d, Ours: rule.Ours{Sketch: "1old"}})
+						patches = append(patches, d.With(rule.Ours{Sketch: "1old"}))
 					}
 					return nil
 				})

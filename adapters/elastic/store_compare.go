@@ -27,7 +27,7 @@ const fieldsAtOnce = 100
 
 // writeAndCompare patches documents one by one until one could be compared with what it was, unless one was already. It fills in their results, and
 // returns how many these are.
-func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) (done int, err error) {
+func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []adapters.Stored, results []adapters.Result) (done int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.compared {

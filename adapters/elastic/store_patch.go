@@ -46,7 +46,7 @@ type version struct {
 
 // Patch implements adapters.Store. Documents go in bulks, each in one line. Those that were stored in several lines go by themselves, so
 // that these stay. The first one of an index is compared with what it was before.
-func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	if len(patches) == 0 {
 		return nil, nil
 	}
@@ -76,9 +76,12 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 }
 
 // uuidOf returns the UUID of the index that the documents were read from. It fails if that was not always the same one.
-func uuidOf(patches []adapters.Patch) (uuid string, err error) {
+func uuidOf(patches []adapters.Stored) (uuid string, err error) {
 	for _, p := range patches {
 		v, ok := p.Version.(version)
+		if p.Wanted == nil {
+			return "", adapters.ErrUnwanted
+		}
 		if !ok || v.uuid == "" {
 			return "", fmt.Errorf("document %s was not read from this store, or not in whole", p.ID)
 		}
@@ -172,7 +175,7 @@ func (s *Store) same(ctx context.Context, t *destination) error {
 }
 
 // inOneRequest returns how many of the patches go in the next request.
-func (t *destination) inOneRequest(patches []adapters.Patch) int {
+func (t *destination) inOneRequest(patches []adapters.Stored) int {
 	size := 0
 	for i, p := range patches {
 		if size += len(p.Source); i > 0 && (size > patchBytes || t.keepsLines(p) || t.keepsLines(patches[0])) {
@@ -183,13 +186,13 @@ func (t *destination) inOneRequest(patches []adapters.Patch) int {
 }
 
 // keepsLines reports whether a document goes in a request of its own: in a bulk it would have to be in one line.
-func (t *destination) keepsLines(p adapters.Patch) bool {
+func (t *destination) keepsLines(p adapters.Stored) bool {
 	return !t.traits.update && bytes.IndexByte(p.Source, '\n') >= 0
 }
 
 // send writes some documents in one request, and sets their results. seqNo is the number that the last of them has now.
 func (s *Store) send(
-	ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result,
+	ctx context.Context, t *destination, patches []adapters.Stored, results []adapters.Result,
 ) (seqNo int64, err error) {
 	if t.keepsLines(patches[0]) {
 		results[0], seqNo, err = s.patchOne(ctx, t, patches[0])
@@ -282,10 +285,10 @@ func (t *destination) name() string {
 func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // appendPatch appends the two lines of a bulk that patch a document.
-func (t *destination) appendPatch(body []byte, p adapters.Patch) ([]byte, error) {
+func (t *destination) appendPatch(body []byte, p adapters.Stored) ([]byte, error) {
 	v, _ := p.Version.(version)
 	action := `{"index":{"pipeline":"_none","_id":`
-	document, err := rule.WithOurs(p.Source, p.Ours)
+	document, err := rule.WithOurs(p.Source, *p.Wanted)
 	if t.traits.update {
 		action = `{"update":{"_id":`
 		document, err = merged(p, !t.traits.embeds), nil
@@ -300,14 +303,14 @@ func (t *destination) appendPatch(body []byte, p adapters.Patch) ([]byte, error)
 
 // merged returns the update that merges our fields into a document: fields that are to go become null. A
 // script removes them where all of them are to go and scripts are allowed.
-func merged(p adapters.Patch, script bool) []byte {
-	if script && p.Equal(rule.Ours{}) {
+func merged(p adapters.Stored, script bool) []byte {
+	if script && p.Wanted.Equal(rule.Ours{}) {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
 		return append(append(script, stringsOf(rule.OurFields)...), `}}}`...)
 	}
 	stored, _ := jsonedit.Members(p.Source) // what is no document has no members
 	null := slices.DeleteFunc(slices.Clone(rule.OurFields), func(name string) bool { return jsonedit.Get(stored, name) == nil })
-	return append(append([]byte(`{"doc":{`), p.Fields(null...)...), `}}`...)
+	return append(append([]byte(`{"doc":{`), p.Wanted.Fields(null...)...), `}}`...)
 }
 
 // bulkOutcome is what the engine says of each document of a bulk.
@@ -335,8 +338,8 @@ func resultOf(status int) adapters.Result {
 }
 
 // patchOne writes a document by itself, with each byte of it.
-func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) (result adapters.Result, seqNo int64, err error) {
-	document, err := rule.WithOurs(p.Source, p.Ours)
+func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Stored) (result adapters.Result, seqNo int64, err error) {
+	document, err := rule.WithOurs(p.Source, *p.Wanted)
 	if err != nil {
 		return 0, 0, fmt.Errorf("document %s: %w", p.ID, err)
 	}

@@ -28,8 +28,11 @@ const tries = 3
 // documents are read anew just before. Whatever is written through the sidecar after an update that fits brings its own sketch or
 // clears ours.
 func (s *Store) Patch(
-	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
+	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Stored,
 ) ([]adapters.Result, error) {
+	if slices.ContainsFunc(patches, func(p adapters.Stored) bool { return p.Wanted == nil }) {
+		return nil, adapters.ErrUnwanted
+	}
 	var results []adapters.Result
 	for some := range slices.Chunk(patches, together) {
 		done, err := s.patch(ctx, index, rule, some)
@@ -43,19 +46,19 @@ func (s *Store) Patch(
 
 // patching is a patch on its way.
 type patching struct {
-	adapters.Patch
-	at   int       // among the patches
+	adapters.Stored
+	at   int       // among the documents
 	ours rule.Ours // what is to be written; what is not there is cleared
 	// strips says that all that is ours is to go from a document whose text could be sketched, or that no rule matches.
 	strips bool
 }
 
 // patchingOf takes up a patch. Without a rule there is nothing that our fields could rightly hold.
-func patchingOf(r *rule.Rule, at int, p adapters.Patch) patching {
-	one := patching{Patch: p, at: at, ours: p.Ours}
+func patchingOf(r *rule.Rule, at int, p adapters.Stored) patching {
+	one := patching{Stored: p, at: at, ours: *p.Wanted}
 	if r == nil {
 		one.strips, one.ours = true, rule.Ours{}
-	} else if p.Ours.Equal(rule.Ours{}) {
+	} else if p.Wanted.Equal(rule.Ours{}) {
 		want, _ := r.Wanted(p.Source, numberOf(p.ID))
 		one.strips = !want.Equal(rule.Ours{})
 	}
@@ -72,8 +75,8 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 	switch {
 	case !r.Clusters:
 		return want, right
-	case p.Cluster != "" && p.Sketch == want.Sketch:
-		want.Cluster = p.Cluster
+	case p.Wanted.Cluster != "" && p.Wanted.Sketch == want.Sketch:
+		want.Cluster = p.Wanted.Cluster
 	case want.Sketch == "": // its cluster may be the one that the patch gave to a text that is gone
 		want.Cluster = r.ClusterID(numberOf(p.ID))
 	}
@@ -101,7 +104,7 @@ func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 func (s *Store) Release(context.Context, string) {}
 
 func (s *Store) patch(
-	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Patch,
+	ctx context.Context, index string, rule *rule.Rule, patches []adapters.Stored,
 ) ([]adapters.Result, error) {
 	now := map[string][]byte{}
 	if rule != nil {

@@ -222,7 +222,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 				}
 				stale += b.judged("n:=" + group)
 			}
-			patches := []adapters.Patch{{Stored: adapters.Stored{ID: id, Source: []byte(source)}, Ours: ours}}
+			patches := []adapters.Stored{{ID: id, Source: []byte(source), Wanted: &ours}}
 			results, err := b.stopping(gap).Patch(t.Context(), b.collection, b.rule, patches)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

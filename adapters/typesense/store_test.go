@@ -27,11 +27,11 @@ func (b *bench) scan() map[string]adapters.Stored {
 }
 
 // patches returns a patch for each document that lacks what is ours.
-func (b *bench) patches() []adapters.Patch {
-	var list []adapters.Patch
+func (b *bench) patches() []adapters.Stored {
+	var list []adapters.Stored
 	for _, d := range b.scan() {
 		if want, right := b.rule.Wanted(d.Source, numberOf(d.ID)); !right {
-			list = append(list, adapters.Patch{Stored: d, Ours: want})
+			list = append(list, d.With(want))
 		}
 	}
 	return list

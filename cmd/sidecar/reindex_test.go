@@ -78,7 +78,7 @@ func (s *shelf) Scan(_ context.Context, index string, _ *rule.Rule, sel adapters
 	return yield(page)
 }
 
-func (s *shelf) Patch(_ context.Context, index string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (s *shelf) Patch(_ context.Context, index string, _ *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(patches))
 	for i := range results {
 		if index == s.refuses {

@@ -36,9 +36,9 @@ func newMarked() *marked {
 	return m
 }
 
-func (m *marked) Patch(ctx context.Context, index string, r *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (m *marked) Patch(ctx context.Context, index string, r *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	for _, p := range patches {
-		if r != nil || !p.Equal(rule.Ours{}) {
+		if r != nil || !p.Wanted.Equal(rule.Ours{}) {
 			return nil, errors.New("a removal writes nothing of ours")
 		}
 		m.patched++

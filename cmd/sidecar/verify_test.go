@@ -20,7 +20,7 @@ import (
 // stocked is a shelf to which nothing may be written.
 type stocked struct{ shelf }
 
-func (s *stocked) Patch(context.Context, string, *rule.Rule, []adapters.Patch) ([]adapters.Result, error) {
+func (s *stocked) Patch(context.Context, string, *rule.Rule, []adapters.Stored) ([]adapters.Result, error) {
 	panic("verify must not write")
 }
 
@@ -129,7 +129,7 @@ type mending struct {
 	result adapters.Result
 }
 
-func (m *mending) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+func (m *mending) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(patches))
 	for i := range results {
 		results[i] = m.result

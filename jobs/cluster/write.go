@@ -97,7 +97,7 @@ func (w *writer) add(n Written) Written {
 // batch stores the clusters of some documents.
 func (w *writer) batch(ctx context.Context, members []Member) error {
 	var n Written
-	var patches []adapters.Patch
+	var patches []adapters.Stored
 	err := w.pace.Retry(ctx, func() error {
 		n, patches = Written{Gone: len(members)}, nil
 		of := make(map[string]*Member, len(members))
@@ -123,7 +123,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 				case rule.OursOf(d.Source).Equal(want):
 					n.Right++
 				default:
-					patches = append(patches, adapters.Patch{Stored: d, Ours: want})
+					patches = append(patches, d.With(want))
 				}
 			}
 			return nil
@@ -136,7 +136,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 	if err != nil {
 		return err
 	}
-	return w.pace.Patch(ctx, w.Job, patches, nil, func(_ []adapters.Patch, results []adapters.Result) {
+	return w.pace.Patch(ctx, w.Job, patches, nil, func(_ []adapters.Stored, results []adapters.Result) {
 		p := jobs.Count(results)
 		w.add(Written{Written: p.Written, Changed: p.Changed, Gone: p.Gone, Refused: p.Refused})
 	})

@@ -50,7 +50,7 @@ func (s *shelf) Scan(_ context.Context, _ string, _ *rule.Rule, sel adapters.Sel
 	return yield(p)
 }
 
-func (s *shelf) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Patch) (results []adapters.Result, err error) {
+func (s *shelf) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapters.Stored) (results []adapters.Result, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if do := s.inPatch; do != nil {
@@ -70,7 +70,7 @@ func (s *shelf) Patch(_ context.Context, _ string, _ *rule.Rule, patches []adapt
 			s.busy--
 			results = append(results, adapters.Busy)
 		default:
-			with, err := rule.WithOurs([]byte(source), p.Ours)
+			with, err := rule.WithOurs([]byte(source), *p.Wanted)
 			if err != nil {
 				return nil, err
 			}
