@@ -86,7 +86,7 @@ func (m *machine) files(t *testing.T) {
 		"usr/share/man/man1/sidecar.1.gz", "usr/share/man/man1/sidecar-serve.1.gz", "usr/share/man/man1/sidecar-config-check.1.gz",
 		"usr/share/bash-completion/completions/sidecar", "usr/share/zsh/vendor-completions/_sidecar",
 		"usr/share/fish/vendor_completions.d/sidecar.fish", "usr/share/doc/neardup/copyright", "usr/share/doc/neardup/NOTICES.gz",
-		"usr/share/doc/neardup/changelog.gz", "usr/share/doc/neardup/config.yaml", "usr/share/doc/neardup/examples/neardup.socket",
+		"usr/share/doc/neardup/changelog.gz", "usr/share/doc/neardup/config.yaml", "usr/share/doc/neardup/examples/neardup.socket", "usr/share/doc/neardup/examples/neardup-watch.service",
 	} {
 		if !m.has(path) {
 			t.Errorf("%s is missing", path)

@@ -154,7 +154,9 @@ func TestServiceUnit(t *testing.T) {
 	// It looks whether the program is there.
 	write(t, service, strings.ReplaceAll(text, "/usr/bin/sidecar", "/bin/true"), 0o644)
 	write(t, filepath.Join(folder, "neardup.socket"), read(t, root(t), "deploy", "systemd", "neardup.socket"), 0o644)
-	said := command{}.run(t, "systemd-analyze", "verify", "--man=no", service, filepath.Join(folder, "neardup.socket"))
+	watch := filepath.Join(folder, "neardup-watch.service")
+	write(t, watch, strings.ReplaceAll(read(t, root(t), "deploy", "systemd", "neardup-watch.service"), "/usr/bin/sidecar", "/bin/true"), 0o644)
+	said := command{}.run(t, "systemd-analyze", "verify", "--man=no", service, filepath.Join(folder, "neardup.socket"), watch)
 	if said != "" {
 		t.Errorf("systemd says\n%s", said)
 	}
