@@ -10,8 +10,7 @@ import (
 )
 
 // This file is what an engine provides so that its searches can be collapsed. Package internal/collapse decides what to read, sends the
-// requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O: a reading is made
-// through an [Ask].
+// requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O.
 
 // Searches are the searches of one client's request, parsed: one, or those of a multi-search.
 type Searches struct {
@@ -53,24 +52,25 @@ type Ahead interface {
 type Search interface {
 	// Asked returns what the client asks for. It does not change.
 	Asked() *Asked
-	// Read makes a reading: it asks for what it takes, in one round or several, and lists the hits of the replies. An error of ask it returns as it
-	// is. Its own is a [Declined]; [ErrMoved] if the replies do not agree with one another; an [Alone] if the search can't be collapsed; or says
-	// what is not understood, or why the reading can't be made: see Narrowed.
-	Read(r Reading, ask Ask) (*Listing, error)
+	// Requests returns the requests of a reading, to be sent side by side. replies are those to its earlier requests; once they are enough, for
+	// most readings after one round, it returns none. Its errors are those of Listing.
+	Requests(r *Reading, replies []*Reply) ([]*Request, error)
+	// Listing lists the hits of the replies to a reading. Its error is a [Declined]; [ErrMoved] if the replies do not agree with one another; an
+	// [Alone] if the search can't be collapsed; or says what is not understood, or why the reading can't be made: see Narrowed.
+	Listing(r *Reading, replies []*Reply) (*Listing, error)
 	// Refusal returns what it means that the engine refuses requests for the search with a reply: [ErrRefused], [ErrWidened] or what is not understood;
 	// nil if it does not.
 	Refusal(requests []*Request, reply *Reply) error
-	// Narrowed returns the search to go on with after an error of Read, or nil.
+	// Narrowed returns the search to go on with after an error of a reading, or nil.
 	Narrowed(err error) Search
 	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. groups, if not nil, are
 	// what is folded into each of the hits. total, if not negative, replaces the engine's.
-	Render(frame Hits, page []Place, groups []*Group, total int) (Pieces, error)
+	Render(frame *Listing, page []*rule.Seen, groups []*Group, total int) (Pieces, error)
+	// Name returns a JSON object that names the document of a hit.
+	Name(hit *rule.Seen) []byte
 	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
 	Clean(raw []byte) []byte
 }
-
-// Ask sends requests to the engine, side by side, and returns their replies in order. Each of them is a success.
-type Ask func(requests ...*Request) ([]*Reply, error)
 
 // Pieces are the parts of a text in their order. A page is put together from parts of the engine's replies, without a copy of them.
 type Pieces [][]byte
@@ -146,17 +146,15 @@ type Reading struct {
 	// for what a reply has beside its hits.
 	From, To int
 	Ranks    []int
-	// Known are the hits from rank 0 on that the Ranks were chosen from, as far as these were judged.
-	Known Hits
+	// Known are the hits from rank 0 on that the Ranks were chosen from, as far as these were judged. Picked is for the dialect, which notes
+	// that its request names the documents of the Ranks.
+	Known  []rule.Seen
+	Picked bool
 	// Before asks for the list from its beginning, not from the cursor on at which the search begins.
 	Before bool
-	// Sources asks for hits as the client wants them. Three cases:
-	//   - without Sources: only what hits are judged by;
-	//   - with Sources, no Ranks: hits as the client wants them, and what they are judged by;
-	//   - with Sources and Ranks: hits as the client wants them, alone.
-	Sources bool
-	// Texts asks for the sketched texts too, to compute missing sketches from.
-	Texts bool
+	// Sources asks for hits as the client wants them, Judged for what they are judged by, Texts for the sketched texts too, to compute missing
+	// sketches from.
+	Sources, Judged, Texts bool
 	// Frame asks for everything that a reply has beside its hits, such as facets, where it can come with this reading.
 	Frame bool
 	// Neighbours is how many nearest neighbours the engine is to look for, in a search for such.
@@ -208,7 +206,10 @@ var ErrMoved = errors.New("the list moved while it was read")
 
 // Listing is what a reading shows of the list.
 type Listing struct {
-	Hits Hits
+	// Hits are the hits of the reading, in the order of their ranks.
+	Hits []rule.Seen
+	// Reply is what the dialect keeps of the reply around them, for Render.
+	Reply any
 	// Total is the engine's count, -1 where it gives none. AtLeast says that there may be more.
 	Total   int
 	AtLeast bool
@@ -220,22 +221,6 @@ type Listing struct {
 	From, Size int
 	// Full says, of neighbours, that the engine found as many as it looked for: it may have more.
 	Full bool
-}
-
-// Hits are the hits of a listing, as their dialect has read them.
-type Hits interface {
-	// Len is how many there are.
-	Len() int
-	// Seen returns what a [rule.Judge] takes of one. What it says is Shown is good until the next call.
-	Seen(i int) rule.Seen
-	// Name returns a JSON object that names the document of one.
-	Name(i int) []byte
-}
-
-// Place is the place of a hit in a listing. The zero Place is nowhere.
-type Place struct {
-	Hits Hits
-	At   int
 }
 
 // Group is what is to be shown of the hits that are folded into another one. Numbers and reasons are JSON.
@@ -250,8 +235,8 @@ type Group struct {
 
 // Folded is a folded hit.
 type Folded struct {
-	// Judged is the hit as it was judged, Source as the client wants hits: nowhere unless it is to be shown so.
-	Judged, Source Place
+	// Judged is the hit as it was judged, Source as the client wants hits: nil unless it is to be shown so.
+	Judged, Source *rule.Seen
 	// Agreement is that with the hit that it folds into. Why, if not nil, says more about it.
 	Agreement, Why []byte
 }
@@ -281,9 +266,9 @@ type Cursor interface {
 	// Key returns under which key of [Cursors] it is remembered what was shown in front of the page, nothing for one that begins a list.
 	Key() string
 	// Next returns the same for the page that begins after a hit, the last one of a page within a frame; nothing where it is not remembered.
-	Next(frame Hits, last Place) string
+	Next(frame *Listing, last *rule.Seen) string
 	// At reports whether a hit has the sort values of the cursor, as several can.
-	At(hit Place) bool
+	At(hit *rule.Seen) bool
 }
 
 // Point opens a point in time for a search, where the list does not move and has no end.

@@ -32,34 +32,30 @@ func (d together) Narrowed(error) adapters.Search { return nil }
 
 func (d together) Refusal([]*adapters.Request, *adapters.Reply) error { return adapters.ErrRefused }
 
-// bodies are the bodies of replies, as one hit.
-type bodies string
-
-func (bodies) Len() int { return 1 }
-
-func (bodies) Name(int) []byte { return []byte("{}") }
-
-func (b bodies) Seen(int) rule.Seen { return rule.Seen{ID: string(b)} }
-
-func (d together) Read(_ adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
-	var list []*adapters.Request
+func (d together) Requests(_ *adapters.Reading, replies []*adapters.Reply) (list []*adapters.Request, _ error) {
+	if len(replies) > 0 {
+		return nil, nil
+	}
 	for n := range d.asks {
 		list = append(list, &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))})
 	}
-	replies, err := ask(list...)
-	if err != nil {
-		return nil, err
-	}
-	all := bodies("")
-	for _, r := range replies {
-		all += bodies(r.Body)
-	}
-	return &adapters.Listing{Hits: all, Framed: true}, nil
+	return list, nil
 }
 
-func (d together) Render(frame adapters.Hits, _ []adapters.Place, _ []*adapters.Group, _ int) (adapters.Pieces, error) {
-	return adapters.Pieces{[]byte(frame.(bodies))}, nil
+// Listing takes the bodies of all replies for one hit.
+func (d together) Listing(_ *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {
+	all := ""
+	for _, r := range replies {
+		all += string(r.Body)
+	}
+	return &adapters.Listing{Hits: []rule.Seen{{ID: all}}, Framed: true}, nil
 }
+
+func (d together) Render(frame *adapters.Listing, _ []*rule.Seen, _ []*adapters.Group, _ int) (adapters.Pieces, error) {
+	return adapters.Pieces{[]byte(frame.Hits[0].ID)}, nil
+}
+
+func (d together) Name(*rule.Seen) []byte { return []byte("{}") }
 
 func (d together) Clean(raw []byte) []byte { return raw }
 

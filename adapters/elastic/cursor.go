@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // cursorReason returns why a search that begins after a cursor is left alone, or nothing.
@@ -48,14 +49,14 @@ func (q *clientSearch) Key() string {
 }
 
 // Next implements adapters.Cursor. The reply may name the client's point in time anew.
-func (q *clientSearch) Next(in adapters.Hits, last adapters.Place) string {
-	hit := &last.Hits.(*hits).list[last.At]
+func (q *clientSearch) Next(in *adapters.Listing, last *rule.Seen) string {
+	hit := hitOf(last)
 	sort := hit.at(hit.sort)
 	if !q.usesCursor() || sort == nil {
 		return ""
 	}
 	pit := q.pit()
-	if root, err := jsonedit.Members(in.(*hits).reply.text); err == nil {
+	if root, err := jsonedit.Members(in.Reply.(*parsedReply).text); err == nil {
 		if id, ok := jsonedit.Text(jsonedit.Get(root, "pit_id")); ok {
 			pit = id
 		}
@@ -71,8 +72,8 @@ func (q *clientSearch) usesCursor() bool {
 }
 
 // At implements adapters.Cursor.
-func (q *clientSearch) At(p adapters.Place) bool {
-	hit := &p.Hits.(*hits).list[p.At]
+func (q *clientSearch) At(seen *rule.Seen) bool {
+	hit := hitOf(seen)
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
 }
 

@@ -10,8 +10,8 @@
 //
 //	classify.go   Classify     what a request is, by method and path
 //	search.go     ParseSearch  what the client asks for, under the rules of its index
-//	reading.go    Read         a reading: the client's own request, with other ranks and our field beside it
-//	listing.go    listing      the hits of the reply, read in one pass
+//	reading.go    Requests     a reading: the client's own request, with other ranks and our field beside it
+//	listing.go    Listing      the hits of the reply, read in one pass
 //	render.go     Render       the page's hits in place of the reply's own
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking

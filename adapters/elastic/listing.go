@@ -12,49 +12,43 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// hits are those of a reading.
-type hits struct {
-	reading  *reader
-	reply    parsedReply // that they came in
-	list     []hit       // those of it that the reading asked for
-	keys     []document  // what tells them apart: index is the one that rules are matched against
-	oneShard bool        // all are of one shard
-	// at is the hit that is looked at, and fields are those extracted from it, once read.
-	at     int
-	fields extracted
-	read   bool
-}
-
-// listing lists the hits of the reply to a reading.
-func (r *reader) listing(reply []byte) (*adapters.Listing, error) {
-	if declined := r.q.declined(reply, false); declined != nil {
+// Listing implements adapters.Search.
+func (q *clientSearch) Listing(r *adapters.Reading, replies []*adapters.Reply) (l *adapters.Listing, err error) {
+	reply := replies[0].Body
+	if r.AsSent {
+		return q.listingAsSent(r, reply)
+	}
+	if q.point != nil {
+		if reply, err = q.replyInPoint(r, replies); err != nil {
+			return nil, err
+		}
+	}
+	if declined := q.declined(reply, false); declined != nil {
 		return nil, declined
 	}
-	read, err := parseReply(reply, r.q.asked.Scope.Deciding)
+	read, err := parseReply(reply, q.asked.Scope.Deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return nil, &adapters.Declined{Reason: "a shard failed", Raw: reply}
 	} else if err != nil {
 		return nil, err
 	}
-	h := &hits{reading: r, reply: read, list: r.wanted(read.hits), oneShard: read.shards == 1}
-	if h.keys, err = r.keysOf(h.list); err != nil {
-		return nil, err
-	}
-	if r.picked { // the count is that of the picked hits
+	if r.Picked { // the count is that of the picked hits
 		read.total = -1
 	}
-	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest, Framed: r.Frame, HitBytes: r.meanLength(read.hits)}, nil
+	l = &adapters.Listing{Reply: read, Total: read.total, AtLeast: read.lowest, Framed: q.framed(r)}
+	if r.Sources && q.asked.Ways.Weighed {
+		l.HitBytes = read.meanLength()
+	}
+	l.Hits, err = q.seen(r, read)
+	return l, err
 }
 
-// meanLength returns how long the hits are in the mean, 0 where that does not matter.
-func (r *reader) meanLength(list []hit) (mean int) {
-	if !r.Sources || !r.q.asked.Ways.Weighed || len(list) == 0 {
-		return 0
+// meanLength returns how long the hits are in the mean, 0 where there are none.
+func (l *parsedReply) meanLength() (mean int) {
+	for i := range l.hits {
+		mean += len(l.hits[i].raw)
 	}
-	for i := range list {
-		mean += len(list[i].raw)
-	}
-	return mean / len(list)
+	return mean / max(len(l.hits), 1)
 }
 
 // declined returns the error that an element of a multi-search is, nil if it is none.
@@ -75,13 +69,13 @@ func (q *clientSearch) declined(element []byte, own bool) error {
 }
 
 // wanted returns those of a reply's hits that the reading asked for.
-func (r *reader) wanted(list []hit) []hit {
+func (q *clientSearch) wanted(r *adapters.Reading, list []hit) []hit {
 	switch {
-	case r.picked && len(list) != len(r.Ranks): // the list moved
+	case r.Picked && len(list) != len(r.Ranks): // the list moved
 		return nil
-	case r.picked:
-		return r.keepSort(list)
-	case r.q.after != nil && !r.Before: // every reading begins at the cursor
+	case r.Picked:
+		return q.keepSort(r, list)
+	case q.after != nil && !r.Before: // every reading begins at the cursor
 		list = list[min(r.From, len(list)):]
 	}
 	if r.Ranks == nil {
@@ -96,71 +90,62 @@ func (r *reader) wanted(list []hit) []hit {
 	return chosen
 }
 
-// keysOf returns what tells the hits apart.
-func (r *reader) keysOf(list []hit) (_ []document, err error) {
-	keys := make([]document, len(list))
+// seen returns what is judged of the hits that the reading asked for. A name of date math or an alias can mean two indices, so an id begins with
+// the name that the hit came under.
+func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.Seen, err error) {
+	reply.numbered, reply.texts = q.numbered(r), r.Texts && !r.Sources || r.Sources && q.wholeSource()
+	list := q.wanted(r, reply.hits)
+	seen := make([]rule.Seen, len(list))
 	var last, id []byte // the last hit's index, and room
-	var name, rule string
+	var name, index string
 	var room strings.Builder
 	for i := range list {
 		one := &list[i]
-		if index := one.at(one.index); last == nil || !bytes.Equal(index, last) {
+		if named := one.at(one.index); last == nil || !bytes.Equal(named, last) {
 			var ok bool
-			if name, ok = jsonedit.Text(index); !ok {
+			if name, ok = jsonedit.Text(named); !ok {
 				return nil, errors.New("a hit without _index")
 			}
-			last, rule = index, r.q.d.ruleName(name)
+			last, index = named, q.d.ruleName(name)
 		}
-		id = append(append(id[:0], name...), 0) // a name of date math or an alias can mean two indices
-		if id, err = r.appendID(id, one); err != nil {
+		id = append(append(id[:0], name...), 0)
+		if id, err = one.appendID(id, reply.numbered); err != nil {
 			return nil, err
 		}
-		if room.Cap()-room.Len() < len(id) { // what tells the hits before keeps theirs
+		if room.Cap()-room.Len() < len(id) { // the ids of the hits before keep theirs
 			room.Reset()
 			room.Grow(max(len(id), 1<<10))
 		}
 		start := room.Len()
 		room.Write(id)
-		keys[i] = document{rule, room.String()[start:]}
+		one.in = reply
+		seen[i] = rule.Seen{Index: index, ID: room.String()[start:], Shown: one}
+		if r.Judged {
+			seen[i].Stored = sketchIn(one.at(one.sketch))
+		}
 	}
-	return keys, nil
+	return seen, nil
 }
 
-// Len implements adapters.Hits.
-func (h *hits) Len() int { return len(h.list) }
-
-// Name implements adapters.Hits.
-func (h *hits) Name(i int) []byte {
-	d := h.document(i)
+// Name implements adapters.Search.
+func (q *clientSearch) Name(hit *rule.Seen) []byte {
+	d := documentOf(hit)
 	name := jsonedit.AppendString(append(jsonedit.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
 	return append(name, '}')
 }
 
-// Seen implements adapters.Hits.
-func (h *hits) Seen(i int) rule.Seen {
-	h.at, h.read = i, false
-	seen := rule.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
-	if h.reading.sketched {
-		seen.Stored = sketchIn(h.list[i].at(h.list[i].sketch))
-	}
-	return seen
+// Values implements rule.Shown.
+func (h *hit) Values(d rule.Deciding) []string {
+	fields, _ := jsonedit.Members(h.at(h.fields)) // there are none where none has a value
+	return extracted(fields).Values(d)
 }
 
-// Values implements adapters.Shown.
-func (h *hits) Values(d rule.Deciding) []string {
-	if !h.read {
-		h.fields, _ = jsonedit.Members(h.list[h.at].at(h.list[h.at].fields)) // there are none where none has a value
-		h.read = true
-	}
-	return h.fields.Values(d)
-}
-
-// Document implements adapters.Shown.
-func (h *hits) Document(*rule.Rule) []byte {
-	if !h.reading.texts {
+// Document implements rule.Shown.
+func (h *hit) Document(*rule.Rule) []byte {
+	if !h.in.texts {
 		return nil
 	}
-	return orEmpty(h.list[h.at].at(h.list[h.at].source))
+	return orEmpty(h.at(h.source))
 }
 
 // parsedReply is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
@@ -179,10 +164,13 @@ type parsedReply struct {
 	lowest bool
 	shards int // how many answered, 0 where the reply does not say
 	marked int // how many of our names are in what is marked as gone
+	// numbered says that hits are identified by their sequence numbers, texts that their sources show all sketched texts.
+	numbered, texts bool
 }
 
-// hit is the bytes of a hit, and where in them the parts are that we read.
+// hit is the bytes of a hit, and where in them the parts are that we read. It implements rule.Shown.
 type hit struct {
+	in                                                    *parsedReply // nil until the hit is listed
 	raw                                                   []byte
 	index, id, number, term, sort, source, fields, sketch extent
 }
@@ -203,7 +191,8 @@ func (h *hit) at(p extent) []byte {
 
 // parseReply parses the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
 // a deciding one, or more ranks than an index of several grants, that is ErrWidened.
-func parseReply(reply []byte, deciding []rule.Deciding) (l parsedReply, err error) {
+func parseReply(reply []byte, deciding []rule.Deciding) (*parsedReply, error) {
+	l := &parsedReply{}
 	r := jsonedit.NewReader(reply)
 	r.CountNames(rule.FieldPrefix)
 	var shards []jsonedit.Member // whatever else they are says nothing
@@ -218,11 +207,11 @@ func parseReply(reply []byte, deciding []rule.Deciding) (l parsedReply, err erro
 	}
 	switch {
 	case !r.Done():
-		return parsedReply{}, jsonedit.ErrMalformed
+		return nil, jsonedit.ErrMalformed
 	case failedForUs(shards, deciding):
-		return parsedReply{}, adapters.ErrWidened
+		return nil, adapters.ErrWidened
 	case !whole:
-		return parsedReply{}, jsonedit.ErrMalformed
+		return nil, jsonedit.ErrMalformed
 	}
 	l.sure = l.marked == r.Names()
 	l.shards, _ = strconv.Atoi(string(jsonedit.Get(shards, "total")))
@@ -389,7 +378,10 @@ func rawOf(hits []hit) [][]byte {
 // hitsOf returns the bytes of a reply's hits.
 func hitsOf(reply []byte) ([][]byte, error) {
 	l, err := parseReply(reply, nil)
-	return rawOf(l.hits), err
+	if err != nil {
+		return nil, err
+	}
+	return rawOf(l.hits), nil
 }
 
 // ourFailures are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted

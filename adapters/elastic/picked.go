@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 const (
@@ -22,80 +23,74 @@ const (
 type document struct{ index, id string }
 
 // pick says how to read ranks whose hits were judged: picked by a filter, or in a row.
-func (r *reader) pick() error {
-	q := r.q
-	r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
-	known := r.known()
-	if known == nil {
+func (q *clientSearch) pick(r *adapters.Reading) error {
+	if len(r.Known) == 0 {
 		return nil
 	}
-	r.numbered = known.reading.numbered
 	wide := r.To-r.From > max(spanAlways, 3*len(r.Ranks)) // else it is not worth to have hits scored again
-	if !wide && !(q.narrows && len(r.Ranks) <= mostPicked) || !q.picks || !known.tellable(r.Ranks) {
+	if !wide && !(q.narrows && len(r.Ranks) <= mostPicked) || !q.picks || !tellable(r) {
 		return nil
 	}
-	if r.numbered && !known.oneShard { // several shards share numbers
+	if known := hitOf(&r.Known[0]).in; known.numbered && known.shards != 1 { // several shards share numbers
 		if scope := &q.asked.Scope; wide && (scope.Chooses || scope.Transitive || scope.CollapsedTotals) { // they can be anywhere in the window
 			return errUnnumbered
 		}
 		return nil
 	}
-	r.picked = true
+	r.Picked = true
 	return nil
 }
 
-// known returns the hits that the ranks were chosen from, nil if there are none.
-func (r *reader) known() *hits {
-	known, _ := r.Known.(*hits)
-	return known
-}
+// hitOf returns a hit as it was read.
+func hitOf(seen *rule.Seen) *hit { return seen.Shown.(*hit) }
 
 // mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
 const mostIndices = 64
 
-// tellable reports whether the ranks' hits can be named: they were read, and no other hit has the key of one of them. (Documents that
+// tellable reports whether the ranks' hits can be named: they were read, and no other hit has the id of one of them. (Documents that
 // were written with different routing can have one id between them.)
-func (h *hits) tellable(ranks []int) bool {
-	wanted, indices := make(map[string]int, len(ranks)), map[string]bool{}
-	for _, rank := range ranks {
-		if rank >= h.Len() {
+func tellable(r *adapters.Reading) bool {
+	wanted, indices := make(map[string]int, len(r.Ranks)), map[string]bool{}
+	for _, rank := range r.Ranks {
+		if rank >= len(r.Known) {
 			return false
 		}
-		wanted[h.keys[rank].id] = 0
-		indices[h.document(rank).index] = true
+		wanted[r.Known[rank].ID] = 0
+		indices[documentOf(&r.Known[rank]).index] = true
 	}
-	for i := range h.keys {
-		if n, ok := wanted[h.keys[i].id]; ok {
+	for i := range r.Known {
+		if n, ok := wanted[r.Known[i].ID]; ok {
 			if n > 0 {
 				return false
 			}
-			wanted[h.keys[i].id] = 1
+			wanted[r.Known[i].ID] = 1
 		}
 	}
 	return len(indices) <= mostIndices
 }
 
-// document returns which document a hit is of.
-func (h *hits) document(at int) document {
-	index, id, _ := strings.Cut(h.keys[at].id, "\x00")
+// documentOf returns which document a hit is of, one that is not identified by numbers.
+func documentOf(hit *rule.Seen) document {
+	index, id, _ := strings.Cut(hit.ID, "\x00")
 	return document{index, id}
 }
 
-// only returns a filter for the documents of ranks: by their ids or, those of one shard, by their sequence numbers.
-func (h *hits) only(ranks []int) []byte {
-	if !h.reading.numbered {
-		list := make([]document, len(ranks))
-		for i, rank := range ranks {
-			list[i] = h.document(rank)
+// only returns a filter for the documents of a reading's ranks: by their ids or, those of one shard, by their sequence numbers.
+func only(r *adapters.Reading) []byte {
+	if !hitOf(&r.Known[0]).in.numbered {
+		list := make([]document, len(r.Ranks))
+		for i, rank := range r.Ranks {
+			list[i] = documentOf(&r.Known[rank])
 		}
 		return theseDocuments(list)
 	}
 	out := []byte(`{"terms":{"_seq_no":[`)
-	for i, rank := range ranks {
+	for i, rank := range r.Ranks {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, h.list[rank].at(h.list[rank].number)...)
+		known := hitOf(&r.Known[rank])
+		out = append(out, known.at(known.number)...)
 	}
 	return append(out, `]}}`...)
 }
@@ -161,12 +156,12 @@ func filteredToo(client, ours []byte) []byte {
 // keepSort gives hits that were picked in a client's point in time the sort values that they were listed with. Elasticsearch tells ties apart
 // there by the number of the shard among those that the search needs, which are fewer where a filter leaves an index out: in the client's
 // next page, which needs them all, such a value would mean another shard.
-func (r *reader) keepSort(list []hit) []hit {
-	if !r.q.inPIT() {
+func (q *clientSearch) keepSort(r *adapters.Reading, list []hit) []hit {
+	if !q.inPIT() {
 		return list
 	}
 	for i := range list {
-		own, listed := &list[i], &r.known().list[r.Ranks[i]]
+		own, listed := &list[i], hitOf(&r.Known[r.Ranks[i]])
 		values := listed.at(listed.sort)
 		if values == nil || canonical(values) == canonical(own.at(own.sort)) {
 			continue
@@ -184,6 +179,14 @@ func (r *reader) keepSort(list []hit) []hit {
 // two documents of a shard share them, and a document that changes gets new ones. Documents of several shards can share them, and
 // even what they are sorted by: that two such change places between two readings, and nothing else does, is all that would not be
 // seen. (Their scores would tell them apart too, but those of one document differ between copies of a shard.)
+
+// numbered reports whether the hits of a reading are identified by their sequence numbers.
+func (q *clientSearch) numbered(r *adapters.Reading) bool {
+	if len(r.Known) > 0 {
+		return hitOf(&r.Known[0]).in.numbered
+	}
+	return q.numbers && r.Judged && !r.Sources && !r.Texts
+}
 
 // errUnnumbered: hits came without sequence numbers, or are to be picked from several shards, which share numbers.
 var errUnnumbered = errors.New("hits that can't be told by sequence numbers")
@@ -211,16 +214,16 @@ func (q *clientSearch) asksNumbers() bool {
 }
 
 // appendID appends what tells a hit from the others of its index.
-func (r *reader) appendID(dst []byte, one *hit) ([]byte, error) {
-	if r.numbered {
-		number, term := one.at(one.number), one.at(one.term)
+func (h *hit) appendID(dst []byte, numbered bool) ([]byte, error) {
+	if numbered {
+		number, term := h.at(h.number), h.at(h.term)
 		if len(number) == 0 || number[0] == '-' || len(term) == 0 { // an index can be without them
 			return nil, errUnnumbered
 		}
 		dst = append(append(append(dst, number...), '.'), term...)
-		return append(append(dst, '.'), one.at(one.sort)...), nil
+		return append(append(dst, '.'), h.at(h.sort)...), nil
 	}
-	id, ok := jsonedit.Text(one.at(one.id))
+	id, ok := jsonedit.Text(h.at(h.id))
 	if !ok {
 		return nil, errors.New("a hit without _id")
 	}

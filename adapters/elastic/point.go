@@ -80,28 +80,31 @@ func (q *clientSearch) In(reply *adapters.Reply) (in adapters.Search, giveBack *
 	return &pointed, &last
 }
 
-// readInPoint makes a reading in the point in time.
-func (r *reader) readInPoint(ask adapters.Ask) (*adapters.Listing, error) {
-	var reply []byte
-	var err error
-	if r.deep() {
-		reply, err = r.readDeep(ask)
-	} else {
-		reply, err = r.askInPoint(ask, nil, false)
+// requestInPoint returns the next request of a reading in the point in time, nil once the replies are enough.
+func (q *clientSearch) requestInPoint(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Request, error) {
+	switch {
+	case deep(r):
+		return q.requestDeep(r, replies)
+	case len(replies) > 0:
+		return nil, nil
 	}
-	if err == nil {
-		reply, err = r.q.outside(reply)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.listing(reply)
+	return q.pointed(r, nil, false)
 }
 
-// askInPoint returns the reply to a reading's request, made in the point in time, after what edits changes in its body. sorted says that hits are to
-// come with their sort values.
-func (r *reader) askInPoint(ask adapters.Ask, edits []jsonedit.Member, sorted bool) ([]byte, error) {
-	request, err := r.request()
+// replyInPoint returns the replies to a reading in the point in time as one that the engine would give without it.
+func (q *clientSearch) replyInPoint(r *adapters.Reading, replies []*adapters.Reply) (reply []byte, err error) {
+	if reply = replies[0].Body; deep(r) {
+		if reply, err = joinedDeep(r, replies); err != nil {
+			return nil, err
+		}
+	}
+	return q.outside(reply)
+}
+
+// pointed returns the request of a reading, made in the point in time, after what edits changes in its body. sorted says that hits are to come with
+// their sort values.
+func (q *clientSearch) pointed(r *adapters.Reading, edits []jsonedit.Member, sorted bool) (*adapters.Request, error) {
+	request, err := q.request(r)
 	void := slices.Clone(opening)
 	set := func(key string, value []byte) {
 		if err == nil {
@@ -112,8 +115,8 @@ func (r *reader) askInPoint(ask adapters.Ask, edits []jsonedit.Member, sorted bo
 	for _, edit := range edits {
 		set(edit.Key, edit.Value)
 	}
-	set("pit", append(jsonedit.AppendString([]byte(`{"id":`), r.q.point.id), `,"keep_alive":"`+keepPoint+`"}`...))
-	if err == nil && r.q.point.byScore && !sorted {
+	set("pit", append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...))
+	if err == nil && q.point.byScore && !sorted {
 		// In a point in time such a sort would have hits come with their sort values and without the best score.
 		request.Body, err = jsonedit.Cut(request.Body, func(key string) bool { return key == "sort" })
 		void = append(void, "sort")
@@ -125,11 +128,7 @@ func (r *reader) askInPoint(ask adapters.Ask, edits []jsonedit.Member, sorted bo
 		return nil, err
 	}
 	request.RawQuery = adapters.RawQuery(adapters.Params(request.RawQuery), func(name string) bool { return !slices.Contains(void, name) })
-	replies, err := ask(request)
-	if err != nil {
-		return nil, err
-	}
-	return replies[0].Body, nil
+	return request, nil
 }
 
 // byScore reports whether the list is in the order of scores alone, in which hits come without sort values.

@@ -23,38 +23,30 @@ var scoreSort = []byte(`["_score",{"neardup_none":{"order":"asc","unmapped_type"
 var errNoBorder = errors.New("the ranks at the engine's limit can't be told apart")
 
 // deep reports whether a reading goes beyond what the engine lets one read.
-func (r *reader) deep() bool { return r.To > maxResultWindow && !r.picked }
+func deep(r *adapters.Reading) bool { return r.To > maxResultWindow && !r.Picked }
 
 // beyond reports whether no rank up to the limit is wanted.
-func (r *reader) beyond() bool { return r.From >= maxResultWindow }
+func beyond(r *adapters.Reading) bool { return r.From >= maxResultWindow }
 
-// readDeep returns the pieces of a reading as one reply.
-func (r *reader) readDeep(ask adapters.Ask) ([]byte, error) {
+// requestDeep returns the next request of a reading in pieces: for the ranks up to the limit, for those among which a cursor is looked for, and for
+// those behind it.
+func (q *clientSearch) requestDeep(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Request, error) {
 	piece := *r
-	piece.Reading = adapters.Reading{From: r.From, To: r.To, Sources: r.Sources, Frame: r.Frame}
-	if r.beyond() {
-		piece.From = 0
-	}
-	piece.To = piece.From + max(1, maxResultWindow-r.From) // without a hit there is no best score
-	first, err := piece.askInPoint(ask, nil, false)
-	if err != nil {
-		return nil, err
-	}
-	list, err := hitsOf(first)
-	if err != nil {
-		return nil, err
-	}
-	ended := !r.beyond() && len(list) < maxResultWindow-r.From
-	if r.beyond() {
-		list = nil
-	}
-	if !ended {
-		bordering := &reader{q: r.q, Reading: adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, source: sourceOf(nil)}
-		reply, err := bordering.askInPoint(ask, r.q.sorting(r.q.losesUncounted()), true)
-		if err != nil {
+	switch len(replies) {
+	case 0:
+		if beyond(r) {
+			piece.From = 0
+		}
+		piece.To = piece.From + max(1, maxResultWindow-r.From) // without a hit there is no best score
+		return q.pointed(&piece, nil, false)
+	case 1:
+		list, err := hitsOf(replies[0].Body)
+		if err != nil || !beyond(r) && len(list) < maxResultWindow-r.From { // the list ends there
 			return nil, err
 		}
-		cursor, rank, err := border(reply)
+		return q.pointed(&adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, q.sorting(q.losesUncounted()), true)
+	case 2:
+		cursor, rank, err := border(replies[1].Body)
 		if err != nil {
 			return nil, err
 		}
@@ -62,17 +54,33 @@ func (r *reader) readDeep(ask adapters.Ask) ([]byte, error) {
 			return nil, errNoBorder
 		}
 		piece.From, piece.To = 0, r.To-rank
-		if reply, err = piece.askInPoint(ask, slices.Concat([]jsonedit.Member{{Key: "search_after", Value: cursor}}, r.q.sorting(true)), true); err != nil {
+		return q.pointed(&piece, slices.Concat([]jsonedit.Member{{Key: "search_after", Value: cursor}}, q.sorting(true)), true)
+	}
+	return nil, nil
+}
+
+// joinedDeep returns the pieces of a reading as one reply.
+func joinedDeep(r *adapters.Reading, replies []*adapters.Reply) ([]byte, error) {
+	list, err := hitsOf(replies[0].Body)
+	if err != nil {
+		return nil, err
+	}
+	if beyond(r) {
+		list = nil
+	}
+	if len(replies) > 1 {
+		_, rank, err := border(replies[1].Body)
+		if err != nil {
 			return nil, err
 		}
-		rest, err := hitsOf(reply)
+		rest, err := hitsOf(replies[2].Body)
 		if err != nil {
 			return nil, err
 		}
 		known := max(r.From, maxResultWindow) - rank // or not wanted
 		list = append(list, rest[min(known, len(rest)):]...)
 	}
-	return withHits(first, list)
+	return withHits(replies[0].Body, list)
 }
 
 // sorting is what has hits come with their sort values, and be counted or not.

@@ -24,83 +24,79 @@ var (
 // ofSource are the names of a source filter in a body or a URL.
 var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
-// reader makes a reading with one request.
-type reader struct {
-	q *clientSearch
-	adapters.Reading
-	picked   bool // by a filter, from the start
-	sketched bool // our field is read, and the deciding ones
-	numbered bool // hits are identified by their sequence numbers
-	// source is the source filter in place of the client's, nil to leave that; texts says that all sketched texts are shown.
-	source []byte
-	texts  bool
-}
-
-// Read implements adapters.Search.
-func (q *clientSearch) Read(reading adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
-	if reading.AsSent {
-		return q.readAsSent(ask)
-	}
-	r := &reader{q: q, Reading: reading, sketched: reading.Ranks == nil || !reading.Sources}
-	switch {
-	case r.Own, r.From == r.To: // the client's own page
-		r.Ranks, r.From, r.To = nil, q.asked.From, q.asked.From+q.asked.Size
-		r.Sources, r.sketched, r.Frame = true, false, true
-	case r.Ranks != nil:
-		if err := r.pick(); err != nil {
+// Requests implements adapters.Search: one request is a whole reading, but for one in a point in time.
+func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
+	if len(replies) == 0 && r.Ranks != nil {
+		if err := q.pick(r); err != nil {
 			return nil, err
 		}
-	default:
-		r.numbered = !r.Sources && !r.Texts && q.numbers
 	}
-	r.Frame = r.Frame && (r.Sources || q.picks) // whose sources are read without
+	var request *adapters.Request
+	var err error
 	switch {
-	case !r.Sources && r.Texts:
-		r.source, r.texts = sourceOf(q.asked.Scope.Texts), true
-	case !r.Sources:
-		r.source = sourceOf(nil)
+	case q.point != nil && !r.AsSent:
+		request, err = q.requestInPoint(r, replies)
+	case len(replies) > 0:
+	case r.AsSent:
+		request = q.requestAsSent()
 	default:
-		r.texts = q.wholeSource()
+		request, err = q.request(r)
 	}
-	if q.point != nil {
-		return r.readInPoint(ask)
-	}
-	request, err := r.request()
-	if err != nil {
+	if request == nil || err != nil {
 		return nil, err
 	}
-	replies, err := ask(request)
-	if err != nil {
-		return nil, err
+	return []*adapters.Request{request}, nil
+}
+
+// ranksOf returns the ranks [from, to) that the engine is asked for.
+func (q *clientSearch) ranksOf(r *adapters.Reading) (from, to int) {
+	switch {
+	case r.From == r.To: // for what a reply has beside its hits, the client's own page
+		return q.asked.From, q.asked.From + q.asked.Size
+	case r.Picked:
+		return 0, len(r.Ranks)
+	case q.after != nil && !r.Before: // the engine takes no other
+		return 0, r.To
 	}
-	return r.listing(replies[0].Body)
+	return r.From, r.To
+}
+
+// framed reports whether a reading brings all that a reply has beside its hits.
+func (q *clientSearch) framed(r *adapters.Reading) bool {
+	return r.Frame && (r.Sources || q.picks) // whose sources are read without
+}
+
+// sourceFilter returns the source filter in place of the client's, nil to leave that.
+func (q *clientSearch) sourceFilter(r *adapters.Reading) []byte {
+	switch {
+	case r.Sources:
+		return nil
+	case r.Texts:
+		return sourceOf(q.asked.Scope.Texts)
+	}
+	return sourceOf(nil)
 }
 
 // request returns the request for a reading: the client's own, less what the reading does not need, and with its ranks and what they are judged by.
-func (r *reader) request() (*adapters.Request, error) {
-	q, from, to := r.q, r.From, r.To
-	switch {
-	case r.picked:
-		from, to = 0, len(r.Ranks)
-	case q.after != nil && !r.Before: // the engine takes no other
-		from = 0
-	}
+func (q *clientSearch) request(r *adapters.Reading) (*adapters.Request, error) {
+	from, to := q.ranksOf(r)
+	framed, numbered, source := q.framed(r), q.numbered(r), q.sourceFilter(r)
 	void := []string{"from", "size", "filter_path"}
-	counted := r.Frame || !q.picks || q.after != nil || q.losesUncounted() || r.sketched && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
+	counted := framed || !q.picks || q.after != nil || q.losesUncounted() || r.Judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
 	}
-	if !r.Frame {
+	if !framed {
 		void = append(void, once...)
 		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
 	}
 	if !r.Sources {
 		void = append(void, perHit...)
 	}
-	if r.numbered {
+	if numbered {
 		void = append(void, "seq_no_primary_term")
 	}
-	if r.source != nil {
+	if source != nil {
 		void = append(void, ofSource[1:]...)
 	}
 	body := q.base
@@ -116,25 +112,25 @@ func (r *reader) request() (*adapters.Request, error) {
 	}
 	set("from", strconv.AppendInt(nil, int64(from), 10))
 	set("size", strconv.AppendInt(nil, int64(to-from), 10))
-	if r.source != nil {
-		set("_source", r.source)
+	if source != nil {
+		set("_source", source)
 		void = append(void, ofSource[0])
 	}
 	if !counted {
 		set("track_total_hits", []byte("false"))
 	}
-	if r.picked && q.narrows {
-		set("query", within(jsonedit.Get(q.members, "query"), r.known().only(r.Ranks)))
-	} else if r.picked {
-		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), r.known().only(r.Ranks)))
+	if r.Picked && q.narrows {
+		set("query", within(jsonedit.Get(q.members, "query"), only(r)))
+	} else if r.Picked {
+		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), only(r)))
 	}
-	if r.numbered {
+	if numbered {
 		set("seq_no_primary_term", []byte("true"))
 		if !r.Sources { // nor is anything read that is stored
 			set("stored_fields", []byte(`"_none_"`))
 		}
 	}
-	if err == nil && r.sketched {
+	if err == nil && r.Judged {
 		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
 	}
 	if r.Before && !q.losesUncounted() { // no one looks at the count, and it can cost much

@@ -21,10 +21,10 @@ const (
 )
 
 // Render implements adapters.Search.
-func (q *clientSearch) Render(in adapters.Hits, page []adapters.Place, groups []*adapters.Group, total int) (adapters.Pieces, error) {
+func (q *clientSearch) Render(in *adapters.Listing, page []*rule.Seen, groups []*adapters.Group, total int) (adapters.Pieces, error) {
 	list := make([][]byte, len(page))
-	for i, place := range page {
-		hit, err := clientHit(place)
+	for i, shown := range page {
+		hit, err := q.clientHit(shown)
 		if err == nil && groups != nil {
 			hit, err = q.withGroup(hit, groups[i])
 		}
@@ -33,7 +33,7 @@ func (q *clientSearch) Render(in adapters.Hits, page []adapters.Place, groups []
 		}
 		list[i] = hit
 	}
-	frame := &in.(*hits).reply
+	frame := in.Reply.(*parsedReply)
 	var count []byte
 	if total >= 0 {
 		count = totalOf(frame.of(frame.count), total)
@@ -78,7 +78,7 @@ func (q *clientSearch) folded(g *adapters.Group) ([]byte, error) {
 	var list []byte
 	best := []byte("null")
 	for i := range g.Folded {
-		hit, err := member(&g.Folded[i])
+		hit, err := q.member(&g.Folded[i])
 		if err != nil {
 			return nil, err
 		}
@@ -118,12 +118,12 @@ func better(best, hit []byte) []byte {
 var identity = []string{"_index", "_type", "_id", "_score", "_routing", "_ignored", "sort"}
 
 // member returns a folded hit as it is shown.
-func member(f *adapters.Folded) ([]byte, error) {
+func (q *clientSearch) member(f *adapters.Folded) ([]byte, error) {
 	var hit []byte
 	var err error
-	if f.Source.Hits != nil {
-		hit, err = clientHit(f.Source)
-	} else if hit, err = clientHit(f.Judged); err == nil {
+	if f.Source != nil {
+		hit, err = q.clientHit(f.Source)
+	} else if hit, err = q.clientHit(f.Judged); err == nil {
 		hit, err = jsonedit.Cut(hit, func(key string) bool { return !slices.Contains(identity, key) })
 	}
 	if err != nil {
@@ -137,14 +137,13 @@ func member(f *adapters.Folded) ([]byte, error) {
 
 // clientHit returns a hit as the client asked for it. In the ordinary case that is as it came: our fields go from the whole reply at once. Where it
 // holds more that the client did not ask for (numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
-func clientHit(p adapters.Place) ([]byte, error) {
-	if p.Hits == nil {
+func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
+	if seen == nil {
 		return nil, adapters.ErrMoved
 	}
-	h := p.Hits.(*hits)
-	r, q, raw := h.reading, h.reading.q, h.list[p.At].raw
-	var err error
-	if r.numbered && !q.asksNumbers() {
+	h := hitOf(seen)
+	raw := h.raw
+	if h.in.numbered && !q.asksNumbers() {
 		if raw, err = jsonedit.Cut(raw, func(key string) bool { return key == "_seq_no" || key == "_primary_term" }); err != nil {
 			return nil, err
 		}

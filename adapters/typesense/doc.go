@@ -8,10 +8,10 @@
 //	classify.go  Classify            what a request is, by method and path
 //	search.go    ParseSearch, parse  what the client asks for, under the rules of the collection
 //	params.go    paramsOf, put       parameters, as the engine reads them
-//	reading.go   Read                a reading: the client's own search, with other pages and our field beside it
+//	reading.go   Requests            a reading: the client's own search, with other pages and our field beside it
 //	wire.go      Join, Split         the searches as one multi-search, its reply as results
 //	reply.go     readResult          the bytes of one result
-//	listing.go   listing             the hits of the results
+//	listing.go   Listing             the hits of the results
 //	render.go    Render              the page's hits in place of the reply's own
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go

@@ -29,7 +29,7 @@ type result struct {
 // extent is where something begins and ends in a result or in a hit.
 type extent struct{ from, to int }
 
-// hit is one hit of a result.
+// hit is one hit of a result. It implements rule.Shown.
 type hit struct {
 	raw      []byte
 	id       string
@@ -43,6 +43,9 @@ type hit struct {
 	near      bool              // it is a neighbour of a vector, or ranked as one
 	dotted    bool              // the document has a name with a dot in it
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
+	// texts is the hit, in this content or another, whose document shows all sketched texts, decided the one whose shows the deciding fields;
+	// nil where none does.
+	texts, decided *hit
 }
 
 // check returns why a result is not the answer to a search for a page, or to one as the client wrote it if that is nil.
@@ -68,65 +71,92 @@ func (res *result) near() bool {
 	return slices.ContainsFunc(res.hits, func(h hit) bool { return h.near })
 }
 
-// hits are those of a reading.
-type hits struct {
-	*reader
-	in *result // that of the first page, around its hits
-	// list are the hits in the first content, judged the same hits in the last.
-	list, judged []hit
-	withheld     bool // the sketched texts can't be read
-	at           int  // the hit that is looked at
-}
-
-// listing joins the pages of each content to a list of hits, once each reply is the one to the search for its page and all are of one collection.
-func (r *reader) listing(replies []*adapters.Reply) (*adapters.Listing, error) {
+// Listing implements adapters.Search. It joins the pages of each content to a list of hits, once each reply is the one to the search for its page
+// and all are of one collection.
+func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {
+	if r.AsSent {
+		return q.listingAsSent(resultOf(replies[0]))
+	}
+	contents, pages := q.contentsOf(r), q.pages(r)
 	results := make([]*result, len(replies))
 	for i, reply := range replies {
 		results[i] = resultOf(reply)
-		if err := results[i].check(&r.pages[i%len(r.pages)]); err != nil {
+		if err := results[i].check(&pages[i%len(pages)]); err != nil {
 			return nil, err
 		}
 		if results[i].collection != results[0].collection {
 			return nil, adapters.ErrMoved
 		}
-		if r.q.vector == nil && results[i].near() {
+		if q.vector == nil && results[i].near() {
 			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
 		}
 	}
-	q, first, n, err := r.q, results[0], len(r.pages), error(nil)
-	rule := q.rules.For(first.collection)
-	h := &hits{reader: r, in: first, withheld: rule == nil || !q.mayRead(rule.Fields) || q.hidesID()}
+	first, n := results[0], len(pages)
 	l := &adapters.Listing{
-		Hits: h, Total: first.found, Framed: r.Frame, Full: r.Neighbours > 0 && first.found == max(r.Neighbours, r.pages[0].to()),
+		Reply: first, Total: first.found, Framed: r.Frame && r.Sources, Full: r.Neighbours > 0 && first.found == max(r.Neighbours, pages[0].to()),
 	}
-	if r.contents[0] == frame {
+	if contents[0] == frame {
 		return l, nil
 	}
-	if h.list, err = r.joined(results[:n]); err != nil {
+	list, err := joined(r, pages, results[:n])
+	if err != nil {
 		return nil, err
 	}
-	if h.judged = h.list; len(r.contents) > 1 {
-		if h.judged, err = r.joined(results[n:]); err != nil {
+	judged := list
+	if len(contents) > 1 {
+		if judged, err = joined(r, pages, results[n:]); err != nil {
 			return nil, err
 		}
 	}
-	if len(h.judged) != len(h.list) {
+	if len(judged) != len(list) {
 		return nil, adapters.ErrMoved
 	}
-	for i := range h.list {
+	for i := range list {
 		switch {
-		case h.list[i].id == "" && !q.hidesID():
+		case list[i].id == "" && !q.hidesID():
 			return nil, errors.New("a hit without id")
-		case h.judged[i].id != h.list[i].id:
+		case judged[i].id != list[i].id:
 			return nil, adapters.ErrMoved
 		}
 	}
+	l.Hits = q.seen(first.collection, contents, list, judged)
 	return l, nil
 }
 
-// asSent reads the result of the client's own search. Where nothing else tells the page, it finds out whether that can be cut from a list.
-func (r *reader) asSent(own *result) (*adapters.Listing, error) {
-	unseen := r.q.asked.Unseen
+// seen returns what is judged of hits, given them in the first of the contents and the same ones in the last.
+func (q *query) seen(collection string, contents []content, list, judged []hit) []rule.Seen {
+	r := q.rules.For(collection)
+	readable, inTexts := r != nil && q.mayRead(r.Fields), contents[len(contents)-1] == texts
+	seen := make([]rule.Seen, len(list))
+	for i := range list {
+		own, last := &list[i], &judged[i]
+		switch {
+		case !readable:
+		case inTexts && r.Compute:
+			own.texts = last
+		case contents[0] == full && q.seesText(r.Fields):
+			own.texts = own
+		}
+		if len(q.asked.Scope.Deciding) > 0 {
+			own.decided = last
+		}
+		s := &seen[i]
+		*s = rule.Seen{
+			Index: collection, ID: own.id, Stored: last.stored, Shown: own, Withheld: !readable || q.hidesID(), Pinned: own.curated,
+		}
+		if own.id == "" { // the document is all that tells it from others
+			s.ID = "\x00" + string(own.document)
+		}
+		if !inTexts && !own.dotted {
+			s.Members = own.members
+		}
+	}
+	return seen
+}
+
+// listingAsSent reads the result of the client's own search. Where nothing else tells the page, it finds out whether that can be cut from a list.
+func (q *query) listingAsSent(own *result) (*adapters.Listing, error) {
+	unseen := q.asked.Unseen
 	if err := own.check(nil); err != nil && (unseen == "" || !own.grouped) {
 		return nil, err
 	}
@@ -145,20 +175,20 @@ func (r *reader) asSent(own *result) (*adapters.Listing, error) {
 	if reason != "" {
 		return nil, adapters.Alone{Reason: reason}
 	}
-	return &adapters.Listing{Hits: &hits{reader: r, in: own}, Total: own.found, From: own.first, Size: own.page.size}, nil
+	return &adapters.Listing{Reply: own, Total: own.found, From: own.first, Size: own.page.size}, nil
 }
 
 // joined returns the hits of the ranks of a reading, as far as the list goes, from pages of one content. Pages in a row must show the same hits
 // where they overlap, and none twice.
-func (r *reader) joined(results []*result) ([]hit, error) {
+func joined(r *adapters.Reading, pages []enginePage, results []*result) ([]hit, error) {
 	var list []hit
 	if r.Ranks != nil {
 		for _, rank := range r.Ranks {
-			i := slices.IndexFunc(r.pages, func(p enginePage) bool { return rank >= p.from() && rank < p.to() })
+			i := slices.IndexFunc(pages, func(p enginePage) bool { return rank >= p.from() && rank < p.to() })
 			if i < 0 {
 				return nil, adapters.ErrMoved
 			}
-			at := rank - r.pages[i].from()
+			at := rank - pages[i].from()
 			if at >= len(results[i].hits) {
 				break
 			}
@@ -166,13 +196,13 @@ func (r *reader) joined(results []*result) ([]hit, error) {
 		}
 		return list, nil
 	}
-	start, ended, ranks := r.pages[0].from(), false, map[string]int{}
+	start, ended, ranks := pages[0].from(), false, map[string]int{}
 	for i, result := range results {
-		from := r.pages[i].from() - start
+		from := pages[i].from() - start
 		if ended && len(result.hits) > 0 && from+len(result.hits) > len(list) {
 			return nil, adapters.ErrMoved
 		}
-		ended = ended || len(result.hits) < r.pages[i].size
+		ended = ended || len(result.hits) < pages[i].size
 		list = slices.Grow(list, len(result.hits))
 		for at, h := range result.hits {
 			rank, seen := ranks[h.id]
@@ -188,50 +218,23 @@ func (r *reader) joined(results []*result) ([]hit, error) {
 	return list[min(skip, len(list)):min(skip+r.To-r.From, len(list))], nil
 }
 
-// inTexts reports whether the hits are judged with their sketched texts shown.
-func (h *hits) inTexts() bool { return h.contents[len(h.contents)-1] == texts }
+// Name implements adapters.Search.
+func (q *query) Name(hit *rule.Seen) []byte { return append(appendID([]byte{'{'}, hitOf(hit)), '}') }
 
-// Len implements adapters.Hits.
-func (h *hits) Len() int { return len(h.list) }
-
-// Name implements adapters.Hits.
-func (h *hits) Name(i int) []byte { return append(appendID([]byte{'{'}, &h.list[i]), '}') }
-
-// Seen implements adapters.Hits.
-func (h *hits) Seen(i int) rule.Seen {
-	own, id := &h.list[i], h.list[i].id
-	if id == "" { // the document is all that tells it from others
-		id = "\x00" + string(own.document)
+// Values implements rule.Shown.
+func (h *hit) Values(d rule.Deciding) []string {
+	if h.decided == nil {
+		return nil
 	}
-	h.at = i
-	seen := rule.Seen{
-		Index: h.in.collection, ID: id, Stored: h.judged[i].stored, Shown: h, Withheld: h.withheld, Pinned: own.curated,
-	}
-	if !h.inTexts() && !own.dotted {
-		seen.Members = own.members
-	}
-	return seen
+	return deciding(h.decided.unflattened(), d)
 }
 
-// Values implements adapters.Shown.
-func (h *hits) Values(d rule.Deciding) []string {
-	if len(h.q.asked.Scope.Deciding) == 0 {
+// Document implements rule.Shown.
+func (h *hit) Document(*rule.Rule) []byte {
+	if h.texts == nil {
 		return nil
 	}
-	return deciding(h.judged[h.at].unflattened(), d)
-}
-
-// Document implements adapters.Shown.
-func (h *hits) Document(rule *rule.Rule) []byte {
-	switch {
-	case !h.q.mayRead(rule.Fields):
-		return nil
-	case h.inTexts() && rule.Compute:
-		return h.judged[h.at].unflattened()
-	case h.contents[0] != full || !h.q.seesText(rule.Fields):
-		return nil
-	}
-	return h.list[h.at].unflattened()
+	return h.texts.unflattened()
 }
 
 // unflattened returns the hit's document [unflattened].

@@ -47,15 +47,29 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 	q := &query{key: key{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}}
 	q.asked.Scope.Deciding = l.Deciding
 	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
-	for i, h := range result.hits {
+	for i, seen := range q.seen(result.collection, []content{full}, result.hits, result.hits) {
+		h := &result.hits[i]
 		if h.id == "" {
 			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without id"))
 		}
-		one := result.hits[i : i+1]
+		seen.Withheld, seen.Shown = false, lookedHit{h, q}
 		looked.Hits = append(looked.Hits, adapters.LookedHit{
-			Seen: (&hits{reader: &reader{q: q, contents: []content{full}}, in: result, list: one, judged: one}).Seen(0), Document: h.unflattened(), Name: result.collection,
-			Score: member(h.raw, "text_match"),
+			Seen: seen, Document: h.unflattened(), Name: result.collection, Score: member(h.raw, "text_match"),
 		})
 	}
 	return looked, nil
+}
+
+// lookedHit is a hit of a look: its document is the whole one, as far as the key lets it be seen.
+type lookedHit struct {
+	*hit
+	q *query
+}
+
+// Document implements rule.Shown.
+func (h lookedHit) Document(rule *rule.Rule) []byte {
+	if !h.q.mayRead(rule.Fields) {
+		return nil
+	}
+	return h.unflattened()
 }

@@ -33,50 +33,33 @@ func (p enginePage) from() int { return (p.number - 1) * p.size }
 
 func (p enginePage) to() int { return p.number * p.size }
 
-// reader reads pages of the engine's list: all pages with the first content, then, if there is a second content, all pages with that.
-type reader struct {
-	q *query
-	adapters.Reading
-	contents []content
-	pages    []enginePage
-}
-
 // mostQueries bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Read implements adapters.Search.
-func (q *query) Read(reading adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
-	r := &reader{q: q, Reading: reading, contents: q.contentsOf(&reading), pages: q.pages(&reading)}
+// Requests implements adapters.Search. They go out in one round: for all pages with the first content, then, if there is a second content, for all
+// pages with that.
+func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (requests []*adapters.Request, err error) {
+	if len(replies) > 0 {
+		return nil, nil
+	}
 	if r.AsSent {
-		replies, err := ask(&adapters.Request{Body: q.base, Purpose: adapters.Purpose{Hits: q.page.size, Own: true}})
-		if err != nil {
-			return nil, err
-		}
-		return r.asSent(resultOf(replies[0]))
+		return []*adapters.Request{{Body: q.base, Purpose: adapters.Purpose{Hits: q.page.size, Own: true}}}, nil
 	}
-	if r.Own {
-		r.From, r.To = q.page.from(), q.page.to()
-	}
-	r.Frame = r.Frame && (r.Sources || r.contents[0] == frame)
-	if n := len(r.contents) * len(r.pages); n > mostQueries {
+	contents, pages := q.contentsOf(r), q.pages(r)
+	if n := len(contents) * len(pages); n > mostQueries {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
-	var requests []*adapters.Request
-	for i, content := range r.contents {
+	for i, content := range contents {
 		judging := !r.Sources && (content == sketches || content == texts)
-		for j, page := range r.pages {
-			body, err := r.body(content, page, r.Frame && i+j == 0)
+		for j, page := range pages {
+			body, err := q.bodyOf(page, content, r.Neighbours, r.Frame && r.Sources && i+j == 0)
 			if err != nil {
 				return nil, err
 			}
 			requests = append(requests, &adapters.Request{Body: body, Purpose: adapters.Purpose{Hits: page.size, JudgingOnly: judging}})
 		}
 	}
-	replies, err := ask(requests...)
-	if err != nil {
-		return nil, err
-	}
-	return r.listing(replies)
+	return requests, nil
 }
 
 // contentsOf returns the contents of a reading: the hits as they are to be shown, and what they are judged by, if that is wanted and not shown.
@@ -96,7 +79,7 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 		return []content{judged}
 	case q.preset(): // it is not known whether the client's hits show our field
 		return []content{full, judged}
-	case r.Ranks == nil && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
+	case r.Judged && (r.Texts && !q.seesText(q.texts) || !q.seesText(q.deciding)):
 		return []content{full, judged}
 	}
 	return []content{full}
@@ -149,10 +132,9 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 	return list
 }
 
-// body returns the search for a page in a content, with the client's facets or without. Under a preset, which can set it, a parameter that is to
-// be left out is empty.
-func (r *reader) body(c content, p enginePage, facets bool) ([]byte, error) {
-	q := r.q
+// bodyOf returns the search for a page in a content, of that many neighbours in a search for such, with the client's facets or without. Under a
+// preset, which can set it, a parameter that is to be left out is empty.
+func (q *query) bodyOf(p enginePage, c content, neighbours int, facets bool) ([]byte, error) {
 	set := []param{{"page", strconv.Itoa(p.number)}, {"per_page", strconv.Itoa(p.size)}}
 	if !facets { // releases from 0.26 on would also count it again among what people search for
 		set = append(set, param{"facet_by", ""}, param{"facet_query", ""}, param{"enable_analytics", "false"})
@@ -164,8 +146,8 @@ func (r *reader) body(c content, p enginePage, facets bool) ([]byte, error) {
 		include, exclude := q.fieldsOf(c)
 		set = append(set, param{"include_fields", strings.Join(include, ",")}, param{"exclude_fields", strings.Join(exclude, ",")})
 	}
-	if r.Neighbours > 0 {
-		set = append(set, param{"vector_query", q.vector.raised(r.Neighbours)})
+	if neighbours > 0 {
+		set = append(set, param{"vector_query", q.vector.raised(neighbours)})
 	}
 	body, err := jsonedit.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" })
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 )
 
 // Render implements adapters.Search.
-func (q *query) Render(around adapters.Hits, page []adapters.Place, groups []*adapters.Group, total int) (adapters.Pieces, error) {
-	in, err := around.(*hits).in, error(nil)
+func (q *query) Render(frame *adapters.Listing, page []*rule.Seen, groups []*adapters.Group, total int) (_ adapters.Pieces, err error) {
+	in := frame.Reply.(*result)
 	list := append(make([]byte, 0, in.atHits.to-in.atHits.from), '[')
-	for i, place := range page {
+	for i, shown := range page {
 		if i > 0 {
 			list = append(list, ',')
 		}
 		if groups == nil {
-			list, err = q.appendHit(list, hitAt(place))
+			list, err = q.appendHit(list, hitOf(shown))
 		} else {
-			list, err = q.appendWithGroup(list, hitAt(place), groups[i])
+			list, err = q.appendWithGroup(list, hitOf(shown), groups[i])
 		}
 		if err != nil {
 			return nil, err
@@ -92,11 +92,11 @@ func (q *query) appendWithGroup(dst []byte, h *hit, g *adapters.Group) ([]byte, 
 // appendFolded appends what is shown of a folded hit.
 func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
 	open := len(dst)
-	if dst = appendID(append(dst, '{'), hitAt(f.Judged)); len(dst) > open+1 {
+	if dst = appendID(append(dst, '{'), hitOf(f.Judged)); len(dst) > open+1 {
 		dst = append(dst, ',')
 	}
 	dst = append(append(dst, `"agreement":`...), f.Agreement...)
-	if h := hitAt(f.Source); h != nil {
+	if h := hitOf(f.Source); h != nil {
 		document, err := q.documentOf(h)
 		if err != nil {
 			return nil, err
@@ -117,12 +117,12 @@ func appendID(dst []byte, h *hit) []byte {
 	return jsonedit.AppendString(append(dst, `"id":`...), h.id)
 }
 
-// hitAt returns the hit of a place, nil for none.
-func hitAt(p adapters.Place) *hit {
-	if p.Hits == nil {
+// hitOf returns a hit as it was read, nil for none.
+func hitOf(seen *rule.Seen) *hit {
+	if seen == nil {
 		return nil
 	}
-	return &p.Hits.(*hits).list[p.At]
+	return seen.Shown.(*hit)
 }
 
 // Clean implements adapters.Search.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -68,11 +69,11 @@ func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapt
 // readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be known the cursor is lost.
 func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	w := s.cursor
-	if w.before = new(rerank.Walk); own.Hits.Len() == 0 {
+	if w.before = new(rerank.Walk); len(own.Hits) == 0 {
 		return nil
 	}
 	ranks := min(w.window, s.asked.Limit)
-	r := adapters.Reading{To: ranks, Before: true, Texts: s.texts.beside}
+	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.texts.beside}
 	listing, hits, err := s.judgedBefore(ctx, &r)
 	switch known := errors.Is(err, errAnew) || errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
 	case known && !adapters.IsLate(err): // the engine grants no reading so long, say
@@ -81,7 +82,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	case err != nil:
 		return err
 	}
-	first, tied := identityOf(own.Hits.Seen(0)).ID, false
+	first, tied := own.Hits[0].ID, false
 	for rank := range hits {
 		if rank%betweenLooks == 0 && s.all.Plan.Late() {
 			return adapters.ErrLate
@@ -89,7 +90,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 		if hits[rank].ID == first {
 			return nil
 		}
-		hit, at := &hits[rank], w.At(adapters.Place{Hits: listing.Hits, At: rank})
+		hit, at := &hits[rank], w.At(&listing.Hits[rank])
 		if at && tied {
 			hit = &rerank.Hit{} // the cursor leads past it, shown or not: it hides nothing
 		}
@@ -127,10 +128,10 @@ func (s *search) remember() {
 		return
 	}
 	rank, last := s.last()
-	if last.Hits == nil {
+	if last == nil {
 		return
 	}
-	key := w.Next(s.frame.Hits, last)
+	key := w.Next(s.frame, last)
 	if key == "" {
 		return
 	}
@@ -154,18 +155,17 @@ func (s *search) remember() {
 	s.all.Plan.Cursors.Put(key, shown)
 }
 
-// last returns the rank and the place of the last hit that is shown, or the zero Place.
-func (s *search) last() (rank int, place adapters.Place) {
+// last returns the last hit that is shown, and its rank, or nil.
+func (s *search) last() (rank int, hit *rule.Seen) {
 	if s.asked.Scope.DryRun { // the page is the engine's own
-		rank = s.frame.Hits.Len() - 1
-		if rank < 0 {
-			return 0, adapters.Place{}
+		if rank = len(s.frame.Hits) - 1; rank < 0 {
+			return 0, nil
 		}
-		return rank, adapters.Place{Hits: s.frame.Hits, At: rank}
+		return rank, &s.frame.Hits[rank]
 	}
 	ranks := s.ranks()
 	if len(ranks) == 0 {
-		return 0, adapters.Place{}
+		return 0, nil
 	}
 	rank = ranks[len(ranks)-1]
 	return rank, s.sources[rank]

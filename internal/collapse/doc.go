@@ -9,8 +9,8 @@
 //	  run              one search: collapsed, or left alone with its reason
 //	    collapse       the loop: what page is wanted, and readings ([rerank.Found.Spans]) until it is known
 //	      readSpan     one reading: made, judged, added to what is found
-//	        read       the dialect makes it ([adapters.Search.Read])
-//	          exchange its requests go out, and the replies come back: joined and split by the Wire ([adapters.Wire]), if there is one
+//	        read       the dialect writes its requests and lists the hits of the replies ([adapters.Search])
+//	          exchange the requests go out, and the replies come back: joined and split by the Wire ([adapters.Wire]), if there is one
 //	      rendered     the page's hits in the engine's own reply
 //
 // The other files are for what few searches need:

@@ -22,13 +22,13 @@ type groups struct {
 }
 
 // groupsOf returns what is folded into each of the page's hits.
-func (s *search) groupsOf(page []adapters.Place, ranks []int) ([]*adapters.Group, error) {
+func (s *search) groupsOf(page []*rule.Seen, ranks []int) ([]*adapters.Group, error) {
 	shown, list := s.groups(), make([]*adapters.Group, len(page))
 	for i, rank := range ranks {
 		if s.asked.Controls.Explains() && s.all.Plan.Late() {
 			return nil, adapters.ErrLate
 		}
-		list[i] = s.group(rank, s.judge.Rule(page[i].Hits.Seen(page[i].At).Index), shown)
+		list[i] = s.group(rank, s.judge.Rule(page[i].Index), shown)
 	}
 	return list, nil
 }
@@ -76,8 +76,8 @@ func (s *search) why(rank int, r *rule.Rule, g rerank.Group, represents bool) []
 		leader = g.Leader
 	}
 	out := fmt.Appendf(nil, `{"representative":"%s"`, by)
-	if first := s.sight(leader); leader != rank && first.Hits != nil {
-		out = append(append(out, `,"leader":`...), first.Hits.Name(first.At)...)
+	if first := s.sight(leader); leader != rank && first != nil {
+		out = append(append(out, `,"leader":`...), s.dialect.Name(first)...)
 	}
 	out = fmt.Appendf(out, `,"folded":%d`, len(g.Folded))
 	if hit := s.found.Hit(leader); hit != nil && hit.Profile != nil {
@@ -117,20 +117,21 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 	return agreement, append(why, '}')
 }
 
-// sight returns the place of a rank's hit in the listing that was judged.
-func (s *search) sight(rank int) adapters.Place {
-	if s.compared == nil || rank < 0 || rank >= s.compared.Len() {
-		return adapters.Place{}
+// sight returns a rank's hit as it was judged, nil where it was not.
+func (s *search) sight(rank int) *rule.Seen {
+	if rank < 0 || rank >= len(s.compared) {
+		return nil
 	}
-	return adapters.Place{Hits: s.compared, At: rank}
+	return &s.compared[rank]
 }
 
 // shared returns shingles that the documents of two ranks have in common, nil unless both are at hand.
 func (s *search) shared(rank, other int) []string {
-	if s.sight(rank).Hits == nil {
+	first := s.sight(rank)
+	if first == nil {
 		return nil
 	}
-	rule := s.judge.Rule(s.compared.Seen(rank).Index)
+	rule := s.judge.Rule(first.Index)
 	if rule == nil {
 		return nil
 	}
@@ -143,13 +144,13 @@ func (s *search) shared(rank, other int) []string {
 
 // document returns the document of a rank, nil if its texts were not read.
 func (s *search) document(rank int, rule *rule.Rule) []byte {
-	if s.sight(rank).Hits != nil {
-		if document := s.texted.Seen(rank).Shown.Document(rule); document != nil {
+	if s.sight(rank) != nil {
+		if document := s.texted[rank].Shown.Document(rule); document != nil {
 			return document
 		}
 	}
-	if place := s.sources[rank]; place.Hits != nil {
-		return place.Hits.Seen(place.At).Shown.Document(rule)
+	if hit := s.sources[rank]; hit != nil {
+		return hit.Shown.Document(rule)
 	}
 	return nil
 }

@@ -41,14 +41,10 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// named are the hits of a list, by their ranks.
-type named int
+// named is a search whose hits are named by their ids.
+type named struct{ adapters.Search }
 
-func (n named) Len() int { return int(n) }
-
-func (named) Seen(int) rule.Seen { return rule.Seen{} }
-
-func (named) Name(i int) []byte { return fmt.Append(nil, i) }
+func (named) Name(hit *rule.Seen) []byte { return []byte(hit.ID) }
 
 func TestGroups(t *testing.T) {
 	r := viewRule(t, sketch.Scheme{})
@@ -61,12 +57,14 @@ func TestGroups(t *testing.T) {
 	}
 	hits[4].Sketch, hits[4].Profile = nil, nil
 	explain := true
-	s := &search{page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Controls: adapters.Controls{Explain: &explain}, Scope: adapters.Scope{Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
+	s := &search{dialect: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Controls: adapters.Controls{Explain: &explain}, Scope: adapters.Scope{Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
 	s.found = rerank.FindPage(s.page)
 	for span := range s.found.Spans() {
 		expect.OK(t, s.found.Add(span, hits))
 	}
-	s.compared = named(len(hits))
+	for _, hit := range hits {
+		s.compared = append(s.compared, rule.Seen{ID: hit.ID})
+	}
 	s.texted = s.compared
 	shown := s.groups()
 	for rank, want := range map[int]struct{ folded, why, beside string }{
@@ -79,7 +77,7 @@ func TestGroups(t *testing.T) {
 		g := s.group(rank, r, shown)
 		var folded []string
 		for _, f := range g.Folded {
-			folded = append(folded, fmt.Sprintf("%d %s", f.Judged.At, f.Agreement))
+			folded = append(folded, fmt.Sprintf("%s %s", f.Judged.ID, f.Agreement))
 		}
 		if got := strings.Join(folded, " "); got != want.folded || string(g.Why) != want.why || string(g.Beside) != want.beside || !g.Exact {
 			t.Errorf("rank %d: [%s] %s %s %v", rank, got, g.Why, g.Beside, g.Exact)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -91,31 +92,22 @@ func (s *search) orOwnPage(err error) error {
 // behind returns how many hits of the client's own list follow a rank, as far as its page shows.
 func (n *neighbours) behind(from int) int {
 	if n.own.Total < 0 {
-		return n.own.Hits.Len()
+		return len(n.own.Hits)
 	}
 	return max(n.own.Total-from, 0)
 }
 
 // same reports whether ranks hold the same documents as a listing.
-func (s *search) same(ranks []int, hits adapters.Hits) bool {
-	if len(ranks) != hits.Len() {
+func (s *search) same(ranks []int, hits []rule.Seen) bool {
+	if len(ranks) != len(hits) {
 		return false
 	}
 	for i, rank := range ranks {
-		if read := s.found.Hit(rank); read == nil || read.ID != identityOf(hits.Seen(i)).ID {
+		if read := s.found.Hit(rank); read == nil || read.ID != hits[i].ID {
 			return false
 		}
 	}
 	return true
-}
-
-// ownHits returns the hits of the client's own page.
-func (s *search) ownHits() []adapters.Place {
-	hits := make([]adapters.Place, s.neighbours.own.Hits.Len())
-	for i := range hits {
-		hits[i] = adapters.Place{Hits: s.neighbours.own.Hits, At: i}
-	}
-	return hits
 }
 
 // ownRanks returns the rank in the longer list of each hit of the client's own page, -1 for one that is not in there.
@@ -124,9 +116,9 @@ func (s *search) ownRanks() []int {
 	for rank := 0; s.found.Hit(rank) != nil; rank++ {
 		at[s.found.Hit(rank).ID] = rank
 	}
-	ranks := make([]int, s.neighbours.own.Hits.Len())
+	ranks := make([]int, len(s.neighbours.own.Hits))
 	for i := range ranks {
-		rank, found := at[identityOf(s.neighbours.own.Hits.Seen(i)).ID]
+		rank, found := at[s.neighbours.own.Hits[i].ID]
 		if ranks[i] = rank; !found {
 			ranks[i] = -1
 		}

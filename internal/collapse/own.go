@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // asksOwn reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
@@ -18,25 +19,23 @@ func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope
 
 // askBesideOwn sends requests, and beside them the client's own search.
 func (s *search) askBesideOwn(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	var raw []byte
-	var failed error
-	listing, err := s.dialect.Read(own(s.ownAsSent()), func(first ...*adapters.Request) ([]*adapters.Reply, error) {
-		if replies, failed = s.asker.exchange(ctx, append(first, requests...)); failed != nil {
-			return nil, failed
-		}
-		own := replies[:len(first)]
-		raw, replies = own[0].Body, replies[len(first):]
-		return own, nil
-	})
-	if failed != nil {
-		return nil, failed
+	r := s.own(s.ownAsSent())
+	first, err := s.dialect.Requests(r, nil)
+	if err != nil {
+		return nil, portError(err)
 	}
-	return replies, s.takeOwn(listing, raw, err)
+	if replies, err = s.asker.exchange(ctx, append(first, requests...)); err != nil {
+		return nil, err
+	}
+	own := replies[:len(first)]
+	listing, err := s.dialect.Listing(r, own)
+	return replies[len(first):], s.takeOwn(listing, own[0].Body, err)
 }
 
-// own is the reading of the client's own search.
-func own(asSent bool) adapters.Reading {
-	return adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true}
+// own is the reading of the client's own search, which takes one round.
+func (s *search) own(asSent bool) *adapters.Reading {
+	from := s.asked.From
+	return &adapters.Reading{Own: true, AsSent: asSent, From: from, To: from + s.asked.Size, Sources: true, Frame: true}
 }
 
 // takeOwn takes what the client's own search brought. Where that is another page than was taken for the client's, that one begins.
@@ -70,15 +69,21 @@ func (s *search) ownPage() adapters.Pieces {
 		return nil
 	}
 	hits := s.unfolded.Hits
-	var page []adapters.Place
-	for at := s.unfoldedFrom; at < min(s.unfoldedFrom+s.page.Size, hits.Len()); at++ {
-		page = append(page, adapters.Place{Hits: hits, At: at})
-	}
-	result, err := s.dialect.Render(hits, page, nil, -1)
+	page := pointers(hits[min(s.unfoldedFrom, len(hits)):min(s.unfoldedFrom+s.page.Size, len(hits))])
+	result, err := s.dialect.Render(s.unfolded, page, nil, -1)
 	if err != nil {
 		return nil
 	}
 	return result
+}
+
+// pointers returns hits as a page of them.
+func pointers(hits []rule.Seen) []*rule.Seen {
+	page := make([]*rule.Seen, len(hits))
+	for i := range hits {
+		page[i] = &hits[i]
+	}
+	return page
 }
 
 // leave answers a search that could not be collapsed. If a reply already contains the client's own page, that is the answer. Otherwise
@@ -110,35 +115,23 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
 func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
-	var raw []byte
-	var failed error
-	_, err := s.dialect.Read(own(true), func(requests ...*adapters.Request) ([]*adapters.Reply, error) {
-		for _, r := range requests {
-			r.Raw = !again
-		}
-		replies, err := s.asker.exchange(ctx, requests)
-		if failed = err; err == nil {
-			raw = replies[0].Body
-		}
-		if err == nil && !again {
-			err = errUnread
-		}
-		return replies, err
-	})
-	switch {
-	case failed != nil:
-		return nil, o, failed
-	case raw == nil:
+	r := s.own(true)
+	requests, err := s.dialect.Requests(r, nil)
+	if err != nil {
 		return nil, o, adapters.NotUnderstood(err)
-	case again: // unless it was the client's own search that the engine declines
-		_, declined := errors.AsType[*adapters.Declined](err)
-		o.Again = !declined
 	}
-	return adapters.Pieces{s.dialect.Clean(raw)}, o, nil
+	requests[0].Raw = !again // then the result is handed on as it comes
+	replies, err := s.asker.exchange(ctx, requests)
+	if err != nil {
+		return nil, o, err
+	}
+	if again {
+		_, err = s.dialect.Listing(r, replies)
+		_, declined := errors.AsType[*adapters.Declined](err)
+		o.Again = !declined // it is the client's own search that the engine declines
+	}
+	return adapters.Pieces{s.dialect.Clean(replies[0].Body)}, o, nil
 }
-
-// errUnread: a result is handed on as it comes.
-var errUnread = errors.New("the result is not read")
 
 // readingFailed returns the error of a search after a failed reading.
 func (s *search) readingFailed(err error) error {

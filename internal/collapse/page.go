@@ -96,10 +96,10 @@ type brought struct {
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays. sources are the hits of the last reading
 	// with sources, by their ranks; compared those of the last reading from rank 0.
 	frame    *adapters.Listing
-	sources  map[int]adapters.Place
-	compared adapters.Hits
+	sources  map[int]*rule.Seen
+	compared []rule.Seen
 	// texted are the same hits, with the texts that some of them were judged by.
-	texted adapters.Hits
+	texted []rule.Seen
 	// unfolded is a listing that holds the whole page as the engine has it, from place unfoldedFrom on; nil until there is one.
 	unfolded     *adapters.Listing
 	unfoldedFrom int
@@ -209,7 +209,9 @@ var errAnew = errors.New("the page is read anew")
 // readSpan reads a span, judges its hits and adds them to what is found. Once the page is known (span.Ranks) its hits are read as the client wants
 // them. They are not judged again: their ids alone are compared with the first reading, to see whether the list moved.
 func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
-	r := adapters.Reading{To: span.To, Sources: span.Sources, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.asksOwn()}
+	r := adapters.Reading{
+		To: span.To, Sources: span.Sources, Judged: span.Ranks == nil, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.asksOwn(),
+	}
 	if span.Ranks != nil {
 		if s.neighbours != nil {
 			if err := s.decideOnOwnPage(); err != nil {
@@ -261,29 +263,38 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if s.neighbours != nil {
 		r.Neighbours = s.neighbours.Raised
 	}
-	var failed error // of what the dialect asks
-	listing, err := s.dialect.Read(*r, func(requests ...*adapters.Request) (replies []*adapters.Reply, err error) {
-		switch {
-		case s.rounds == maxRounds:
-			err = adapters.NotUnderstood(errors.New("the search does not end"))
-		case s.frame == nil && s.asksOwn():
-			replies, err = s.askBesideOwn(ctx, requests)
-		default:
-			replies, err = s.asker.exchange(ctx, requests)
+	requests, err := s.dialect.Requests(r, nil)
+	for replies := []*adapters.Reply(nil); err == nil; requests, err = s.dialect.Requests(r, replies) {
+		if len(requests) == 0 {
+			listing, err := s.dialect.Listing(r, replies)
+			if err != nil {
+				return nil, s.readingFailed(err)
+			}
+			return listing, nil
 		}
-		if !adapters.IsLate(err) {
-			s.rounds++
+		more, err := s.ask(ctx, requests)
+		if err != nil {
+			return nil, err
 		}
-		failed = err
-		return replies, err
-	})
-	switch {
-	case failed != nil:
-		return nil, failed
-	case err != nil:
-		return nil, s.readingFailed(err)
+		replies = append(replies, more...)
 	}
-	return listing, nil
+	return nil, s.readingFailed(err)
+}
+
+// ask makes one round of a reading.
+func (s *search) ask(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+	switch {
+	case s.rounds == maxRounds:
+		err = adapters.NotUnderstood(errors.New("the search does not end"))
+	case s.frame == nil && s.asksOwn():
+		replies, err = s.askBesideOwn(ctx, requests)
+	default:
+		replies, err = s.asker.exchange(ctx, requests)
+	}
+	if !adapters.IsLate(err) {
+		s.rounds++
+	}
+	return replies, err
 }
 
 // asker asks the engine on behalf of one search.
@@ -373,13 +384,13 @@ func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
 		s.frame = l
 	}
 	if r.Sources {
-		s.sources = make(map[int]adapters.Place, l.Hits.Len())
-		for at := range l.Hits.Len() {
+		s.sources = make(map[int]*rule.Seen, len(l.Hits))
+		for at := range l.Hits {
 			rank := r.From + at
 			if r.Ranks != nil {
 				rank = r.Ranks[at]
 			}
-			s.sources[rank] = adapters.Place{Hits: l.Hits, At: at}
+			s.sources[rank] = &l.Hits[at]
 		}
 	}
 }
@@ -388,15 +399,15 @@ func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
 const betweenLooks = 4
 
 // judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
-func (s *search) judgeAll(judge *rule.Judge, seen adapters.Hits) (hits []rerank.Hit, missing []int, err error) {
+func (s *search) judgeAll(judge *rule.Judge, seen []rule.Seen) (hits []rerank.Hit, missing []int, err error) {
 	judge.Reset()
-	hits = make([]rerank.Hit, seen.Len())
+	hits = make([]rerank.Hit, len(seen))
 	for i := range hits {
 		if i%betweenLooks == 0 && s.all.Plan.Late() {
 			return nil, nil, adapters.ErrLate
 		}
 		unread := judge.Unread
-		if hits[i] = judge.Hit(seen.Seen(i)); judge.Unread > unread {
+		if hits[i] = judge.Hit(seen[i]); judge.Unread > unread {
 			missing = append(missing, i)
 		}
 	}
@@ -413,16 +424,16 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 		result = adapters.Pieces{s.dialect.Clean(s.asSent)}
 	} else {
 		ranks, total := s.ranks(), -1
-		page := make([]adapters.Place, 0, len(ranks))
+		page := make([]*rule.Seen, 0, len(ranks))
 		if s.neighbours != nil && s.neighbours.unfolded {
-			page, ranks = s.ownHits(), s.ownRanks()
+			page, ranks = pointers(s.neighbours.own.Hits), s.ownRanks()
 		} else {
 			for _, rank := range ranks {
-				place, read := s.sources[rank]
-				if !read {
+				hit := s.sources[rank]
+				if hit == nil {
 					return nil, portError(adapters.ErrMoved)
 				}
-				page = append(page, place)
+				page = append(page, hit)
 			}
 		}
 		if s.asked.Scope.CollapsedTotals {
@@ -434,7 +445,7 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 				return nil, err
 			}
 		}
-		if result, err = s.dialect.Render(s.frame.Hits, page, groups, total); err != nil {
+		if result, err = s.dialect.Render(s.frame, page, groups, total); err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
 	}
@@ -496,9 +507,9 @@ func (s *search) ranks() []int {
 
 // unmoved returns those hits of a reading that are of the page; none if one that was judged is not there any more, for then the list has moved.
 func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
-	hits := make([]rerank.Hit, l.Hits.Len())
+	hits := make([]rerank.Hit, len(l.Hits))
 	for i := range hits {
-		hits[i] = identityOf(l.Hits.Seen(i))
+		hits[i].ID = l.Hits[i].ID
 	}
 	if !s.found.Agrees(r.Ranks, hits) {
 		if s.moved = true; s.needsPoint(adapters.ErrMoved) {
@@ -512,14 +523,6 @@ func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (
 		}
 	}
 	return shown, nil
-}
-
-// identityOf returns what tells a hit from all others.
-func identityOf(seen rule.Seen) rerank.Hit {
-	if seen.Key != "" {
-		return rerank.Hit{ID: seen.Key}
-	}
-	return rule.Unjudged(seen.Index, seen.ID)
 }
 
 // portError returns an error of the dialect as one of the port's.
@@ -539,7 +542,7 @@ func (s *search) readFrame(ctx context.Context) error {
 		_, err := s.askBesideOwn(ctx, nil)
 		return err
 	}
-	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
+	r := adapters.Reading{From: s.page.From, To: s.page.From, Sources: true, Frame: true}
 	listing, err := s.read(ctx, &r)
 	if err != nil {
 		return err

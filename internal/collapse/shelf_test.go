@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,12 +60,11 @@ func (s *shelf) ask(_ context.Context, requests ...*adapters.Request) ([]*adapte
 	return replies, nil
 }
 
-// found is the shelf's result of a reading. It is its own listing.
+// found is the shelf's result of a reading.
 type found struct {
 	Declined bool
 	Total    int
 	List     []document
-	texts    bool
 	raw      []byte
 }
 
@@ -92,15 +90,6 @@ func (s *shelf) answer(r adapters.Reading) found {
 
 func (s *shelf) at(rank int) []document {
 	return s.documents[min(rank, len(s.documents)):min(rank+1, len(s.documents))]
-}
-
-func (f *found) Len() int { return len(f.List) }
-
-func (f *found) Name(i int) []byte { return fmt.Appendf(nil, "%q", f.List[i].ID) }
-
-func (f *found) Seen(i int) rule.Seen {
-	d := f.List[i]
-	return rule.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, f.texts}}
 }
 
 // shown is what a reading shows of a document.
@@ -173,37 +162,36 @@ func (*search) Narrowed(error) adapters.Search { return nil }
 
 func (*search) Refusal([]*adapters.Request, *adapters.Reply) error { return adapters.ErrRefused }
 
-func (s *search) Read(r adapters.Reading, ask adapters.Ask) (*adapters.Listing, error) {
-	var whole *found
-	for at := 0; at == 0 || s.piece > 0 && r.Ranks == nil && at < r.To-r.From; at += s.piece {
-		request, err := s.request(r, at)
-		if err != nil {
-			return nil, err
-		}
-		replies, err := ask(request)
-		if err != nil {
-			return nil, err
-		}
-		if s.broken {
-			panic("broken")
-		}
-		f := replies[0].Parsed.(*found)
+func (s *search) Requests(r *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
+	at, declined := len(replies)*s.piece, len(replies) > 0 && replies[len(replies)-1].Parsed.(*found).Declined
+	if len(replies) > 0 && (declined || s.piece == 0 || r.Ranks != nil || at >= r.To-r.From) {
+		return nil, nil
+	}
+	request, err := s.request(*r, at)
+	return []*adapters.Request{request}, err
+}
+
+func (s *search) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {
+	if s.broken {
+		panic("broken")
+	}
+	l := &adapters.Listing{Framed: r.Sources}
+	for i, reply := range replies {
+		f := reply.Parsed.(*found)
 		if f.Declined {
 			return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
 		}
-		if whole == nil {
-			first := *f
-			whole = &first
-			whole.texts = r.Texts
-		} else {
-			whole.List = append(slices.Clip(whole.List), f.List...)
+		for _, d := range f.List {
+			l.Hits = append(l.Hits, rule.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, r.Texts}})
 		}
-		if s.piece == 0 {
-			break
+		if i == 0 {
+			l.Total = f.Total
 		}
 	}
-	return &adapters.Listing{Hits: whole, Total: whole.Total, Framed: r.Sources || r.From == r.To}, nil
+	return l, nil
 }
+
+func (*search) Name(hit *rule.Seen) []byte { return fmt.Appendf(nil, "%q", hit.ID) }
 
 // request asks for a reading, or for a piece of it.
 func (s *search) request(r adapters.Reading, at int) (*adapters.Request, error) {
@@ -220,14 +208,14 @@ func (s *search) request(r adapters.Reading, at int) (*adapters.Request, error) 
 }
 
 // Render shows the ids, with those folded in brackets.
-func (s *search) Render(_ adapters.Hits, page []adapters.Place, groups []*adapters.Group, _ int) (adapters.Pieces, error) {
+func (s *search) Render(_ *adapters.Listing, page []*rule.Seen, groups []*adapters.Group, _ int) (adapters.Pieces, error) {
 	var ids []string
 	for i, h := range page {
-		id := h.Hits.(*found).List[h.At].ID
+		id := h.ID
 		if groups != nil {
 			var folded []string
 			for _, f := range groups[i].Folded {
-				folded = append(folded, f.Judged.Hits.(*found).List[f.Judged.At].ID)
+				folded = append(folded, f.Judged.ID)
 			}
 			id += fmt.Sprint(folded)
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -24,24 +23,6 @@ func (t texts) wanted(span rerank.Span) bool {
 	return t.beside && (span.Sources || span.To <= textsBeside || t.always)
 }
 
-// withTexts are hits of which some were read once more, with their texts.
-type withTexts struct {
-	adapters.Hits
-	places []int         // of those, ascending
-	again  adapters.Hits // and they themselves, in that order
-}
-
-// Seen implements adapters.Hits.
-func (h *withTexts) Seen(i int) rule.Seen {
-	at, found := slices.BinarySearch(h.places, i)
-	if !found {
-		return h.Hits.Seen(i)
-	}
-	seen := h.again.Seen(at)
-	seen.Pinned = h.Hits.Seen(i).Pinned
-	return seen
-}
-
 // judgeWithTexts judges a reading anew, by the texts of those hits that lack a sketch, as far as they can be read, and adds the hits.
 func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapters.Reading, hits []rerank.Hit, missing []int) error {
 	ways := s.asked.Ways
@@ -55,7 +36,7 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 		return errAnew
 	}
 	s.texts.beside = true
-	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
+	r := adapters.Reading{From: of.From, To: of.To, Judged: true, Texts: true}
 	for _, i := range missing {
 		r.Ranks = append(r.Ranks, of.From+i)
 	}
@@ -63,14 +44,18 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	if err != nil {
 		return err
 	}
-	s.texts.always = more.Hits.Len() != len(missing)
+	s.texts.always = len(more.Hits) != len(missing)
 	for at := 0; at < len(missing) && !s.texts.always; at++ {
-		s.texts.always = more.Hits.Seen(at).ID != s.compared.Seen(missing[at]).ID
+		s.texts.always = more.Hits[at].ID != s.compared[missing[at]].ID
 	}
 	if s.texts.always { // they are of other documents
 		return s.readSpan(ctx, span)
 	}
-	s.texted = &withTexts{s.compared, missing, more.Hits}
+	s.texted = slices.Clone(s.compared)
+	for at, i := range missing {
+		s.texted[i] = more.Hits[at]
+		s.texted[i].Pinned = s.compared[i].Pinned
+	}
 	if hits, _, err = s.judgeAll(s.judge, s.texted); err != nil {
 		return err
 	}

@@ -77,9 +77,6 @@ func (j *Judge) Reset() {
 // Sketches returns where the sketches of all hits are from that were judged so far, those that were judged anew once.
 func (j *Judge) Sketches() Sketches { return j.before.Plus(j.now) }
 
-// Unjudged returns the hit of a concrete index where only which document it is matters.
-func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00" + id} }
-
 // Shown is a document as far as an engine shows it.
 type Shown interface {
 	// Document returns its JSON with all of the rule's fields; nil if it is not at hand. It is called where no usable sketch is stored
@@ -92,12 +89,10 @@ type Shown interface {
 
 // Seen is what an engine shows of a hit.
 type Seen struct {
-	// Index is the concrete index, ID the document's.
+	// Index is the concrete index. ID tells the hit from all others of its list.
 	Index, ID string
 	// Stored is the text in our field, empty if there is none.
 	Stored []byte
-	// Key, if not empty, is what tells the hit from all others in place of Index and ID.
-	Key string
 	// Shown is the document, nil if nothing of it is at hand.
 	Shown Shown
 	// Members are, where they are known, those of what Document returns that may lead to a field of the rule, in their order. nil has it read
@@ -119,11 +114,7 @@ func (s *Seen) document(r *Rule) []byte {
 
 // Hit returns what package rerank compares of a hit.
 func (j *Judge) Hit(seen Seen) rerank.Hit {
-	hit := rerank.Hit{ID: seen.Key}
-	if seen.Key == "" {
-		hit = Unjudged(seen.Index, seen.ID)
-	}
-	hit.Pinned = seen.Pinned
+	hit := rerank.Hit{ID: seen.ID, Pinned: seen.Pinned}
 	rule := j.Rule(seen.Index)
 	if rule == nil {
 		return hit
