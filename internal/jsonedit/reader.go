@@ -335,7 +335,7 @@ func (r *Reader) container(end byte, depth int) bool {
 
 // word goes over what is no string, object or array.
 func (r *Reader) word() bool {
-	for n := 0; r.has(1); n++ {
+	for n := 0; r.at < len(r.data) || r.has(1); n++ {
 		switch r.data[r.at] {
 		case ' ', '\t', '\r', '\n', ',', ':', ']', '}', '[', '{', '"', '/':
 			return n > 0

@@ -141,5 +141,17 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// simple reports whether a string needs no decoding: nothing in it is escaped, nor written in more bytes than it needs.
-func simple(quoted []byte) bool { return bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) }
+// simple reports whether a string needs no decoding: nothing in it is escaped, nor written in more bytes than it needs. Most are short keys,
+// for which a loop takes a third of the time of the two calls.
+func simple(quoted []byte) bool {
+	return len(quoted) <= 32 && plainASCII(quoted) || bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted)
+}
+
+func plainASCII(text []byte) bool {
+	for _, c := range text {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
