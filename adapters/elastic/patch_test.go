@@ -33,7 +33,7 @@ func opened(h handled) adapters.EngineStore {
 // ready has a store know news-1 as an index that it may write to by its alias.
 func ready(store adapters.Store) {
 	s, _ := store.(*Store)
-	s.shared.destinations["u"] = &destination{index: "news-1", traits: indexTraits{uuid: "u"}, alias: "alias", compared: true}
+	s.shared.destinations["u"] = &destination{index: "news-1", uuid: "u", alias: "alias", compared: true}
 }
 
 // TestPatchOfABusyEngine has no room for a bulk, or for one of its documents: it is told so, and nothing is sent again.

@@ -99,8 +99,10 @@ func uuidOf(patches []adapters.Stored) (uuid string, err error) {
 // bulk to an index that is gone creates it again. Therefore writes go through a hidden alias of our own with require_alias: the engine
 // drops the alias with the index, and refuses a write to an alias that is not there.
 type destination struct {
-	index  string
-	traits indexTraits
+	index, uuid string
+	// update says that documents are changed by the engine's own update, embeds that the engine computes embeddings of texts, vectors that it
+	// shows vectors only where they are asked for: see [indexTraits].
+	update, embeds, vectors bool
 	// alias is empty where there can be none: an index of a data stream takes no aliases, and credentials may forbid it. Then each request
 	// asks for the UUID first, and documents are changed by updates, which never replace a text.
 	alias string
@@ -128,13 +130,15 @@ func (s *Store) openDestination(ctx context.Context, index, uuid string) (*desti
 	if err != nil {
 		return nil, err
 	}
-	t := &destination{index: index, traits: traits, alias: aliasOf(uuid)}
+	t := &destination{
+		index: index, uuid: uuid, alias: aliasOf(uuid), update: traits.update, embeds: traits.embeds, vectors: traits.vectors,
+	}
 	added, err := s.addAlias(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if !added {
-		t.alias, t.traits.update = "", true
+		t.alias, t.update = "", true
 	}
 	s.shared.destinations[uuid] = t
 	return t, nil
@@ -168,7 +172,7 @@ func aliasAction(action, index, alias, more string) raw {
 // same fails with adapters.ErrRecreated if the index is not the one that documents were read from.
 func (s *Store) same(ctx context.Context, t *destination) error {
 	uuid, err := s.Identity(ctx, t.index)
-	if err == nil && uuid != t.traits.uuid || missing(err) {
+	if err == nil && uuid != t.uuid || missing(err) {
 		return adapters.ErrRecreated
 	}
 	return err
@@ -187,7 +191,7 @@ func (t *destination) inOneRequest(patches []adapters.Stored) int {
 
 // keepsLines reports whether a document goes in a request of its own: in a bulk it would have to be in one line.
 func (t *destination) keepsLines(p adapters.Stored) bool {
-	return !t.traits.update && bytes.IndexByte(p.Source, '\n') >= 0
+	return !t.update && bytes.IndexByte(p.Source, '\n') >= 0
 }
 
 // send writes some documents in one request, and sets their results. seqNo is the number that the last of them has now.
@@ -201,7 +205,7 @@ func (s *Store) send(
 	var body []byte
 	var sent []int
 	for i, p := range patches {
-		if t.traits.update && !survives(p.Source) {
+		if t.update && !survives(p.Source) {
 			results[i] = adapters.Refused
 			continue
 		}
@@ -286,12 +290,12 @@ func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // appendPatch appends the two lines of a bulk that patch a document.
 func (t *destination) appendPatch(body []byte, p adapters.Stored) ([]byte, error) {
-	v, _ := p.Version.(version)
+	v := versionOf(p)
 	action := `{"index":{"pipeline":"_none","_id":`
 	document, err := rule.WithOurs(p.Source, *p.Wanted)
-	if t.traits.update {
+	if t.update {
 		action = `{"update":{"_id":`
-		document, err = merged(p, !t.traits.embeds), nil
+		document, err = merged(p, !t.embeds), nil
 	}
 	body = jsonedit.AppendString(append(body, action...), p.ID)
 	body = fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, v.seqNo, v.primaryTerm)
@@ -343,7 +347,7 @@ func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Stored)
 	if err != nil {
 		return 0, 0, fmt.Errorf("document %s: %w", p.ID, err)
 	}
-	v, _ := p.Version.(version)
+	v := versionOf(p)
 	number, term := int(v.seqNo), int(v.primaryTerm)
 	var said struct {
 		SeqNo int64 `json:"_seq_no"`

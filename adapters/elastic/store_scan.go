@@ -47,7 +47,10 @@ type scan struct {
 	yield  func(adapters.Page) error
 	query  string // for what is selected, beside the part
 	source string // which part of the documents is read, as a member of a body, or empty for all of it
-	traits indexTraits
+	uuid   string // of the index
+	shards int    // how many it has
+	// vectors says that vectors are shown only where they are asked for.
+	vectors bool
 	// settled has for each shard the number below which every change is stored in all copies.
 	settled  map[int]int64
 	total    int
@@ -89,17 +92,19 @@ func (s *Store) Scan(
 }
 
 // prepare reads what the first page depends on.
-func (r *scan) prepare(ctx context.Context) (err error) {
-	if err = r.filter(ctx); err != nil {
+func (r *scan) prepare(ctx context.Context) error {
+	if err := r.filter(ctx); err != nil {
 		return err
 	}
 	quick := r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil || r.inOneSearch()
 	if r.sel.Brief && quick { // nothing of it will be written, and some of it has to be quick
 		return nil
 	}
-	if r.traits, err = r.s.traitsOf(ctx, r.index); err == nil && !r.sel.Brief && r.traits.partial != "" {
-		err = r.traits.writable()
+	is, err := r.s.traitsOf(ctx, r.index)
+	if err == nil && !r.sel.Brief && is.partial != "" {
+		err = is.writable()
 	}
+	r.uuid, r.shards, r.vectors = is.uuid, is.shards, is.vectors
 	return err
 }
 
@@ -178,7 +183,7 @@ func (r *scan) part() (p part, err error) {
 			return nil, err
 		}
 	}
-	for shard := 0; r.sel.Part == "" && shard < r.traits.shards; shard++ {
+	for shard := 0; r.sel.Part == "" && shard < r.shards; shard++ {
 		p = append(p, share{shard: shard, to: -1})
 	}
 	return p, p.moveOn(r.sel.After)
@@ -261,10 +266,11 @@ func (r *scan) readShard(ctx context.Context, p part, i int) error {
 func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
 	before, s := p.after(r.settled), &p[i]
 	for _, d := range found.hits {
-		if d.seqNo < s.next { // an index can be without them
-			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.id, d.seqNo)
+		seqNo := versionOf(d).seqNo
+		if seqNo < s.next { // an index can be without them
+			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.ID, seqNo)
 		}
-		s.next = d.seqNo + 1
+		s.next = seqNo + 1
 	}
 	if settled, known := r.settled[s.shard]; known && last && s.to < 0 {
 		s.next = max(s.next, settled)
@@ -273,7 +279,7 @@ func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
 	if len(found.hits) == 0 && after != before {
 		return r.yieldPage(adapters.Page{Total: r.total, After: after})
 	}
-	return r.yieldDocuments(found.hits, after, found.length)
+	return r.yieldDocuments(found.hits, after)
 }
 
 // openPoint opens a point in time of a shard.
@@ -319,22 +325,16 @@ func (r *scan) page(ctx context.Context, s share, n int) (scanPage, error) {
 	return r.search(ctx, raw{http.MethodPost, "/_search", "", body})
 }
 
-// yieldDocuments yields documents of one reply, and chooses the size of the next page by its length.
-func (r *scan) yieldDocuments(documents []scanned, after string, length int) error {
+// yieldDocuments yields documents of one reply.
+func (r *scan) yieldDocuments(documents []adapters.Stored, after string) error {
 	if len(documents) == 0 {
 		return nil
 	}
-	r.size = min(max(scanBytes/(length/len(documents)+1), 1), 2*r.size, scanMost)
 	if r.sel.Limit > 0 {
 		documents = documents[:min(len(documents), r.left)]
 		r.left -= len(documents)
 	}
-	page := adapters.Page{Total: r.total, After: after}
-	for _, d := range documents {
-		d.uuid = r.traits.uuid
-		page.Documents = append(page.Documents, adapters.Stored{ID: d.id, Source: d.source, Version: d.version})
-	}
-	if err := r.yieldPage(page); err != nil {
+	if err := r.yieldPage(adapters.Page{Total: r.total, Documents: documents, After: after}); err != nil {
 		return err
 	}
 	if r.sel.Limit > 0 && r.left == 0 {
@@ -358,42 +358,41 @@ func (r *scan) want() int {
 
 // scanPage is what a search, or a request for documents by their ids, has found.
 type scanPage struct {
-	hits   []scanned
+	hits   []adapters.Stored // their sources share the reply's memory
+	absent []absent
+	sort   []byte // where a search goes on after the last hit
 	total  int
 	point  string // the point in time to go on in
-	length int    // of the reply
 }
 
-// scanned is one document of a reply. Its source shares the reply's memory.
-type scanned struct {
-	id string
-	version
-	source, sort []byte
-	found        bool
-	failed       string // why it could not be looked for
-}
+// absent is a document that was asked for by its id and not found. failed says why it could not be looked for.
+type absent struct{ id, failed string }
 
-// search asks for documents, with their vectors if they are to be written again.
+// search asks for documents, with their vectors if they are to be written again, and chooses the size of the next page by the reply's length.
 func (r *scan) search(ctx context.Context, request raw) (scanPage, error) {
-	if r.traits.vectors && !r.sel.Brief {
+	if r.vectors && !r.sel.Brief {
 		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
 	}
-	return r.find(ctx, request)
+	found, length, err := r.find(ctx, request)
+	if n := len(found.hits); err == nil && n > 0 {
+		r.size = min(max(scanBytes/(length/n+1), 1), 2*r.size, scanMost)
+	}
+	return found, err
 }
 
 // find sends a search whose body says what is shown of the documents; withVectors would overrule that. It fails where it was not answered for all
 // that it concerns.
-func (r *scan) find(ctx context.Context, request raw) (scanPage, error) {
+func (r *scan) find(ctx context.Context, request raw) (found scanPage, length int, err error) {
 	body, err := r.s.body(ctx, request, scanLimit)
-	if err != nil {
-		return scanPage{}, err
+	if err == nil {
+		found, err = readScanPage(body, r.uuid)
 	}
-	return readScanPage(body)
+	return found, len(body), err
 }
 
-// readScanPage reads a reply, in which it goes over each document twice: by jsonedit.Members alone these would be four times.
-func readScanPage(body []byte) (f scanPage, err error) {
-	f.length = len(body)
+// readScanPage reads a reply, in which it goes over each document twice: by jsonedit.Members alone these would be four times. uuid is
+// that of the index.
+func readScanPage(body []byte, uuid string) (f scanPage, err error) {
 	var total, shards []byte
 	late := false
 	r := jsonedit.NewReader(body)
@@ -403,13 +402,13 @@ func readScanPage(body []byte) (f scanPage, err error) {
 			for in := r.Enter('{'); in && r.Next(); {
 				switch string(r.Key()) {
 				case "hits":
-					f.read(&r)
+					f.read(&r, uuid, false)
 				case "total":
 					total = r.Value()
 				}
 			}
 		case "docs":
-			f.read(&r)
+			f.read(&r, uuid, true)
 		case "_shards":
 			shards = r.Value()
 		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
@@ -433,22 +432,32 @@ func readScanPage(body []byte) (f scanPage, err error) {
 	return f, nil
 }
 
-// read reads a list of documents.
-func (f *scanPage) read(r *jsonedit.Reader) {
+// read reads a list of documents; byID says that they were asked for by their ids.
+func (f *scanPage) read(r *jsonedit.Reader, uuid string, byID bool) {
 	for in := r.Enter('['); in && r.Next(); {
 		members, _ := jsonedit.Members(r.Value())
 		get := func(key string) []byte { return jsonedit.Get(members, key) }
-		d := scanned{source: get("_source"), sort: get("sort"), found: string(get("found")) == "true"}
-		d.seqNo, d.primaryTerm, d.number = number(get("_seq_no")), number(get("_primary_term")), number(get("_version"))
-		d.id, _ = jsonedit.Text(get("_id"))
-		d.routing, _ = jsonedit.Text(get("_routing"))
-		if failure := get("error"); failure != nil {
-			of, _ := jsonedit.Members(failure) // what is no object has no type
-			kind, _ := jsonedit.Text(jsonedit.Get(of, "type"))
-			d.failed = kind + ": " + string(failure)
+		id, _ := jsonedit.Text(get("_id"))
+		if byID && string(get("found")) != "true" {
+			none := absent{id: id}
+			if failure := get("error"); failure != nil {
+				of, _ := jsonedit.Members(failure) // what is no object has no type
+				kind, _ := jsonedit.Text(jsonedit.Get(of, "type"))
+				none.failed = kind + ": " + string(failure)
+			}
+			f.absent = append(f.absent, none)
+			continue
 		}
-		f.hits = append(f.hits, d)
+		v := version{uuid: uuid, seqNo: number(get("_seq_no")), primaryTerm: number(get("_primary_term")), number: number(get("_version"))}
+		v.routing, _ = jsonedit.Text(get("_routing"))
+		f.hits, f.sort = append(f.hits, adapters.Stored{ID: id, Source: get("_source"), Version: v}), get("sort")
 	}
+}
+
+// versionOf returns the version of a document that a scan has read.
+func versionOf(d adapters.Stored) version {
+	v, _ := d.Version.(version)
+	return v
 }
 
 // number reads a whole number, or returns -1.

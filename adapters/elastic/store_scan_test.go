@@ -76,9 +76,9 @@ func FuzzReadScanPage(f *testing.F) {
 	f.Add([]byte(`{"hits":{"hits":[]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for cut := range min(len(body), 200) {
-			_, _ = readScanPage(body[:cut])
+			_, _ = readScanPage(body[:cut], "u")
 		}
-		got, err := readScanPage(body)
+		got, err := readScanPage(body, "u")
 		root, malformed := jsonedit.Members(body)
 		outer, none := jsonedit.Members(jsonedit.Get(root, "hits"))
 		list, empty := jsonedit.Elements(jsonedit.Get(outer, "hits"))
@@ -94,8 +94,8 @@ func FuzzReadScanPage(f *testing.F) {
 				continue
 			}
 			id, _ := jsonedit.Text(jsonedit.Get(hit, "_id"))
-			if h := got.hits[i]; h.id != id || !bytes.Equal(h.source, jsonedit.Get(hit, "_source")) {
-				t.Errorf("%s is read as %q, %s", raw, h.id, h.source)
+			if h := got.hits[i]; h.ID != id || !bytes.Equal(h.Source, jsonedit.Get(hit, "_source")) {
+				t.Errorf("%s is read as %q, %s", raw, h.ID, h.Source)
 			}
 		}
 	})
@@ -114,7 +114,7 @@ func TestHalfAnswers(t *testing.T) {
 		{"cut short", `{"took":1,"timed_out":false,` + hits[:len(hits)-2], false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			found, err := readScanPage([]byte(c.reply))
+			found, err := readScanPage([]byte(c.reply), "u")
 			if (err == nil) != c.whole || errors.Is(err, adapters.ErrBusy) != c.busy || c.whole && len(found.hits) != 1 {
 				t.Errorf("%d hits, %v", len(found.hits), err)
 			}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -42,7 +43,7 @@ func (r *scan) readInOneSearch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.yieldDocuments(found.hits, "", found.length)
+	return r.yieldDocuments(found.hits, "")
 }
 
 // readSample reads documents chosen at random, all where there are no more: their ids first, which take little room, and then
@@ -60,7 +61,7 @@ func (r *scan) readSample(ctx context.Context) error {
 		n := min(most-read, maxResultWindow)
 		body := fmt.Sprintf(`{"size":%d,"_source":false,"track_total_hits":%t,"sort":["_score",{"_seq_no":{"unmapped_type":"long"}}]%s,%s`,
 			n, after == "", after, query)
-		found, err := r.find(ctx, post(r.index+"/_search", "", body))
+		found, _, err := r.find(ctx, post(r.index+"/_search", "", body))
 		if err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (r *scan) readSample(ctx context.Context) error {
 		if err := r.readNow(ctx, found.hits); err != nil || len(found.hits) < n {
 			return err
 		}
-		read, after = read+n, `,"search_after":`+string(found.hits[n-1].sort)
+		read, after = read+n, `,"search_after":`+string(found.sort)
 	}
 	return nil
 }
@@ -81,15 +82,15 @@ func (r *scan) readByIDs(ctx context.Context, ids []string) error {
 	if r.sel.Brief {
 		r.size = max(r.size, min(len(ids), maxResultWindow))
 	}
-	wanted := make([]scanned, len(ids))
+	wanted := make([]adapters.Stored, len(ids))
 	for i, id := range ids {
-		wanted[i].id = id
+		wanted[i].ID = id
 	}
 	return r.readNow(ctx, wanted)
 }
 
 // readNow reads documents as they are at this moment.
-func (r *scan) readNow(ctx context.Context, wanted []scanned) error {
+func (r *scan) readNow(ctx context.Context, wanted []adapters.Stored) error {
 	var missing []string
 	for len(wanted) > 0 {
 		n := min(r.want(), len(wanted))
@@ -104,20 +105,17 @@ func (r *scan) readNow(ctx context.Context, wanted []scanned) error {
 		if err != nil {
 			return err
 		}
-		there := found.hits[:0]
-		for i, d := range found.hits {
-			astray := i < n && wanted[i].routing == "" && !r.sel.Brief
+		for _, d := range found.absent {
+			astray := !r.sel.Brief && !slices.ContainsFunc(wanted[:n], func(w adapters.Stored) bool { return w.ID == d.id && versionOf(w).routing != "" })
 			switch {
-			case d.found:
-				there = append(there, d)
 			case d.failed != "" && !(astray && strings.HasPrefix(d.failed, "routing_missing_exception")):
 				return fmt.Errorf("document %s: %s", d.id, d.failed)
 			case astray:
-				missing = append(missing, wanted[i].id)
+				missing = append(missing, d.id)
 			}
 		}
 		wanted = wanted[n:]
-		if err := r.yieldDocuments(there, "", found.length); err != nil {
+		if err := r.yieldDocuments(found.hits, ""); err != nil {
 			return err
 		}
 	}
@@ -125,12 +123,13 @@ func (r *scan) readNow(ctx context.Context, wanted []scanned) error {
 }
 
 // gets returns the body of a request for some documents.
-func (r *scan) gets(list []scanned) string {
+func (r *scan) gets(list []adapters.Stored) string {
 	var b []byte
 	for i, d := range list {
 		b = append(b, [...]string{`{"docs":[{`, `,{`}[min(i, 1)]+r.source+`"_id":`...)
-		if b = jsonedit.AppendString(b, d.id); d.routing != "" {
-			b = jsonedit.AppendString(append(b, `,"routing":`...), d.routing)
+		b = jsonedit.AppendString(b, d.ID)
+		if v := versionOf(d); v.routing != "" {
+			b = jsonedit.AppendString(append(b, `,"routing":`...), v.routing)
 		}
 		b = append(b, '}')
 	}
@@ -142,11 +141,11 @@ func (r *scan) readRouted(ctx context.Context, ids []string) error {
 	for some := range slices.Chunk(ids, scanMost) {
 		body := `{"size":` + strconv.Itoa(maxResultWindow) + `,"_source":false,"track_total_hits":false,"query":{"ids":{"values":` +
 			string(stringsOf(some)) + `}}}`
-		found, err := r.find(ctx, post(r.index+"/_search", "", body))
+		found, _, err := r.find(ctx, post(r.index+"/_search", "", body))
 		if err != nil {
 			return err
 		}
-		if err := r.readNow(ctx, slices.DeleteFunc(found.hits, func(d scanned) bool { return d.routing == "" })); err != nil {
+		if err := r.readNow(ctx, slices.DeleteFunc(found.hits, func(d adapters.Stored) bool { return versionOf(d).routing == "" })); err != nil {
 			return err
 		}
 	}

@@ -115,7 +115,7 @@ func (documentReply) NoOp(_ rule.Operation, of adapters.Standing) ([]byte, error
 
 // unchanged returns what the engine says of a stored document that an update left as it was, in this number of copies.
 func unchanged(of adapters.Standing, copies int) []byte {
-	v, _ := of.Stored.Version.(version)
+	v := versionOf(*of.Stored)
 	return fmt.Appendf(nil, `{"_index":%s,"_id":%s,"_version":%d,"result":"noop","_shards":{"total":%d,"successful":%[4]d,"failed":0},"_seq_no":%[5]d,"_primary_term":%d}`,
 		jsonedit.AppendString(nil, of.Index), jsonedit.AppendString(nil, of.Stored.ID), v.number, copies, v.seqNo, v.primaryTerm)
 }
