@@ -57,3 +57,46 @@ func ExampleProfile() {
 	// wire.example for ranks 0 [0]
 	// gazette.example for ranks 1 []
 }
+
+// A page of two hits, of a list that is read in pieces.
+func ExampleFindPage() {
+	engine := []string{ // in practice: a search engine that you ask
+		"From Monday the late ferry to Saltmere leaves at ten every evening, the council decided.",
+		"From Monday the late ferry to Saltmere sails at ten every evening, the council decided. (Agency)",
+		"The library in Saltmere stays open until midnight for a month, to see who comes.",
+		"Divers will look at the hull of the ferry on Sunday, so no boats run on that day.",
+	}
+	s, err := sketch.New(sketch.Scheme{Seed: "chosen once"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	read := func(rank int) rerank.Hit { // reads one hit
+		hit := rerank.Hit{ID: fmt.Sprint("document ", rank)}
+		if k, ok := s.Sketch(engine[rank]); ok {
+			hit.Sketch = &k
+		}
+		return hit
+	}
+	page := rerank.FindPage(rerank.Page{From: 0, Size: 2, Window: 1000})
+	for span := range page.Spans() {
+		var hits []rerank.Hit
+		if span.Ranks != nil { // these hits alone
+			for _, rank := range span.Ranks {
+				hits = append(hits, read(rank))
+			}
+		} else { // the list from its beginning, up to this rank
+			for rank := 0; rank < min(span.To, len(engine)); rank++ {
+				hits = append(hits, read(rank))
+			}
+		}
+		if err := page.Add(span, hits); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, rank := range page.Ranks {
+		fmt.Printf("%d: %.30s…\n", rank, engine[rank])
+	}
+	// Output:
+	// 0: From Monday the late ferry to …
+	// 2: The library in Saltmere stays …
+}

@@ -29,12 +29,12 @@ func calibrateCommand() *cobra.Command {
 		Short: "Suggest a threshold from the documents of an index",
 		Long: `Calibrate reads documents of the indices that a rule matches and writes nothing. It shows
 
-  - how far pairs of documents agree: random pairs, and candidates, which are found by their bands since near-duplicates are
-    rare among pairs drawn at random
-  - pairs of every level of agreement, with what they share and what differs, and their exact resemblance beside it
-  - how sure the sketches are: the error of the agreements, and p(r), how probable it is that a pair of resemblance r folds
-  - what each threshold makes of the documents: how many fold, and how many lie so near to it that chance decides
-  - a suggested threshold and the reason, or that the documents show no clear one
+  - how much pairs of documents agree: random pairs, and candidates. Candidates are pairs that share a band, because few
+    random pairs are near-duplicates
+  - some pairs of every level of agreement: what they share, what differs, and their exact resemblance
+  - how exact the sketches are: the error of the agreements, and p(r), the probability that a pair of resemblance r folds
+  - what each threshold does: how many documents fold, and how many are so close to the threshold that chance decides
+  - a suggested threshold and the reason for it, or that the documents show no clear one
 
 Which documents it compares:
 
@@ -42,7 +42,7 @@ Which documents it compares:
   - a larger index with stored bands: --sample documents, each looked up in the whole index
   - a larger index without bands: --documents documents, chosen at random
 
---html writes a report with tables and bars. It is one file that loads nothing from other places. It quotes your documents: give it
+--html writes a report with tables and bars. It is one file that loads nothing from the network. It quotes your documents: give it
 only to people who may read them.
 
 Exit code 0: done. 1: failed or interrupted, for one index at least.`,

@@ -47,31 +47,35 @@ func clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
-		Long: `Cluster finds the near-duplicates among all documents of an index, or of a file that needs no engine, and groups them: two
-documents are linked if they agree at or above the threshold and are long enough, or have the same text. A cluster is all documents
-that such links connect. The result does not depend on the order of the documents or on the memory.
+		Long: `Cluster groups the near-duplicates among all documents of an index, or of a file. A file needs no engine. Two documents are linked
+if they have the same text, or if both are long enough and agree at or above the threshold. A cluster is all documents that such
+links connect. The result does not depend on the order of the documents or on the memory.
 
-  bands    compares documents that share a band of their sketches. Fast; misses a pair now and then. The default.
-  broder   counts the shingles that each two documents share, by sorting. Exact; for up to some hundred thousand documents.
+There are three algorithms:
+
+  bands    compares documents that share a band of their sketches. Fast. Misses about one pair in a hundred at the threshold,
+           and fewer above it. The default.
+  broder   counts the shingles that two documents share. It leaves out shingles that more than --common texts have, and is exact
+           for all others. For up to some hundred thousand documents.
   exact    links only equal texts.
 
-A file has one JSON object in each line. It is gzipped if its name ends in .gz; - is standard input. For a file the defaults apply,
-unless --config names a configuration. Of that it uses the section sketch and one rule: the rule that --index names, or the only one.
+A file has one JSON object in each line. If its name ends in .gz, it is decompressed. The name - is standard input. Without --config
+the defaults apply to a file. With --config its section sketch and one rule apply: the rule that --index names, or the only one.
 
 It prints a report, as text or as JSON (--output json or --report json).
 
-If --output names a file, each document is written there with its cluster, the size of the cluster, and the agreement with the
-cluster's first document. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is complete. The report
-is still printed.
+If --output names a file, each document is written there with its cluster, the size of the cluster, and its agreement with one
+document of the cluster, the same one for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is
+complete. The report is still printed.
 
---write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. It writes
-only ids that change, and skips documents that changed meanwhile.
+--write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. Only ids that
+change are written. A document that somebody else changes meanwhile is skipped.
 
 --memory limits the memory for texts and sketches. Add about 40 bytes for each document. What does not fit goes to temporary files.
 They are removed however the run ends.
 
---engine flink lets an Apache Flink that runs already find the pairs, through its SQL gateway. All other steps run here, and the
-result is here: see docs/clusters.md.
+--engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run on this machine, and the
+result arrives here: see docs/clusters.md.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024
@@ -84,16 +88,16 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.engine, "engine", "", "the index is on the engine with this `name`; or flink: find pairs on an Apache Flink")
-	flags.StringVar(&c.index, "index", "", "cluster the index with this `name`; with --input: the rule to go by")
+	flags.StringVar(&c.engine, "engine", "", "the engine with the index has this `name`; or flink: find the pairs on an Apache Flink")
+	flags.StringVar(&c.index, "index", "", "cluster the index with this `name`; with --input: use the rule for it")
 	flags.StringVar(&c.input, "input", "", "cluster the documents of this `file`, - for standard input")
-	flags.StringVar(&c.id, "id", "id", "the `field` of a file's documents that holds their id, a text or a number")
+	flags.StringVar(&c.id, "id", "id", "the `field` with the id of a file's documents, a text or a number")
 	flags.StringSliceVar(&c.fields, "fields", nil, "the `fields` of a file that are compared (by default those of the rule, or title,text)")
 	flags.StringVar(&c.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
-	flags.Var(choice{(*string)(&c.Algorithm), []string{"bands", "broder", "exact"}}, "algorithm", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
+	flags.Var(choice{(*string)(&c.Algorithm), []string{"bands", "broder", "exact"}}, "algorithm", "the algorithm (`way`): bands, broder or exact (by default bands, or broder if the family of sketches has no bands)")
 	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
 	boundShare(flags, "threshold")
-	flags.TextVar(&c.memory, "memory", config.Size(cluster.DefaultMemory), "`bytes` to work in, such as 512m or 4g")
+	flags.TextVar(&c.memory, "memory", config.Size(cluster.DefaultMemory), "`bytes` for texts and sketches, such as 512m or 4g")
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")

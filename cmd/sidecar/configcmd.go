@@ -61,8 +61,8 @@ func configPrintCommand() *cobra.Command {
 		Use:   "print",
 		Short: "Print the whole configuration with defaults, as YAML or JSON and without secrets",
 		Long: `Print writes every key with its value: variables and files are replaced, presets applied, defaults filled in. A secret
-(credentials, the seed, parts of URLs) is shown as …, so the output can be shown to others. As YAML it can be read again: apart
-from the secrets it is the same configuration.
+(credentials, the seed, parts of URLs) is shown as …, so the output can be shown to others. The YAML is a whole configuration again,
+without the secrets.
 
 Exit code 0: done. 1: the configuration is invalid.`,
 		Example: `  sidecar config print

@@ -64,8 +64,9 @@ const rootLong = `sidecar is a proxy in front of a search engine that speaks its
 as they are written, and hides a hit in a reply if a better ranked hit says nearly the same.
 
 Only results go to standard output. Progress, notes and errors go to standard error. With --output json results are JSON. Then
-an error is an object on a line of its own on standard error: {"error": "..."}. If standard error is not a terminal, notes are such
-objects too: {"note": "..."}. On a terminal a job shows colours and a progress bar, elsewhere it writes a line every few seconds.
+each error is an object on a line of its own on standard error: {"error": "..."}. If standard error is not a terminal, each note is
+such an object too: {"note": "..."}. On a terminal a job shows colours and a progress bar. Elsewhere it writes a line every few
+seconds.
 TERM=dumb turns off both, NO_COLOR the colours.
 
 Exit codes:

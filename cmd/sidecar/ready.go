@@ -23,8 +23,8 @@ func readyCommand() *cobra.Command {
 		Use:   "ready",
 		Short: "Ask the sidecar that runs with this configuration whether it is ready",
 		Long: `Ready reads /readyz of the admin listener and prints the answer: a line for each engine. It is meant for health checks in
-containers that have no other HTTP client. It reads only the key admin of the configuration. Errors in other keys do not matter here,
-because a running sidecar goes on with its previous configuration.
+containers that have no other HTTP client. It reads only the key admin of the configuration, and ignores errors in other keys:
+a running sidecar keeps its previous configuration if the file has an error.
 
 Exit code 0: ready. 1: not ready, or not running.`,
 		Example: `  sidecar ready

@@ -36,11 +36,11 @@ func reindexCommand() *cobra.Command {
 		Long: `Reindex reads every document of the indices that a rule matches, and stores a sketch where it is missing or wrong, with bands and
 cluster if the rule has them. Nothing else in a document changes. A document that changes meanwhile is left alone.
 
-It works on --slices parts of an index at once. The same command on other machines joins in. Its progress is stored in the engine:
-with --resume an interrupted job goes on, on any machine. Without it, the job starts again and writes only what is missing. When
-the engine is busy, it slows down.
+It works on --slices parts of an index at once. If you start the same command on other machines, they share the work. The progress is
+stored in the engine. With --resume an interrupted job goes on, on any machine. Without --resume it starts again, and writes only
+what is missing. If the engine is busy, the job slows down.
 
---watch keeps running and fills in what live updates cleared.
+--watch keeps running. It stores the sketches that are missing because writers update parts of texts or write past the sidecar.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, but the engine refused some documents.`,
 		Example: `  sidecar reindex --dry-run

@@ -35,11 +35,12 @@ func removeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove --index NAME",
 		Short: "Remove our fields from an index",
-		Long: `Remove takes our fields out of every document of the indices behind a name, and then out of the mapping where the engine can do that;
-it says what stays. Every other byte of a document stays as it was. A document that changes meanwhile is read again.
+		Long: `Remove takes our fields out of every document of an index, or of all indices of an alias or pattern. Then it takes them out of the
+schema if the engine can do that, and says what stays. Every other byte of a document stays as it was. A document that changes
+meanwhile is read again.
 
-First take the rule out of the configuration of every sidecar that serves the index, or stop these sidecars: they would write the
-fields again. Remove itself needs no rule.
+First take the rule out of the configuration of every sidecar that serves the index, or stop these sidecars. Otherwise they write the
+fields again. Remove itself needs no rule for the index.
 
 --jobs also removes the progress notes of reindex.
 

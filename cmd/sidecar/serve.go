@@ -19,12 +19,12 @@ func serveCommand() *cobra.Command {
 It reloads the configuration on SIGHUP, and when the file or a file that it names (certificates, secrets) changes. Engines that
 did not change keep running. If the new configuration is invalid the previous one stays, and one line of the log says why.
 
-On SIGINT or SIGTERM /readyz reports at once that it drains, the listeners close after --drain-delay, the requests in progress
-may take up to --drain to end, and serve ends. A second signal ends it at once. Exit code 0: all requests ended; 1: it could not
-start, or requests were cut off.
+On SIGINT or SIGTERM /readyz says 503 at once. After --drain-delay the listeners close. Requests in progress may then take up to
+--drain, and serve ends. A second signal ends it at once. Exit code 0: all requests ended. 1: it could not start, or requests were
+cut off.
 
-Under systemd it reports when it is ready, reloading and stopping, answers the watchdog, and takes over sockets that have the
-name of an engine (or admin). It prints nothing: its log goes to standard error, as text or JSON (log.format in the configuration).`,
+Under systemd it reports when it is ready, when it reloads and when it stops, and answers the watchdog. It takes over a socket if the
+name of the socket is that of an engine, or admin. It prints nothing: its log goes to standard error, as text or JSON (log.format).`,
 		Example: `  sidecar serve
   sidecar serve --config /etc/neardup/config.yaml --drain 60s`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,8 +37,8 @@ name of an engine (or admin). It prints nothing: its log goes to standard error,
 		},
 	}
 	flags := command.Flags()
-	flags.DurationVar(&o.Drain, "drain", server.DefaultDrain, "at the end, let requests in progress take up to this `span`")
+	flags.DurationVar(&o.Drain, "drain", server.DefaultDrain, "when it stops: let requests in progress take up to this `span`")
 	flags.BoolVar(&o.PProf, "pprof", false, "serve profiles on the admin listener, at /debug/pprof/")
-	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "at the end, first accept connections for another `span`, while /readyz says that it drains")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "when it stops: first accept connections for this `span`, while /readyz says 503")
 	return command
 }

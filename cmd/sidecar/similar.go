@@ -36,15 +36,16 @@ func similarCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "similar --index NAME ID | -",
 		Short: "Find the near-duplicates of a document or a text",
-		Long: `Similar finds the near-duplicates of a stored document, or of the text or JSON document on standard input (-). They are what would
-fold in a search: the same text, or an agreement at or above the threshold. The conditions within, same and different do not
-count. Each index behind an alias or a pattern is searched under its own rule.
+		Long: `Similar finds the near-duplicates of a stored document, or of the text or JSON document on standard input (-). These are the
+documents that would fold in a search: they have the same text, or agree at or above the threshold. The conditions within, same and
+different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
 
-It prints the most alike first: index, id, agreement, its standard error, and whether the texts are the same. --source shows the
-documents too, with the exact resemblance, which then decides close cases.
+It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same.
+--source shows the documents too, with the exact resemblance, which then decides close cases.
 
-It looks them up by bands, which the rule must store (bands: auto). Of the pairs whose agreement is exactly
-the threshold this finds 99 in 100, and more of those above it. For a lower threshold it prints the share. --scan compares with every sketch of the index instead: slower, nothing is missed, no bands needed.
+It looks them up by bands, which the rule must store (bands: auto). This finds 99 of 100 documents whose agreement is exactly the
+threshold, and more of those above it. With a lower --threshold it finds fewer, and prints how many of 100. --scan compares with
+every sketch of the index instead. That takes longer, misses nothing and needs no bands.
 
 Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar similar --index news-2024 4711

@@ -30,24 +30,24 @@ func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that stored sketches belong to their texts, and repair them",
-		Long: `Verify reads every document of the indices that a rule matches, computes what our fields should hold, and compares. It writes nothing
-unless --repair is given. For each index it counts the documents by their sketch:
+		Long: `Verify reads every document of the indices that a rule matches, computes the sketch of its text, and compares it with the stored
+sketch. It writes nothing unless --repair is given. For each index it counts the documents of each kind:
 
-  right                right
-  absent               not there, or cleared: searches compute it
-  incomparable         of another scheme or of other fields: counts as absent
-  stale                of another text, which was changed inside the engine or past the sidecar
-  textless with one    there, though the document has no text any more: also stale
-  without text         not there, because there is no word to sketch
+  right                the stored sketch is that of the text
+  absent               there is no sketch: searches compute it
+  incomparable         the sketch was made with another scheme or from other fields: it counts as absent
+  stale                the sketch is that of another text. The text was changed inside the engine or past the sidecar
+  textless with one    there is a sketch, but no text any more: also stale
+  without text         there is no sketch, because there is no word
 
-If the rule stores bands or clusters, it counts those that are absent or stale (made from another sketch), clusters that are
-foreign (made with another threshold or scheme), and what is left over of an earlier rule. On Elasticsearch and OpenSearch
-it also names mappings that fill our fields (copy_to, an alias, a runtime field).
+If the rule stores bands or clusters, it checks them too. They can be absent, stale (made from another sketch) or left over from an
+earlier rule. A cluster can also be foreign (made with another threshold or scheme). On Elasticsearch and OpenSearch it also names
+mappings that fill our fields (copy_to, an alias, a runtime field).
 
---repair fixes the documents. A document that changes meanwhile is read again. Without --repair, sidecar reindex fixes what is absent,
-incomparable or stale.
+--repair fixes the documents. It reads a document again that changes meanwhile. sidecar reindex fixes the same, but skips a document
+that changes meanwhile.
 
---sample checks this many random documents of each index instead of all.
+--sample checks a number of random documents of each index instead of all.
 
 Exit code 0: none is stale. 1: some are, or a mapping fills our fields; with --repair, some could not be fixed. 2:
 something could not be read or written, or the command line or the configuration is wrong.`,
