@@ -44,6 +44,7 @@ func TestExamples(t *testing.T) {
 	t.Run("pairs", x.pairs)
 	t.Run("in front of", func(t *testing.T) {
 		t.Run("Elasticsearch", x.elasticsearch)
+		t.Run("OpenSearch", x.opensearch)
 		t.Run("Typesense", x.typesense)
 	})
 }
@@ -166,6 +167,30 @@ func (x *examples) elasticsearch(t *testing.T) {
 	x.run(t, x.block(t, "articles-example/_mapping"),
 		"http://localhost:9201", through.base, "articles-example", index, "curl ", "curl -sSf ")
 	x.dashboard(t, string(call(t, e, "GET", through.admin+"/metrics", "").want(t, 200).body))
+}
+
+// opensearch runs the script for OpenSearch and holds what it shows to the definition, over the list that the search left alone shows.
+func (x *examples) opensearch(t *testing.T) {
+	t.Parallel()
+	e := engines.Shared(t, engines.OpenSearch)
+	index := "articles-example" + x.suffix
+	direct := api{e: e, base: e.URL}
+	direct.drop(t, index)
+	defer direct.drop(t, index)
+	base := serve(t, e, setup{match: "articles*", threshold: 0.64})
+	out := x.run(t, x.block(t, "search_opensearch.py"), "http://localhost:9201", base+" --index "+index)
+	var shown [2][]string
+	for i, part := range strings.Split(strings.TrimSpace(out), "\n\n")[1:] {
+		for line := range strings.Lines(part) {
+			if m := shownLine.FindStringSubmatch(line); m != nil {
+				shown[i] = append(shown[i], m[1])
+			}
+		}
+	}
+	want := oracleOf(t, api{}, x.list, seed, 0.64).collapsed(shown[1])
+	if diff := cmp.Diff(want, shown[0]); diff != "" || len(shown[1]) != 7 || !strings.Contains(out, " agrees by 0.") {
+		t.Errorf("%s\n%s", diff, out)
+	}
 }
 
 // toldSearch is one search as a script in Python prints it.
