@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -134,9 +135,9 @@ func writePieces(w http.ResponseWriter, reply *adapters.Reply, body adapters.Pie
 	maps.Copy(w.Header(), header)
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(reply.Status)
-	for _, piece := range body {
-		if _, err := w.Write(piece); err != nil {
-			return // a client that went away has its answer
-		}
-	}
+	buffer := pieces.Get() // net/http would hand the kernel 4 kB at a time: on page 1 that took a tenth of the processor time
+	defer pieces.Put(buffer)
+	rest := net.Buffers(body)
+	// A client that went away has its answer.
+	_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{&rest}, buffer)
 }
