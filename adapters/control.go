@@ -154,9 +154,6 @@ func (c Controls) Merge(narrow Controls) Controls {
 	return c
 }
 
-// Explains reports whether hits come with the reason why they were folded or shown.
-func (c Controls) Explains() bool { return c.Explain != nil && *c.Explain }
-
 // Param is one URL parameter as it was sent (Raw) and as it reads.
 type Param struct{ Raw, Name, Value string }
 

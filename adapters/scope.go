@@ -45,6 +45,10 @@ type Scope struct {
 	CollapsedTotals bool
 	Expand          rule.Expand
 	DryRun          bool
+	// Threshold and Keep, if above 0, replace those of the rules. Explains says that hits come with the reason why they were folded or shown.
+	Threshold float64
+	Keep      int
+	Explains  bool
 	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
 	Deciding []rule.Deciding
 	Texts    []string
@@ -84,13 +88,14 @@ func (p Plan) ScopeUnder(target string, c Controls) Scope {
 	s := p.Scope(target)
 	s.Window = min(cmp.Or(c.Window, s.Window), p.MaxWindow)
 	s.DryRun = c.DryRun || s.DryRun && !c.On
+	s.Threshold, s.Keep, s.Explains = c.Threshold, c.Keep, c.Explain != nil && *c.Explain
 	if c.Collapsed != nil {
 		s.CollapsedTotals = *c.Collapsed
 	}
 	if c.Expand != nil {
 		s.Expand = *c.Expand
 	}
-	if c.Explains() {
+	if s.Explains {
 		s.Expand = max(s.Expand, rule.ExpandIDs)
 	}
 	atQueryTime := s.Expand > rule.ExpandOff || s.DryRun || c.Window > 0 || c.Keep > 1

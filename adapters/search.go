@@ -94,11 +94,11 @@ func (p Pieces) Len() (n int) {
 // Asked is what the client asks for with a search.
 type Asked struct {
 	// Target is what the search is sent to, as in [Plan.Scope].
-	Target   string
-	Controls Controls
+	Target string
 	// Reason, if not empty, says why the search is left alone. Then nothing of the rest but Target need be set.
 	Reason Reason
-	Scope  Scope
+	// Scope is what is known of the target, as the controls of the search have it.
+	Scope Scope
 	// From and Size are the page. Limit is how many ranks of the list can be read.
 	From, Size, Limit int
 	// Short, if not empty, is the reason for which a search is left alone whose page Limit cuts short.

@@ -90,7 +90,7 @@ var besides = strings.Fields(`
 // cursorKey returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
 // No two lists share one.
 func (q *clientSearch) cursorKey(pit string, sort []byte) string {
-	controls := fmt.Sprint(q.asked.Scope.Window, q.asked.Controls.Threshold, q.asked.Controls.Keep, q.asked.Scope.DryRun)
+	controls := fmt.Sprint(q.asked.Scope.Window, q.asked.Scope.Threshold, q.asked.Scope.Keep, q.asked.Scope.DryRun)
 	parts := []string{"search_after", q.asked.Target, pit, controls, canonical(sort)}
 	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
 	// Stable, since the last of a name counts.

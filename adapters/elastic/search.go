@@ -23,6 +23,7 @@ const maxResultWindow = 10000
 type clientSearch struct {
 	d         Dialect
 	asked     adapters.Asked
+	controls  adapters.Controls
 	sent      *adapters.Request // as the client sent it; nil in a multi-search
 	params    []adapters.Param  // of the URL; nil in a multi-search
 	header    []byte            // the line in front of it in a multi-search, not nil there
@@ -89,8 +90,8 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 func (d Dialect) parse(
 	target string, params []adapters.Param, body []byte, outer adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (*clientSearch, error) {
-	q := &clientSearch{d: d, params: params, body: body}
-	q.asked = adapters.Asked{Target: target, Controls: outer, Size: 10, Reason: left}
+	q := &clientSearch{d: d, params: params, body: body, controls: outer}
+	q.asked = adapters.Asked{Target: target, Size: 10, Reason: left}
 	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
@@ -117,7 +118,7 @@ func (d Dialect) parse(
 
 // check returns why a search that the client wrote so is left alone, or nothing.
 func (q *clientSearch) check() adapters.Reason {
-	if q.asked.Controls.Off {
+	if q.controls.Off {
 		return "off"
 	}
 	for _, m := range q.members {
@@ -182,7 +183,7 @@ func (q *clientSearch) wholeSource() bool {
 // readRules reads the rules of the search's indices, and how its hits can be read under them. It returns why the search is left alone, or nothing.
 func (q *clientSearch) readRules(p adapters.Plan) adapters.Reason {
 	d, a := q.d, &q.asked
-	a.Scope = p.ScopeUnder(a.Target, a.Controls)
+	a.Scope = p.ScopeUnder(a.Target, q.controls)
 	if !a.Scope.Configured {
 		return adapters.ReasonUnconfigured
 	}
@@ -289,7 +290,7 @@ func (q *clientSearch) takeControls(members []jsonedit.Member) ([]jsonedit.Membe
 	if !found {
 		return members, nil
 	}
-	q.asked.Controls = q.asked.Controls.Merge(narrow)
+	q.controls = q.controls.Merge(narrow)
 	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (d Dialect) template(
 		s.Reason = "template" // no Elasticsearch with templates was at hand to test it on
 	}
 	q := &clientSearch{body: plain.Body, params: adapters.Params(plain.RawQuery)}
-	q.asked.Controls = controls
+	q.controls = controls
 	members, err := jsonedit.Members(plain.Body)
 	if err != nil {
 		s.Reason = "not_understood"
@@ -42,13 +42,13 @@ func (d Dialect) template(
 	s.NamesOurs = rule.NamesOurs(q.body)
 	switch {
 	case s.Reason != "":
-	case q.asked.Controls.Off:
+	case q.controls.Off:
 		s.Reason = "off"
 	case !p.Scope(c.Target).Configured:
 		s.Reason = "unconfigured"
 	default:
 		if s.Reason = paramsReason(q.params); s.Reason == "" {
-			t := &byTemplate{d: d, request: plain, params: q.params, members: members, target: c.Target, controls: q.asked.Controls, plan: p}
+			t := &byTemplate{d: d, request: plain, params: q.params, members: members, target: c.Target, controls: q.controls, plan: p}
 			s.Plan, s.Ahead = p, t
 		}
 	}

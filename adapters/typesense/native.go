@@ -95,7 +95,7 @@ func (q *query) NativePage(replies []*adapters.Reply) (*adapters.NativePage, err
 		return nil, adapters.ErrMoved
 	}
 	reader, found := jsonedit.NewReader(frame), -1
-	if collapsed := q.asked.Controls.Collapsed; collapsed == nil || *collapsed {
+	if collapsed := q.controls.Collapsed; collapsed == nil || *collapsed {
 		found = groups
 	}
 	frame = q.withHits(readResult(&reader, frame, 0, nil), jsonedit.Array(hits), found).Bytes()

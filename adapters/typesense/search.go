@@ -24,7 +24,8 @@ const (
 
 // query is one search as the client means it. It implements adapters.Search.
 type query struct {
-	asked adapters.Asked
+	asked    adapters.Asked
+	controls adapters.Controls
 	// body is the search as an element of a multi-search, less our controls.
 	body []byte
 	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. nil says that
@@ -112,7 +113,7 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 	}
 	a, known := &q.asked, q.readParams(params)
 	if a.Target != "" {
-		a.Scope = p.ScopeUnder(a.Target, a.Controls)
+		a.Scope = p.ScopeUnder(a.Target, q.controls)
 	}
 	switch {
 	case a.Target != "" && !a.Scope.Configured:
@@ -135,11 +136,11 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 // The error is a bad control.
 func newQuery(body []byte, with string, outer adapters.Controls) (*query, error) {
 	q := &query{body: body, key: key{text: with}, most: maxPerPage, atOnce: maxSearches}
-	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text: see the package
-	members, _ := jsonedit.Members(body)             // of which there are none where it is malformed
+	q.controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text: see the package
+	members, _ := jsonedit.Members(body)       // of which there are none where it is malformed
 	narrow, found, err := adapters.MemberControls(members)
 	if found {
-		q.asked.Controls = outer.Merge(narrow)
+		q.controls = outer.Merge(narrow)
 		q.body, _ = jsonedit.Cut(body, adapters.IsControl)
 	}
 	if err != nil {
@@ -188,7 +189,7 @@ var leaves = []struct {
 
 // check returns why a search that the client wrote so is left alone, or nothing.
 func (q *query) check() adapters.Reason {
-	if q.asked.Controls.Off {
+	if q.controls.Off {
 		return adapters.ReasonOff
 	}
 	for _, l := range leaves {

@@ -24,22 +24,22 @@ type cursor struct {
 
 // goOn has the page go on after what was shown before it, as far as that is known.
 func (s *search) goOn() {
-	if s.cursor == nil {
-		s.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
+	if s.special.cursor == nil {
+		s.special.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
 		if key := s.asked.Cursor.Key(); key != "" {
-			if s.cursor.behind = true; s.all.Plan.Cursors != nil {
-				s.cursor.before, _ = s.all.Plan.Cursors.Get(key)
+			if s.special.cursor.behind = true; s.all.Plan.Cursors != nil {
+				s.special.cursor.before, _ = s.all.Plan.Cursors.Get(key)
 			}
 		}
 	}
-	page, before := &s.page, s.cursor.before
+	page, before := &s.page, s.special.cursor.before
 	if before == nil {
 		return
 	}
 	if before.Ranks() > 0 { // the more was shown, the more folds
 		page.Rate = max(page.Rate, float64(before.Folded())/float64(before.Ranks()))
 	}
-	page.After, page.Window = before, max(0, s.cursor.window-before.Ranks())
+	page.After, page.Window = before, max(0, s.special.cursor.window-before.Ranks())
 }
 
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
@@ -57,23 +57,30 @@ func (c *cursor) atHand(r *adapters.Reading) *adapters.Listing {
 	return own
 }
 
-// findBefore finds out what was shown in front of the client's page from the ranks in front of it, and has the page begin anew. own are its first hits.
+// betweenLooks is how many ranks are gone through between two looks at the time.
+const betweenLooks = 4
+
+// findBefore finds out what was shown in front of the client's page, where that is unknown, from the ranks in front of it, and has the page begin anew.
+// own are its first hits.
 func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapters.Listing) error {
+	if s.special.cursor == nil || !s.special.cursor.unknown() {
+		return nil
+	}
 	if err := s.readBefore(ctx, own); err != nil {
 		return err
 	}
-	s.cursor.reading, s.cursor.own = *r, own
+	s.special.cursor.reading, s.special.cursor.own = *r, own
 	return errAnew
 }
 
 // readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be known the cursor is lost.
 func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
-	w := s.cursor
+	w := s.special.cursor
 	if w.before = new(rerank.Walk); len(own.Hits) == 0 {
 		return nil
 	}
 	ranks := min(w.window, s.asked.Limit)
-	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.texts.beside}
+	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.special.texts.beside}
 	listing, hits, err := s.judgedBefore(ctx, &r)
 	switch known := errors.Is(err, errAnew) || errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
 	case known && !adapters.IsLate(err): // the engine grants no reading so long, say
@@ -112,7 +119,7 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 		if err != nil {
 			return nil, nil, err
 		}
-		hits, missing, err := s.judgeAll(s.newJudge(), listing.Hits)
+		hits, missing, err := s.newJudge().Hits(listing.Hits)
 		if err != nil || len(missing) == 0 || r.Texts {
 			return listing, hits, err
 		}
@@ -120,11 +127,11 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 	}
 }
 
-// remember keeps what was shown down to the last hit of the page, for the client that goes on from there. What is not known of earlier pages
+// remember keeps what was shown down to the last hit of the page of a cursor, for the client that goes on from there. What is not known of earlier pages
 // is found out no better by the next.
 func (s *search) remember() {
-	w := s.cursor
-	if w.lost || s.all.Plan.Cursors == nil {
+	w := s.special.cursor
+	if w == nil || w.lost || s.all.Plan.Cursors == nil {
 		return
 	}
 	rank, last := s.last()

@@ -25,7 +25,7 @@ type groups struct {
 func (s *search) groupsOf(page []*rule.Seen, ranks []int) ([]*adapters.Group, error) {
 	shown, list := s.groups(), make([]*adapters.Group, len(page))
 	for i, rank := range ranks {
-		if s.asked.Controls.Explains() && s.all.Plan.Late() {
+		if s.asked.Scope.Explains && s.all.Plan.Late() {
 			return nil, adapters.ErrLate
 		}
 		list[i] = s.group(rank, s.judge.Rule(page[i].Index), shown)
@@ -59,7 +59,7 @@ func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
 	}
 	if with, member := gs.with[rank]; member && !represents {
 		_, g.Beside = s.pair(rank, with)
-	} else if s.asked.Controls.Explains() {
+	} else if s.asked.Scope.Explains {
 		g.Why = s.why(rank, r, own, represents)
 	}
 	return g
@@ -103,7 +103,7 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 		}
 	}
 	agreement = fmt.Appendf(nil, "%.4f", max(estimate.Value, 0))
-	if !s.asked.Controls.Explains() {
+	if !s.asked.Scope.Explains {
 		return agreement, nil
 	}
 	why = fmt.Appendf(nil, `{"agreement":%s,"error":%.4f,"by":"%s","shingles":[%d,%d]`, agreement, estimate.Error, by, shingles[0], shingles[1])
@@ -144,8 +144,8 @@ func (s *search) shared(rank, other int) []string {
 
 // document returns the document of a rank, nil if its texts were not read.
 func (s *search) document(rank int, rule *rule.Rule) []byte {
-	if s.sight(rank) != nil {
-		if document := s.texted[rank].Shown.Document(rule); document != nil {
+	if judged := s.sight(rank); judged != nil {
+		if document := judged.Shown.Document(rule); document != nil {
 			return document
 		}
 	}

@@ -56,8 +56,7 @@ func TestGroups(t *testing.T) {
 		hits[i] = rerank.Hit{ID: fmt.Sprint(i), Sketch: &s, Traits: rerank.Traits{Merit: merit}, Profile: &rerank.Profile{Threshold: 0.5, Keep: 2, Chooses: true}}
 	}
 	hits[4].Sketch, hits[4].Profile = nil, nil
-	explain := true
-	s := &search{dialect: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Controls: adapters.Controls{Explain: &explain}, Scope: adapters.Scope{Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
+	s := &search{dialect: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Scope: adapters.Scope{Explains: true, Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
 	s.found = rerank.FindPage(s.page)
 	for span := range s.found.Spans() {
 		expect.OK(t, s.found.Add(span, hits))
@@ -65,7 +64,6 @@ func TestGroups(t *testing.T) {
 	for _, hit := range hits {
 		s.compared = append(s.compared, rule.Seen{ID: hit.ID})
 	}
-	s.texted = s.compared
 	shown := s.groups()
 	for rank, want := range map[int]struct{ folded, why, beside string }{
 		1: {"0 0.6627", `{"representative":"newest","leader":0,"folded":1,"threshold":0.5,"measure":"resemblance","window":5}`, ""},

@@ -10,15 +10,15 @@ import (
 
 // natively has the engine collapse the search. The result is nil where the search goes on at query time.
 func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapters.Outcome, err error) {
-	if s.native.Fell = s.asked.Scope.Fell; s.native.Fell != "" { // a moment ago
+	if s.special.native.Fell = s.asked.Scope.Fell; s.special.native.Fell != "" { // a moment ago
 		return nil, o, nil
 	}
 	var replies []*adapters.Reply
 	var page *adapters.NativePage
 	requests, err := s.asked.Native.Natively()
 	if err == nil {
-		s.native.Tried = true
-		if replies, err = s.asker.exchange(ctx, requests); err != nil && !errors.Is(err, adapters.ErrWidened) {
+		s.special.native.Tried = true
+		if replies, err = s.ask(ctx, requests...); err != nil && !errors.Is(err, adapters.ErrWidened) {
 			return s.leave(ctx, err)
 		}
 	}
@@ -39,7 +39,7 @@ func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapte
 func (s *search) fall(err error) {
 	_, declined := errors.AsType[*adapters.Declined](err)
 	alone, isAlone := errors.AsType[adapters.Alone](err)
-	switch n := &s.native; {
+	switch n := &s.special.native; {
 	case errors.Is(err, adapters.ErrUnclustered):
 		n.Fell, n.Unfit = adapters.ReasonUnclustered, true
 	case declined || errors.Is(err, adapters.ErrWidened): // at query time it is seen whose fault that is

@@ -26,10 +26,10 @@ type neighbours struct {
 
 // widen has the page cut from the list of as many neighbours on every page.
 func (s *search) widen() {
-	if s.neighbours == nil {
-		s.neighbours = &neighbours{Neighbours: *s.asked.Neighbours}
+	if s.special.neighbours == nil {
+		s.special.neighbours = &neighbours{Neighbours: *s.asked.Neighbours}
 	}
-	n, page := s.neighbours, &s.page
+	n, page := s.special.neighbours, &s.page
 	if n.deep {
 		page.First, page.SketchFirst = n.Raised, true
 	}
@@ -52,8 +52,8 @@ var errOwnPage = errors.New("nothing of the page folds")
 // decideOnOwnPage finds out, once the page is known, whether the client's own page is the answer: it is where nothing in the longer list folds or is
 // shown in another's place. The page is read anew where more of that list has to be read.
 func (s *search) decideOnOwnPage() error {
-	near := s.neighbours
-	if near.own == nil || s.asked.Scope.DryRun {
+	near := s.special.neighbours
+	if near == nil || near.own == nil || s.asked.Scope.DryRun {
 		return nil
 	}
 	ranks := s.ranks()
@@ -110,15 +110,20 @@ func (s *search) same(ranks []int, hits []rule.Seen) bool {
 	return true
 }
 
+// showsOwnPage reports whether the client's own page is the answer.
+func (s *search) showsOwnPage() bool {
+	return s.special.neighbours != nil && s.special.neighbours.unfolded
+}
+
 // ownRanks returns the rank in the longer list of each hit of the client's own page, -1 for one that is not in there.
 func (s *search) ownRanks() []int {
 	at := map[string]int{}
 	for rank := 0; s.found.Hit(rank) != nil; rank++ {
 		at[s.found.Hit(rank).ID] = rank
 	}
-	ranks := make([]int, len(s.neighbours.own.Hits))
+	ranks := make([]int, len(s.special.neighbours.own.Hits))
 	for i := range ranks {
-		rank, found := at[s.neighbours.own.Hits[i].ID]
+		rank, found := at[s.special.neighbours.own.Hits[i].ID]
 		if ranks[i] = rank; !found {
 			ranks[i] = -1
 		}

@@ -11,7 +11,7 @@ import (
 // asksOwn reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
 // where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
 func (s *search) asksOwn() bool {
-	return s.asked.Unseen != "" || s.neighbours != nil || s.asked.Scope.DryRun
+	return s.asked.Unseen != "" || s.special.neighbours != nil || s.asked.Scope.DryRun
 }
 
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
@@ -24,7 +24,7 @@ func (s *search) askBesideOwn(ctx context.Context, requests []*adapters.Request)
 	if err != nil {
 		return nil, portError(err)
 	}
-	if replies, err = s.asker.exchange(ctx, append(first, requests...)); err != nil {
+	if replies, err = s.ask(ctx, append(first, requests...)...); err != nil {
 		return nil, err
 	}
 	own := replies[:len(first)]
@@ -41,17 +41,14 @@ func (s *search) own(asSent bool) *adapters.Reading {
 // takeOwn takes what the client's own search brought. Where that is another page than was taken for the client's, that one begins.
 func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error {
 	if _, alone := errors.AsType[adapters.Alone](err); s.ownAsSent() && (err == nil || alone) {
-		s.asSent = raw
+		s.special.asSent = raw
 	}
 	if err != nil {
 		return portError(err)
 	}
-	s.frame, s.total, s.atLeast = listing, listing.Total, listing.AtLeast
-	if s.neighbours != nil {
-		s.neighbours.own = listing
-	}
-	if !s.ownAsSent() {
-		s.unfolded, s.unfoldedFrom = listing, 0
+	s.frame, s.counted = listing, listing
+	if s.special.neighbours != nil {
+		s.special.neighbours.own = listing
 	}
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
 		return nil
@@ -62,15 +59,18 @@ func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error
 
 // ownPage returns the page as the engine has it, nil if no reply contains it.
 func (s *search) ownPage() adapters.Pieces {
-	if s.asSent != nil {
-		return adapters.Pieces{s.dialect.Clean(s.asSent)}
+	if s.special.asSent != nil {
+		return adapters.Pieces{s.dialect.Clean(s.special.asSent)}
 	}
-	if s.unfolded == nil {
+	in, from := s.special.unfolded, s.page.From
+	if s.special.neighbours != nil {
+		in, from = s.special.neighbours.own, 0
+	}
+	if in == nil {
 		return nil
 	}
-	hits := s.unfolded.Hits
-	page := pointers(hits[min(s.unfoldedFrom, len(hits)):min(s.unfoldedFrom+s.page.Size, len(hits))])
-	result, err := s.dialect.Render(s.unfolded, page, nil, -1)
+	page := pointers(in.Hits[min(from, len(in.Hits)):min(from+s.page.Size, len(in.Hits))])
+	result, err := s.dialect.Render(in, page, nil, -1)
 	if err != nil {
 		return nil
 	}
@@ -92,9 +92,9 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	declined, isDeclined := errors.AsType[*adapters.Declined](err)
 	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
-	if isAlone && s.asSent != nil {
+	if isAlone && s.special.asSent != nil {
 		o.Reason = alone.Reason
-		return adapters.Pieces{s.dialect.Clean(s.asSent)}, o, nil
+		return adapters.Pieces{s.dialect.Clean(s.special.asSent)}, o, nil
 	}
 	if adapters.IsLate(err) {
 		if page := s.ownPage(); page != nil {
@@ -109,7 +109,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 			return adapters.Pieces{s.dialect.Clean(declined.Raw)}, o, nil
 		}
 	}
-	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.native.Tried || !adapters.IsLate(err))
+	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.special.native.Tried || !adapters.IsLate(err))
 }
 
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
@@ -121,7 +121,7 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 		return nil, o, adapters.NotUnderstood(err)
 	}
 	requests[0].Raw = !again // then the result is handed on as it comes
-	replies, err := s.asker.exchange(ctx, requests)
+	replies, err := s.ask(ctx, requests...)
 	if err != nil {
 		return nil, o, err
 	}
@@ -139,7 +139,7 @@ func (s *search) readingFailed(err error) error {
 		s.dialect, s.asked = narrowed, narrowed.Asked()
 		return errAnew
 	}
-	if s.asked.Unseen != "" && s.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
+	if s.asked.Unseen != "" && s.special.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
 	}
 	return portError(err)

@@ -27,7 +27,7 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 // conversation is what is asked and replied for one client's request.
 type conversation struct {
 	*adapters.Searches
-	ask Ask
+	send Ask
 	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. It is
 	// compressed as the client wants it.
 	reply   *adapters.Reply
@@ -47,7 +47,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *
 			return nil, err
 		}
 	}
-	c := &conversation{Searches: searches, ask: ask}
+	c := &conversation{Searches: searches, send: ask}
 	results, outcomes := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1)
 	if searches.Single {
 		results[0], outcomes[0], err = c.newSearch(searches.List[0]).run(ctx)
@@ -79,58 +79,34 @@ type search struct {
 	dialect adapters.Search // the client's search, as its dialect reads it
 	asked   *adapters.Asked // what it asks for
 	all     *conversation   // that it is a part of
-	asker   asker
+	ask     Ask             // asks the engine for it: each reply is a success
+	judge   *rule.Judge
 
 	page  rerank.Page   // what is wanted
 	found *rerank.Found // of it, so far
-	judge *rule.Judge
-
-	texts  texts // which readings bring them too
-	rounds int   // how often the engine was asked
-	brought
-	special
-}
-
-// brought is what the readings brought.
-type brought struct {
-	// frame is the listing whose reply becomes the client's: everything in it but the hits stays. sources are the hits of the last reading
-	// with sources, by their ranks; compared those of the last reading from rank 0.
-	frame    *adapters.Listing
-	sources  map[int]*rule.Seen
+	// compared are the hits of the last reading from rank 0, sources the hits of the last reading with sources, by their ranks.
 	compared []rule.Seen
-	// texted are the same hits, with the texts that some of them were judged by.
-	texted []rule.Seen
-	// unfolded is a listing that holds the whole page as the engine has it, from place unfoldedFrom on; nil until there is one.
-	unfolded     *adapters.Listing
-	unfoldedFrom int
-	// total is the engine's count of hits, -1 until it is known; atLeast says that there may be more.
-	total    int
-	atLeast  bool
-	hitBytes int // the mean length of the hits that came last
-}
+	sources  map[int]*rule.Seen
+	// frame is the listing whose reply becomes the client's: everything in it but the hits stays.
+	frame   *adapters.Listing
+	counted *adapters.Listing // the last that told the engine's count of hits, nil until one did
+	weighed *adapters.Listing // the last that told how long hits are
 
-// special is what only some searches need.
-type special struct {
-	neighbours *neighbours // nil but for a search of nearest neighbours
-	cursor     *cursor     // nil where clients do not go through the list by cursors
-	native     adapters.NativeOutcome
-	pointed    bool   // a point in time was asked for
-	moved      bool   // the list did, while it was read
-	atOnce     bool   // so all is read in one reading
-	asSent     []byte // the result of the client's own search as the client wrote it
+	rounds  int // how often the engine was asked
+	special special
 }
 
 // newSearch returns one search of the request. It sends its own requests; together.go makes several go out as one.
 func (c *conversation) newSearch(dialect adapters.Search) *search {
-	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c, brought: brought{total: -1}}
+	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, ask: c.ask}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
-	s.judge, s.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
+	s.judge, s.special.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
 }
 
 // newJudge returns what compares the hits of the search.
 func (s *search) newJudge() *rule.Judge {
-	judge := rule.NewJudge(s.all.Plan.Rules, s.asked.Controls.Threshold, s.asked.Controls.Keep)
+	judge := rule.NewJudge(s.all.Plan.Rules, s.asked.Scope.Threshold, s.asked.Scope.Keep)
 	judge.Doubting, judge.Deadline = s.asked.Doubting, s.all.Plan.Deadline
 	return judge
 }
@@ -158,43 +134,24 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 // collapse reads the list until the page is known, and renders it.
 func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 	for {
-		scope, ways := &s.asked.Scope, s.asked.Ways
+		scope := &s.asked.Scope
 		s.page = rerank.Page{
 			From: s.page.From, Size: s.page.Size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.all.Plan.Deadline,
-			Whole: scope.Chooses || scope.CollapsedTotals, Transitive: scope.Transitive, FoldedToo: scope.Expand == rule.ExpandSource,
-			SketchOnly:  scope.DryRun, // no hit of the page is shown
-			SketchFirst: ways.Apart || s.texts.beside && ways.TextsApart,
 		}
-		if !ways.Weighed || s.texts.beside { // it does not matter how long hits are
-			s.page.HitBytes = 0
-		}
-		if s.asked.Cursor != nil {
-			s.goOn()
-		}
-		if s.asked.Neighbours != nil {
-			s.widen()
-		}
-		if p := &s.page; p.SketchOnly || ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || p.From > 0) {
-			p.FoldedToo = false // no folded hit is shown, or those that are come with the page's own
-		}
-		s.page.FoldedToo = s.page.FoldedToo || s.atOnce
-		var err error
+		s.suit(&s.page)
 		s.found = rerank.FindPage(s.page)
+		var err error
 		for span := range s.found.Spans() {
-			if err = s.readSpan(ctx, span); err != nil {
+			if span.Ranks == nil {
+				err = s.compare(ctx, span)
+			} else {
+				err = s.readShown(ctx, span)
+			}
+			if err != nil {
 				break
 			}
 		}
-		if s.neighbours != nil {
-			err = s.orOwnPage(err)
-		}
-		if err == nil && s.asked.Short != "" && s.found.Stats().Limited && (s.neighbours == nil || !s.neighbours.unfolded) {
-			err = adapters.Alone{Reason: s.asked.Short, Searched: true}
-		}
-		if err == nil && s.frame == nil {
-			err = s.readFrame(ctx)
-		}
-		if err == nil {
+		if err = s.completed(ctx, err); err == nil {
 			return s.rendered()
 		}
 		if !errors.Is(err, errAnew) {
@@ -206,43 +163,46 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 // errAnew: what was read shows that the page is to be read in another way, from its beginning.
 var errAnew = errors.New("the page is read anew")
 
-// readSpan reads a span, judges its hits and adds them to what is found. Once the page is known (span.Ranks) its hits are read as the client wants
-// them. They are not judged again: their ids alone are compared with the first reading, to see whether the list moved.
-func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
-	r := adapters.Reading{
-		To: span.To, Sources: span.Sources, Judged: span.Ranks == nil, Texts: s.texts.wanted(span), Frame: s.frame == nil && !s.asksOwn(),
-	}
-	if span.Ranks != nil {
-		if s.neighbours != nil {
-			if err := s.decideOnOwnPage(); err != nil {
-				return err
-			}
-		}
-		r.Ranks, r.Known = span.Ranks, s.compared
-		if s.asked.Ways.Scattered && s.asked.Scope.Expand == rule.ExpandSource {
-			r.Ranks = s.withFolded(span.Ranks)
-		}
-		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
-	}
+// compare reads the ranks of a span from 0 on, judges their hits and adds them to what is found.
+func (s *search) compare(ctx context.Context, span rerank.Span) error {
+	r := adapters.Reading{To: span.To, Sources: span.Sources, Judged: true, Texts: s.special.texts.wanted(span), Frame: s.wantsFrame()}
 	listing, err := s.read(ctx, &r)
 	if err != nil {
 		return err
 	}
-	s.keepForPage(&r, listing)
-	if s.cursor != nil && s.cursor.unknown() {
-		return s.findBefore(ctx, &r, listing)
+	if err = s.keep(ctx, &r, listing); err != nil {
+		return err
 	}
-	var hits []rerank.Hit
-	if span.Ranks != nil {
-		hits, err = s.unmoved(&r, span.Ranks, listing)
-	} else {
-		s.compared, s.texted = listing.Hits, listing.Hits
-		var missing []int
-		hits, missing, err = s.judgeAll(s.judge, listing.Hits)
-		if err == nil && (len(missing) > 0 || r.Sources && s.asked.Ways.Apart) {
-			return s.judgeWithTexts(ctx, span, &r, hits, missing)
-		}
+	s.compared = listing.Hits
+	hits, unread, err := s.judge.Hits(listing.Hits)
+	switch {
+	case err != nil:
+		return err
+	case len(unread) > 0 || r.Sources && s.asked.Ways.Apart:
+		return s.judgeWithTexts(ctx, span, &r, hits, unread)
 	}
+	return s.found.Add(span, hits)
+}
+
+// readShown reads the hits of the page as the client wants them, once it is known which these are (span.Ranks). They are not judged again: their ids
+// alone are compared with the first reading, to see whether the list moved.
+func (s *search) readShown(ctx context.Context, span rerank.Span) error {
+	if err := s.decideOnOwnPage(); err != nil {
+		return err
+	}
+	r := adapters.Reading{Ranks: span.Ranks, Sources: true, Known: s.compared, Texts: s.special.texts.wanted(span), Frame: s.wantsFrame()}
+	if s.asked.Ways.Scattered && s.asked.Scope.Expand == rule.ExpandSource {
+		r.Ranks = s.withFolded(span.Ranks)
+	}
+	r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
+	listing, err := s.read(ctx, &r)
+	if err != nil {
+		return err
+	}
+	if err = s.keep(ctx, &r, listing); err != nil {
+		return err
+	}
+	hits, err := s.unmoved(&r, span.Ranks, listing)
 	if err != nil {
 		return err
 	}
@@ -252,44 +212,42 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
 // maxRounds bounds how often one search may ask the engine, whatever its dialect says.
 const maxRounds = 64
 
-// read makes a reading: the dialect asks for what it takes, and lists the hits. For most engines one request is a whole reading. The client's own
-// search goes along where that is still to be asked.
+// read makes a reading: the dialect writes its requests and lists the hits of the replies. For most engines one request is a whole reading.
 func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
-	if s.cursor != nil {
-		if listing := s.cursor.atHand(r); listing != nil {
-			return listing, nil
+	if listing := s.atHand(r); listing != nil {
+		return listing, nil
+	}
+	var replies []*adapters.Reply
+	for {
+		requests, err := s.dialect.Requests(r, replies)
+		if err != nil {
+			return nil, s.readingFailed(err)
 		}
-	}
-	if s.neighbours != nil {
-		r.Neighbours = s.neighbours.Raised
-	}
-	requests, err := s.dialect.Requests(r, nil)
-	for replies := []*adapters.Reply(nil); err == nil; requests, err = s.dialect.Requests(r, replies) {
 		if len(requests) == 0 {
-			listing, err := s.dialect.Listing(r, replies)
-			if err != nil {
-				return nil, s.readingFailed(err)
-			}
-			return listing, nil
+			break
 		}
-		more, err := s.ask(ctx, requests)
+		more, err := s.round(ctx, requests)
 		if err != nil {
 			return nil, err
 		}
 		replies = append(replies, more...)
 	}
-	return nil, s.readingFailed(err)
+	listing, err := s.dialect.Listing(r, replies)
+	if err != nil {
+		return nil, s.readingFailed(err)
+	}
+	return listing, nil
 }
 
-// ask makes one round of a reading.
-func (s *search) ask(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+// round sends requests of a reading. The client's own search goes along where that is still to be asked.
+func (s *search) round(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
 	switch {
 	case s.rounds == maxRounds:
 		err = adapters.NotUnderstood(errors.New("the search does not end"))
 	case s.frame == nil && s.asksOwn():
 		replies, err = s.askBesideOwn(ctx, requests)
 	default:
-		replies, err = s.asker.exchange(ctx, requests)
+		replies, err = s.ask(ctx, requests...)
 	}
 	if !adapters.IsLate(err) {
 		s.rounds++
@@ -297,56 +255,62 @@ func (s *search) ask(ctx context.Context, requests []*adapters.Request) (replies
 	return replies, err
 }
 
-// asker asks the engine on behalf of one search.
-type asker interface {
-	exchange(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error)
+// ask asks the engine and returns a successful reply to each request. When the time is over nothing but the client's own searches is asked for.
+func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	if c.Wire != nil {
+		return c.askJoined(ctx, requests)
+	}
+	return c.exchange(ctx, requests, requests)
 }
 
-// exchange asks the engine and returns a successful reply to each request. A Wire joins them in as few as they fit in. When the time is over nothing
-// but the client's own searches is asked for.
-func (c *conversation) exchange(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	for len(requests) > 0 {
-		if c.Plan.Late() && !allOwn(requests) {
-			return nil, adapters.ErrLate
-		}
-		sent, parts := requests, [][]*adapters.Request(nil)
-		if c.Wire != nil {
-			if sent, parts, err = c.Wire.Join(requests); err != nil {
-				return nil, adapters.NotUnderstood(err)
+// exchange sends requests that are made of searches, one of each where there is no Wire, and returns a successful reply to each.
+func (c *conversation) exchange(ctx context.Context, searches, requests []*adapters.Request) ([]*adapters.Reply, error) {
+	if c.Plan.Late() && !allOwn(searches) {
+		return nil, adapters.ErrLate
+	}
+	replies, err := c.send(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	for i, reply := range replies[:min(len(replies), len(requests))] {
+		if reply.Status != 200 {
+			if err := c.refusal(searches, reply); err != nil {
+				return nil, err
 			}
 		}
-		came, err := c.ask(ctx, sent...)
+		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
+			c.reply, c.judging = reply, judging
+		}
+	}
+	if len(replies) != len(requests) {
+		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+	}
+	return replies, nil
+}
+
+// askJoined is ask with requests that a Wire joins in as few as they fit in.
+func (c *conversation) askJoined(ctx context.Context, searches []*adapters.Request) (results []*adapters.Reply, err error) {
+	for len(searches) > 0 {
+		joined, parts, err := c.Wire.Join(searches)
+		if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+		replies, err := c.exchange(ctx, searches, joined)
 		if err != nil {
 			return nil, err
 		}
-		for i, reply := range came[:min(len(came), len(sent))] {
-			if reply.Status != 200 {
-				if err := c.refusal(requests, reply); err != nil {
-					return nil, err
-				}
-			}
-			if judging := sent[i].JudgingOnly; c.reply == nil || c.judging && !judging {
-				c.reply, c.judging = reply, judging
-			}
-		}
-		if len(came) != len(sent) {
-			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
-		}
-		if c.Wire == nil {
-			return came, nil
-		}
 		for i, part := range parts {
-			results, err := c.Wire.Split(part, came[i])
+			split, err := c.Wire.Split(part, replies[i])
 			switch {
 			case err != nil:
 				return nil, portError(err)
-			case len(results) != len(part):
+			case len(split) != len(part):
 				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
 			}
-			replies, requests = append(replies, results...), requests[len(part):]
+			results, searches = append(results, split...), searches[len(part):]
 		}
 	}
-	return replies, nil
+	return results, nil
 }
 
 // refusal returns the error of a reply in which the engine refuses requests, nil if it does not.
@@ -366,19 +330,17 @@ func allOwn(requests []*adapters.Request) bool {
 	return !slices.ContainsFunc(requests, func(r *adapters.Request) bool { return !r.Own })
 }
 
-// keepForPage keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total.
-func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
+// wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
+func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
+
+// keep keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total.
+func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.Listing) error {
+	s.keepSpecial(r, l)
 	if !s.asksOwn() && l.Total >= 0 {
-		s.total, s.atLeast = l.Total, l.AtLeast
-	}
-	if s.neighbours != nil && r.Ranks == nil {
-		s.neighbours.length, s.neighbours.full = l.Total, l.Full
+		s.counted = l
 	}
 	if l.HitBytes > 0 {
-		s.hitBytes = l.HitBytes
-	}
-	if s.unfolded == nil && s.frame == nil && !s.asksOwn() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
-		s.unfolded, s.unfoldedFrom = l, s.page.From
+		s.weighed = l
 	}
 	if r.Frame && l.Framed {
 		s.frame = l
@@ -393,136 +355,76 @@ func (s *search) keepForPage(r *adapters.Reading, l *adapters.Listing) {
 			s.sources[rank] = &l.Hits[at]
 		}
 	}
-}
-
-// betweenLooks is how many hits are judged between two looks at the time, beside the one before each sketch that is computed.
-const betweenLooks = 4
-
-// judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
-func (s *search) judgeAll(judge *rule.Judge, seen []rule.Seen) (hits []rerank.Hit, missing []int, err error) {
-	judge.Reset()
-	hits = make([]rerank.Hit, len(seen))
-	for i := range hits {
-		if i%betweenLooks == 0 && s.all.Plan.Late() {
-			return nil, nil, adapters.ErrLate
-		}
-		unread := judge.Unread
-		if hits[i] = judge.Hit(seen[i]); judge.Unread > unread {
-			missing = append(missing, i)
-		}
-	}
-	if judge.Lacking > 0 && s.all.Plan.Late() { // sketches may not have been computed
-		return nil, nil, adapters.ErrLate
-	}
-	return hits, missing, nil
+	return s.findBefore(ctx, r, l)
 }
 
 // rendered returns the result that the client gets, once the page is known: its hits, with what is folded into them where that is to be shown, in
 // place of those of the frame.
 func (s *search) rendered() (result adapters.Pieces, err error) {
-	if s.asked.Scope.DryRun {
-		result = adapters.Pieces{s.dialect.Clean(s.asSent)}
-	} else {
-		ranks, total := s.ranks(), -1
-		page := make([]*rule.Seen, 0, len(ranks))
-		if s.neighbours != nil && s.neighbours.unfolded {
-			page, ranks = pointers(s.neighbours.own.Hits), s.ownRanks()
-		} else {
-			for _, rank := range ranks {
-				hit := s.sources[rank]
-				if hit == nil {
-					return nil, portError(adapters.ErrMoved)
-				}
-				page = append(page, hit)
-			}
-		}
-		if s.asked.Scope.CollapsedTotals {
-			total, _ = s.collapsedTotal()
-		}
-		var groups []*adapters.Group
-		if s.asked.Scope.Expand > rule.ExpandOff {
-			if groups, err = s.groupsOf(page, ranks); err != nil {
-				return nil, err
-			}
-		}
-		if result, err = s.dialect.Render(s.frame, page, groups, total); err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-	}
-	if s.cursor != nil {
+	scope := &s.asked.Scope
+	if scope.DryRun {
 		s.remember()
+		return adapters.Pieces{s.dialect.Clean(s.special.asSent)}, nil
 	}
+	page, ranks, err := s.shown()
+	if err != nil {
+		return nil, err
+	}
+	total := -1
+	if scope.CollapsedTotals {
+		total, _ = s.collapsedTotal()
+	}
+	var groups []*adapters.Group
+	if scope.Expand > rule.ExpandOff {
+		if groups, err = s.groupsOf(page, ranks); err != nil {
+			return nil, err
+		}
+	}
+	if result, err = s.dialect.Render(s.frame, page, groups, total); err != nil {
+		return nil, adapters.NotUnderstood(err)
+	}
+	s.remember()
 	return result, nil
+}
+
+// shown returns the hits of the page, and their ranks.
+func (s *search) shown() (page []*rule.Seen, ranks []int, err error) {
+	if s.showsOwnPage() {
+		return pointers(s.special.neighbours.own.Hits), s.ownRanks(), nil
+	}
+	ranks = s.ranks()
+	page = make([]*rule.Seen, len(ranks))
+	for i, rank := range ranks {
+		if page[i] = s.sources[rank]; page[i] == nil {
+			return nil, nil, portError(adapters.ErrMoved)
+		}
+	}
+	return page, ranks, nil
 }
 
 // outcome returns what was done.
 func (s *search) outcome() adapters.Outcome {
-	stats := s.found.Stats()
-	stats.HitBytes = s.hitBytes
 	o := adapters.Outcome{
-		Target: s.asked.Target, Raw: s.total, Stats: stats, Without: s.judge.Lacking, Sketches: s.judge.Sketches(), Exact: stats.Ended,
-		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun, NativeOutcome: s.native,
+		Target: s.asked.Target, Raw: s.total(), Stats: s.found.Stats(), Without: s.judge.Lacking, Sketches: s.judge.Sketches(),
+		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun,
+	}
+	o.Exact = o.Ended
+	if s.weighed != nil {
+		o.HitBytes = s.weighed.HitBytes
 	}
 	if o.Raw < 0 {
-		o.Raw = stats.Read
+		o.Raw = o.Read
 	}
-	if s.native.Tried {
-		o.Rounds++
-	}
-	if s.neighbours != nil {
-		s.neighbours.tell(&o, s.asked.Limit)
-	}
-	if s.asked.Scope.CollapsedTotals {
-		_, exact := s.collapsedTotal()
-		o.Exact = o.Exact && exact
-	}
-	if s.cursor != nil {
-		s.cursor.tell(&o)
-	}
+	s.noteSpecial(&o)
 	return o
 }
 
-// collapsedTotal returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
-func (s *search) collapsedTotal() (hits int, exact bool) {
-	stats := s.found.Stats()
-	read, folded := min(stats.Read, s.page.Window), stats.Folded
-	exact = stats.Read < s.page.Window || s.total >= 0 && s.total <= s.page.Window && !s.atLeast
-	if s.neighbours != nil {
-		return s.neighbours.total(folded, exact)
+// total returns the engine's count of hits, -1 where it is not known.
+func (s *search) total() int {
+	if s.counted == nil {
+		return -1
 	}
-	if before := s.page.After; before != nil { // alike on all pages
-		read, folded = read+before.Ranks(), folded+before.Folded()
-	}
-	return max(max(s.total, read)-folded, 0), exact
-}
-
-// ranks returns the engine's ranks of the page's hits.
-func (s *search) ranks() []int {
-	ranks := s.found.Ranks
-	if s.neighbours != nil && s.neighbours.own != nil {
-		ranks = ranks[:min(len(ranks), s.neighbours.behind(s.page.From))]
-	}
-	return ranks
-}
-
-// unmoved returns those hits of a reading that are of the page; none if one that was judged is not there any more, for then the list has moved.
-func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
-	hits := make([]rerank.Hit, len(l.Hits))
-	for i := range hits {
-		hits[i].ID = l.Hits[i].ID
-	}
-	if !s.found.Agrees(r.Ranks, hits) {
-		if s.moved = true; s.needsPoint(adapters.ErrMoved) {
-			return nil, adapters.ErrMoved // it is not read again but in a point in time
-		}
-		return nil, nil
-	}
-	for i, rank := range r.Ranks[:min(len(hits), len(r.Ranks))] {
-		if _, of := slices.BinarySearch(page, rank); of {
-			shown = append(shown, hits[i])
-		}
-	}
-	return shown, nil
+	return s.counted.Total
 }
 
 // portError returns an error of the dialect as one of the port's.
@@ -533,23 +435,4 @@ func portError(err error) error {
 		return err
 	}
 	return adapters.NotUnderstood(err)
-}
-
-// readFrame reads only what the reply has beside its hits, where no reading of them brought it.
-func (s *search) readFrame(ctx context.Context) error {
-	if s.asksOwn() {
-		s.rounds++
-		_, err := s.askBesideOwn(ctx, nil)
-		return err
-	}
-	r := adapters.Reading{From: s.page.From, To: s.page.From, Sources: true, Frame: true}
-	listing, err := s.read(ctx, &r)
-	if err != nil {
-		return err
-	}
-	s.keepForPage(&r, listing)
-	if s.frame == nil {
-		return adapters.NotUnderstood(errors.New("a reply without what is beside its hits"))
-	}
-	return nil
 }

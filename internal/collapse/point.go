@@ -9,14 +9,14 @@ import (
 
 // needsPoint reports whether the search is to go on in a point in time: the list moved while it was read, or the engine's limit cuts the page short.
 func (s *search) needsPoint(err error) bool {
-	return s.asked.Point != nil && !s.pointed && s.all.Single && !s.all.Plan.Late() &&
+	return s.asked.Point != nil && !s.special.pointed && s.all.Single && !s.all.Plan.Late() &&
 		(errors.Is(err, adapters.ErrMoved) || err == nil && s.found.Stats().Limited)
 }
 
 // inPoint answers the search in a point in time. Where that fails it goes on without: with the result that is cut short, or, where the list
 // moved, with what is read next.
 func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error) (adapters.Pieces, adapters.Outcome, error) {
-	s.pointed = true
+	s.special.pointed = true
 	pointed, err := s.open(ctx)
 	if pointed != nil {
 		var result adapters.Pieces
@@ -24,7 +24,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 			s.all.reply = pointed.all.reply
 			return result, pointed.outcome(), nil
 		}
-		s.unfolded, s.unfoldedFrom, s.rounds = pointed.unfolded, pointed.unfoldedFrom, pointed.rounds
+		s.special.unfolded, s.rounds = pointed.special.unfolded, pointed.rounds
 	}
 	refused, isRefused := errors.AsType[*Refused](err)
 	switch {
@@ -34,10 +34,10 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 		return s.leave(ctx, err)
 	case pointed != nil: // it is gone, or not for us
 		s.frame = nil // what was read is of another list
-	case !s.moved:
+	case !s.special.moved:
 		return s.leave(ctx, cause)
 	default:
-		s.atOnce = true
+		s.special.atOnce = true
 	}
 	result, err := s.collapse(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 
 // open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
 func (s *search) open(ctx context.Context) (*search, error) {
-	replies, err := s.all.ask(ctx, s.asked.Point.Open())
+	replies, err := s.all.send(ctx, s.asked.Point.Open())
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (s *search) open(ctx context.Context) (*search, error) {
 	s.all.giveBack = giveBack
 	all := *s.all.Searches
 	all.List = []adapters.Search{in}
-	pointed := (&conversation{Searches: &all, ask: s.all.ask}).newSearch(in)
-	pointed.pointed, pointed.native = true, s.native
-	pointed.unfolded, pointed.unfoldedFrom, pointed.rounds = s.unfolded, s.unfoldedFrom, s.rounds
+	pointed := (&conversation{Searches: &all, send: s.all.send}).newSearch(in)
+	pointed.special.pointed, pointed.special.native = true, s.special.native
+	pointed.special.unfolded, pointed.rounds = s.special.unfolded, s.rounds
 	return pointed, nil
 }

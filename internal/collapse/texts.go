@@ -32,10 +32,10 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	case of.Texts:
 		return s.found.Add(span, hits)
 	case ways.Scattered:
-		s.texts.beside = true
+		s.special.texts.beside = true
 		return errAnew
 	}
-	s.texts.beside = true
+	s.special.texts.beside = true
 	r := adapters.Reading{From: of.From, To: of.To, Judged: true, Texts: true}
 	for _, i := range missing {
 		r.Ranks = append(r.Ranks, of.From+i)
@@ -44,19 +44,20 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	if err != nil {
 		return err
 	}
-	s.texts.always = len(more.Hits) != len(missing)
-	for at := 0; at < len(missing) && !s.texts.always; at++ {
-		s.texts.always = more.Hits[at].ID != s.compared[missing[at]].ID
+	s.special.texts.always = len(more.Hits) != len(missing)
+	for at := 0; at < len(missing) && !s.special.texts.always; at++ {
+		s.special.texts.always = more.Hits[at].ID != s.compared[missing[at]].ID
 	}
-	if s.texts.always { // they are of other documents
-		return s.readSpan(ctx, span)
+	if s.special.texts.always { // they are of other documents
+		return s.compare(ctx, span)
 	}
-	s.texted = slices.Clone(s.compared)
+	s.compared = slices.Clone(s.compared) // the page may be shown from the hits as they were
 	for at, i := range missing {
-		s.texted[i] = more.Hits[at]
-		s.texted[i].Pinned = s.compared[i].Pinned
+		pinned := s.compared[i].Pinned
+		s.compared[i] = more.Hits[at]
+		s.compared[i].Pinned = pinned
 	}
-	if hits, _, err = s.judgeAll(s.judge, s.texted); err != nil {
+	if hits, _, err = s.judge.Hits(s.compared); err != nil {
 		return err
 	}
 	return s.found.Add(span, hits)

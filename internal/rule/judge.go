@@ -112,6 +112,32 @@ func (s *Seen) document(r *Rule) []byte {
 	return s.Shown.Document(r)
 }
 
+// betweenLooks is how many hits are judged between two looks at the Deadline, beside the one before each sketch that is computed.
+const betweenLooks = 4
+
+// Hits returns what package rerank compares of hits, and which of them lack a sketch that could be computed if their text were read. The counts
+// begin anew. Its error is [rerank.ErrLate].
+func (j *Judge) Hits(seen []Seen) (hits []rerank.Hit, unread []int, err error) {
+	j.Reset()
+	hits = make([]rerank.Hit, len(seen))
+	for i := range hits {
+		if i%betweenLooks == 0 && j.late() {
+			return nil, nil, rerank.ErrLate
+		}
+		before := j.Unread
+		if hits[i] = j.Hit(seen[i]); j.Unread > before {
+			unread = append(unread, i)
+		}
+	}
+	if j.Lacking > 0 && j.late() { // sketches may not have been computed
+		return nil, nil, rerank.ErrLate
+	}
+	return hits, unread, nil
+}
+
+// late reports whether the time is over.
+func (j *Judge) late() bool { return j.Deadline != nil && j.Deadline.Late() }
+
 // Hit returns what package rerank compares of a hit.
 func (j *Judge) Hit(seen Seen) rerank.Hit {
 	hit := rerank.Hit{ID: seen.ID, Pinned: seen.Pinned}
@@ -172,7 +198,7 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 		}
 		return nil
 	}
-	if j.Deadline != nil && j.Deadline.Late() {
+	if j.late() {
 		return nil
 	}
 	computed, _ := rule.SketchOf(source)

@@ -1,0 +1,171 @@
+package collapse
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// This file is what page.go calls for the sake of a few searches: nothing here does anything for an ordinary one, whose rule has the default
+// settings and whose hits have sketches.
+
+// special is what only some searches need.
+type special struct {
+	neighbours *neighbours // nil but for a search of nearest neighbours
+	cursor     *cursor     // nil where clients do not go through the list by cursors
+	texts      texts       // which readings bring them too
+	native     adapters.NativeOutcome
+	// asSent is the result of the client's own search as the client wrote it, unfolded a listing that holds the whole page as the engine has it;
+	// nil until there is one.
+	asSent   []byte
+	unfolded *adapters.Listing
+
+	pointed bool // a point in time was asked for
+	moved   bool // the list did, while it was read
+	atOnce  bool // so all is read in one reading
+}
+
+// suit has a page read in the way that suits the search.
+func (s *search) suit(page *rerank.Page) {
+	scope, ways, texts := &s.asked.Scope, &s.asked.Ways, &s.special.texts
+	page.Whole, page.Transitive = scope.Chooses || scope.CollapsedTotals, scope.Transitive
+	page.SketchOnly = scope.DryRun // no hit of the page is shown
+	page.SketchFirst = ways.Apart || texts.beside && ways.TextsApart
+	if !ways.Weighed || texts.beside { // it does not matter how long hits are
+		page.HitBytes = 0
+	}
+	if s.asked.Cursor != nil {
+		s.goOn()
+	}
+	if s.asked.Neighbours != nil {
+		s.widen()
+	}
+	later := page.SketchOnly || ways.Scattered && (page.SketchFirst || page.Whole || page.Transitive || page.From > 0)
+	// No folded hit is shown later, or those that are come with the page's own.
+	page.FoldedToo = scope.Expand == rule.ExpandSource && !later || s.special.atOnce
+}
+
+// atHand returns the listing of a reading, if it was read already. A reading that is made asks for as many neighbours as all others.
+func (s *search) atHand(r *adapters.Reading) *adapters.Listing {
+	if s.special.neighbours != nil {
+		r.Neighbours = s.special.neighbours.Raised
+	}
+	if s.special.cursor != nil {
+		return s.special.cursor.atHand(r)
+	}
+	return nil
+}
+
+// keepSpecial keeps what a reading brought that only some searches need.
+func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
+	x := &s.special
+	if x.neighbours != nil && r.Ranks == nil {
+		x.neighbours.length, x.neighbours.full = l.Total, l.Full
+	}
+	if x.unfolded == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+		x.unfolded = l
+	}
+}
+
+// completed returns the error of the readings, or what is still missing once they are made: the page may be the client's own, one that is left alone
+// as the engine's limit cuts it short, or lack what the reply has beside its hits.
+func (s *search) completed(ctx context.Context, err error) error {
+	if s.special.neighbours != nil {
+		err = s.orOwnPage(err)
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.asked.Short != "" && s.found.Stats().Limited && !s.showsOwnPage():
+		return adapters.Alone{Reason: s.asked.Short, Searched: true}
+	case s.frame == nil:
+		return s.readFrame(ctx)
+	}
+	return nil
+}
+
+// readFrame reads only what the reply has beside its hits, where no reading of them brought it.
+func (s *search) readFrame(ctx context.Context) error {
+	if s.asksOwn() {
+		s.rounds++
+		_, err := s.askBesideOwn(ctx, nil)
+		return err
+	}
+	r := adapters.Reading{From: s.page.From, To: s.page.From, Sources: true, Frame: true}
+	listing, err := s.read(ctx, &r)
+	if err != nil {
+		return err
+	}
+	if err = s.keep(ctx, &r, listing); err != nil {
+		return err
+	}
+	if s.frame == nil {
+		return adapters.NotUnderstood(errors.New("a reply without what is beside its hits"))
+	}
+	return nil
+}
+
+// noteSpecial puts into the outcome what only some searches have to say.
+func (s *search) noteSpecial(o *adapters.Outcome) {
+	x := &s.special
+	if o.NativeOutcome = x.native; x.native.Tried {
+		o.Rounds++
+	}
+	if x.neighbours != nil {
+		x.neighbours.tell(o, s.asked.Limit)
+	}
+	if s.asked.Scope.CollapsedTotals {
+		_, exact := s.collapsedTotal()
+		o.Exact = o.Exact && exact
+	}
+	if x.cursor != nil {
+		x.cursor.tell(o)
+	}
+}
+
+// collapsedTotal returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
+func (s *search) collapsedTotal() (hits int, exact bool) {
+	stats, total := s.found.Stats(), s.total()
+	read, folded := min(stats.Read, s.page.Window), stats.Folded
+	exact = stats.Read < s.page.Window || total >= 0 && total <= s.page.Window && !s.counted.AtLeast
+	if s.special.neighbours != nil {
+		return s.special.neighbours.total(folded, exact)
+	}
+	if before := s.page.After; before != nil { // alike on all pages
+		read, folded = read+before.Ranks(), folded+before.Folded()
+	}
+	return max(max(total, read)-folded, 0), exact
+}
+
+// ranks returns the engine's ranks of the page's hits.
+func (s *search) ranks() []int {
+	ranks := s.found.Ranks
+	if n := s.special.neighbours; n != nil && n.own != nil {
+		ranks = ranks[:min(len(ranks), n.behind(s.page.From))]
+	}
+	return ranks
+}
+
+// unmoved returns those hits of a reading that are of the page; none if one that was judged is not there any more, for then the list has moved.
+func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
+	hits := make([]rerank.Hit, len(l.Hits))
+	for i := range hits {
+		hits[i].ID = l.Hits[i].ID
+	}
+	if !s.found.Agrees(r.Ranks, hits) {
+		if s.special.moved = true; s.needsPoint(adapters.ErrMoved) {
+			return nil, adapters.ErrMoved // it is not read again but in a point in time
+		}
+		return nil, nil
+	}
+	for i, rank := range r.Ranks[:min(len(hits), len(r.Ranks))] {
+		if _, of := slices.BinarySearch(page, rank); of {
+			shown = append(shown, hits[i])
+		}
+	}
+	return shown, nil
+}
