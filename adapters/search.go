@@ -140,8 +140,8 @@ type Neighbours struct {
 
 // Reading is one look at the engine's list.
 type Reading struct {
-	// Own asks for the client's own page. AsSent asks for it as the client wrote it; otherwise with what is needed to read and render it.
-	Own, AsSent bool
+	// Own asks for the client's own page. AsWritten asks for it as the client wrote it; otherwise with what is needed to read and render it.
+	Own, AsWritten bool
 	// From and To are the ranks [From, To). Ranks, if not nil, are those of them that are wanted, ascending. A reading of no ranks asks only
 	// for what a reply has beside its hits.
 	From, To int

@@ -9,8 +9,8 @@
 //	    parse                     search.go          ParseSearch of the dialect, with what is known of its indices (catalog.go)
 //	    leftAlone                 search_left.go     sends a search that is not to be collapsed as the client wrote it
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by
-//	      ask                     search.go          within the deadline of the search
-//	        exchange              search.go          one request and its reply, read whole
+//	      ask                     ask.go             within the deadline of the search
+//	        exchange              ask.go             one request and its reply, read whole
 //	    failed                    search_left.go     where there is no page: sends the search as the client wrote it
 //	    write                     search.go          the page, with the header Neardup (outcome.go)
 //

@@ -1,10 +1,7 @@
 package proxy
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -139,65 +136,6 @@ func (s *search) scope(target string) adapters.Scope {
 		defer s.extend(time.Now())
 	}
 	return s.h.catalog.scope(s.r.Context(), s.who(), target)
-}
-
-// Late implements rerank.Deadline.
-func (s *search) Late() bool {
-	s.late = s.late || time.Now().After(s.deadline)
-	return s.late
-}
-
-// extend adds the time since start, which does not count.
-func (s *search) extend(start time.Time) { s.deadline = s.deadline.Add(time.Since(start)) }
-
-// ask sends requests for the search to the engine and returns their replies, as [collapse.Ask] says. The engine may take all the time for what
-// it is asked first, and for the client's own search. For all else it has the time that is left for collapsing.
-func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	s.begun = true
-	within := ctx
-	switch {
-	case !s.firstDone: // the first request: the engine may take its time
-		s.firstDone = !requests[0].Ahead
-		defer s.extend(time.Now())
-	case s.late && s.ownAsked:
-		return nil, adapters.ErrLate
-	case s.late: // what is asked is the client's own, where no reply at hand holds it
-		s.ownAsked = true
-	default:
-		var cancel context.CancelFunc
-		within, cancel = context.WithDeadline(ctx, s.deadline)
-		defer cancel()
-	}
-	replies, err := make([]*adapters.Reply, 1), error(nil)
-	if len(requests) == 1 {
-		replies[0], err = s.h.exchange(within, holdOf(ctx), requests[0])
-	} else {
-		replies, err = s.h.exchangeAll(within, requests)
-	}
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		s.late = true
-		return nil, adapters.ErrLate
-	}
-	return replies, err
-}
-
-// errUnreachable: the engine gave no answer at all.
-var errUnreachable = errors.New("no answer")
-
-// exchange sends one request of ours to the engine and returns the reply, read whole and decoded. Its bytes count in held, if that is not nil.
-func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
-	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
-	if err != nil {
-		return nil, adapters.NotUnderstood(err)
-	}
-	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on unchanged
-	r.Header = askHeader(request.Header)
-	resp, err := h.toEngine.RoundTrip(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
-	}
-	defer resp.Body.Close()
-	return held.readReply(resp, h.Limits.MaxReply)
 }
 
 // write writes the collapsed page, and learns from what it took.

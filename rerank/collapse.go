@@ -94,6 +94,29 @@ func CollapseTransitive(hits []Hit, window int) Collapsed {
 	return c
 }
 
+// Add takes the hits of a span, fewer where the list ends before. Its error is ErrLate.
+func (f *Found) Add(span Span, hits []Hit) error {
+	f.readings++
+	if span.Ranks != nil {
+		f.moved = !f.Agrees(span.Ranks, hits)
+		if !f.moved && len(hits) < len(span.Ranks) {
+			f.end = span.Ranks[len(hits)]
+			f.Ranks = f.pageRanks()
+		}
+		return nil
+	}
+	f.hits, f.end = hits[:min(len(hits), span.To)], unknown
+	pace := pace{Deadline: f.page.Deadline}
+	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
+		return ErrLate
+	}
+	if len(f.hits) < span.To {
+		f.end = len(f.hits)
+	}
+	f.short = f.short || f.readings == 1 && f.missing() > 0
+	return nil
+}
+
 // collapse returns the collapsed list of the hits in the page's window, and how many of them fold into leaders in front of the list: their groups
 // are none of it. It is of no use once the pace is late.
 func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {

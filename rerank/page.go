@@ -112,29 +112,6 @@ func (f *Found) Spans() iter.Seq[Span] {
 	}
 }
 
-// Add takes the hits of a span, fewer where the list ends before. Its error is ErrLate.
-func (f *Found) Add(span Span, hits []Hit) error {
-	f.readings++
-	if span.Ranks != nil {
-		f.moved = !f.Agrees(span.Ranks, hits)
-		if !f.moved && len(hits) < len(span.Ranks) {
-			f.end = span.Ranks[len(hits)]
-			f.Ranks = f.pageRanks()
-		}
-		return nil
-	}
-	f.hits, f.end = hits[:min(len(hits), span.To)], unknown
-	pace := pace{Deadline: f.page.Deadline}
-	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
-		return ErrLate
-	}
-	if len(f.hits) < span.To {
-		f.end = len(f.hits)
-	}
-	f.short = f.short || f.readings == 1 && f.missing() > 0
-	return nil
-}
-
 // first returns how long the first reading is, and decides whether it brings the sources. It reads what the page needs if the expected share of hits
 // folds, and a margin, since a second reading costs more than a few extra ranks.
 func (f *Found) first() int {

@@ -28,6 +28,12 @@ func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
 	return fields
 }
 
+// ways returns how the hits of the search can be read.
+func (q *clientSearch) ways() adapters.Ways {
+	whole := q.wholeSource()
+	return adapters.Ways{Apart: q.d.apart(q, q.asked.Scope.Deciding), TextsApart: !whole, Scattered: true, Weighed: whole && q.narrows}
+}
+
 // apart reports whether the fields that hits are judged by need a reading of their own. Read with the fields that the client asks for, they
 // could not be separated from these, or would change them. (Elasticsearch puts a hit's fields in another order when "fields" asks for one more.)
 func (d Dialect) apart(q *clientSearch, deciding []rule.Deciding) bool {

@@ -15,8 +15,8 @@ import (
 // Listing implements adapters.Search.
 func (q *clientSearch) Listing(r *adapters.Reading, replies []*adapters.Reply) (l *adapters.Listing, err error) {
 	reply := replies[0].Body
-	if r.AsSent {
-		return q.listingAsSent(r, reply)
+	if r.AsWritten {
+		return q.listingAsWritten(r, reply)
 	}
 	if q.point != nil {
 		if reply, err = q.replyInPoint(r, replies); err != nil {
@@ -36,7 +36,7 @@ func (q *clientSearch) Listing(r *adapters.Reading, replies []*adapters.Reply) (
 		read.total = -1
 	}
 	l = &adapters.Listing{Reply: read, Total: read.total, AtLeast: read.lowest, Framed: q.framed(r)}
-	if r.Sources && q.asked.Ways.Weighed {
+	if r.Sources {
 		l.HitBytes = read.meanLength()
 	}
 	l.Hits, err = q.seen(r, read)

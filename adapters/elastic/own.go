@@ -2,13 +2,13 @@ package elastic
 
 import "github.com/neardup/sidecar/adapters"
 
-// requestAsSent is the client's own search as the client wrote it.
-func (q *clientSearch) requestAsSent() *adapters.Request {
+// requestAsWritten is the client's own search as the client wrote it.
+func (q *clientSearch) requestAsWritten() *adapters.Request {
 	return q.sentWith(q.body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Own: true})
 }
 
-// listingAsSent lists the hits of the reply to it, of which nothing need be known.
-func (q *clientSearch) listingAsSent(r *adapters.Reading, reply []byte) (*adapters.Listing, error) {
+// listingAsWritten lists the hits of the reply to it, of which nothing need be known.
+func (q *clientSearch) listingAsWritten(r *adapters.Reading, reply []byte) (*adapters.Listing, error) {
 	if declined := q.declined(reply, true); declined != nil {
 		return nil, declined
 	}

@@ -34,11 +34,11 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 	var request *adapters.Request
 	var err error
 	switch {
-	case q.point != nil && !r.AsSent:
+	case q.point != nil && !r.AsWritten:
 		request, err = q.requestInPoint(r, replies)
 	case len(replies) > 0:
-	case r.AsSent:
-		request = q.requestAsSent()
+	case r.AsWritten:
+		request = q.requestAsWritten()
 	default:
 		request, err = q.request(r)
 	}

@@ -206,9 +206,7 @@ func (q *clientSearch) readRules(p adapters.Plan) adapters.Reason {
 	q.narrows = q.picks && q.narrowable()
 	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
-	a.Ways = adapters.Ways{
-		Apart: d.apart(q, a.Scope.Deciding), TextsApart: !q.wholeSource(), Scattered: true, Weighed: q.wholeSource() && q.narrows,
-	}
+	a.Ways = q.ways()
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"
 	}

@@ -74,8 +74,8 @@ func (res *result) near() bool {
 // Listing implements adapters.Search. It joins the pages of each content to a list of hits, once each reply is the one to the search for its page
 // and all are of one collection.
 func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {
-	if r.AsSent {
-		return q.listingAsSent(resultOf(replies[0]))
+	if r.AsWritten {
+		return q.listingAsWritten(resultOf(replies[0]))
 	}
 	contents, pages := q.contentsOf(r), q.pages(r)
 	results := make([]*result, len(replies))
@@ -154,8 +154,8 @@ func (q *query) seen(collection string, contents []content, list, judged []hit) 
 	return seen
 }
 
-// listingAsSent reads the result of the client's own search. Where nothing else tells the page, it finds out whether that can be cut from a list.
-func (q *query) listingAsSent(own *result) (*adapters.Listing, error) {
+// listingAsWritten reads the result of the client's own search. Where nothing else tells the page, it finds out whether that can be cut from a list.
+func (q *query) listingAsWritten(own *result) (*adapters.Listing, error) {
 	unseen := q.asked.Unseen
 	if err := own.check(nil); err != nil && (unseen == "" || !own.grouped) {
 		return nil, err

@@ -42,7 +42,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 	if len(replies) > 0 {
 		return nil, nil
 	}
-	if r.AsSent {
+	if r.AsWritten {
 		return []*adapters.Request{{Body: q.base, Purpose: adapters.Purpose{Hits: q.page.size, Own: true}}}, nil
 	}
 	contents, pages := q.contentsOf(r), q.pages(r)

@@ -199,7 +199,7 @@ func TestLate(t *testing.T) {
 
 // raw is the shelf's reply to the client's own search.
 func (s *shelf) raw(page [2]int) []byte {
-	own, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).request(adapters.Reading{Own: true, AsSent: true}, 0)
+	own, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).request(adapters.Reading{Own: true, AsWritten: true}, 0)
 	replies, _ := s.ask(context.Background(), &adapters.Request{Body: []byte("[" + string(own.Body) + "]")})
 	return replies[0].Body[1 : len(replies[0].Body)-1]
 }
@@ -242,7 +242,7 @@ func TestListThatMoves(t *testing.T) {
 func TestSearchesThatFail(t *testing.T) {
 	rule := newRule(t, 100)
 	list := newShelf(rand.New(rand.NewPCG(7, 1)), rule, 50, 0).documents
-	s := &shelf{documents: list, decline: func(r adapters.Reading) bool { return !r.AsSent && r.To > 20 }}
+	s := &shelf{documents: list, decline: func(r adapters.Reading) bool { return !r.AsWritten && r.To > 20 }}
 	answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{0, 30}), s.ask))
 	if err != nil {
 		t.Fatal(err)

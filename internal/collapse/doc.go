@@ -3,13 +3,13 @@
 // It is written as a loop that reads from top to bottom. Requests go out through an [Ask], so that nothing here does I/O. The dialect
 // writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
-// An ordinary search is all in page.go; what it calls elsewhere in the package does nothing for it:
+// An ordinary search is all in page.go and reading.go. What they call elsewhere in the package does nothing for it:
 //
 //	Answer             the searches of one request
 //	  run              one search: collapsed, or left alone with its reason
 //	    collapse       the loop: which page is wanted, and readings ([rerank.Found.Spans]) until it is known
 //	      compare      one reading, whose hits are judged and added to what is found
-//	        read       the dialect writes its requests and lists the hits of the replies ([adapters.Search])
+//	        read       (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])
 //	          ask      the requests go out, and the replies come back: joined and split by the Wire ([adapters.Wire]), if there is one
 //	        keep       what the page is rendered from
 //	      rendered     the page's hits in the engine's own reply
@@ -18,7 +18,7 @@
 //
 // The other files are for what few searches need:
 //
-//	special.go         what page.go calls for their sake, and what it takes
+//	special.go         what page.go and reading.go call for their sake, and what it takes
 //	together.go        several searches in one request: each runs as if alone, what they ask goes out together
 //	own.go             the client's own search: beside a reading, or in place of the page
 //	texts.go           texts of hits without a sketch

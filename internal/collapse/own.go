@@ -14,12 +14,12 @@ func (s *search) asksOwn() bool {
 	return s.asked.Unseen != "" || s.special.neighbours != nil || s.asked.Scope.DryRun
 }
 
-// ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
-func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
+// ownAsWritten reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
+func (s *search) ownAsWritten() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
 // askBesideOwn sends requests, and beside them the client's own search.
 func (s *search) askBesideOwn(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	r := s.own(s.ownAsSent())
+	r := s.own(s.ownAsWritten())
 	first, err := s.dialect.Requests(r, nil)
 	if err != nil {
 		return nil, portError(err)
@@ -33,15 +33,15 @@ func (s *search) askBesideOwn(ctx context.Context, requests []*adapters.Request)
 }
 
 // own is the reading of the client's own search, which takes one round.
-func (s *search) own(asSent bool) *adapters.Reading {
+func (s *search) own(asWritten bool) *adapters.Reading {
 	from := s.asked.From
-	return &adapters.Reading{Own: true, AsSent: asSent, From: from, To: from + s.asked.Size, Sources: true, Frame: true}
+	return &adapters.Reading{Own: true, AsWritten: asWritten, From: from, To: from + s.asked.Size, Sources: true, Frame: true}
 }
 
 // takeOwn takes what the client's own search brought. Where that is another page than was taken for the client's, that one begins.
 func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error {
-	if _, alone := errors.AsType[adapters.Alone](err); s.ownAsSent() && (err == nil || alone) {
-		s.special.asSent = raw
+	if _, alone := errors.AsType[adapters.Alone](err); s.ownAsWritten() && (err == nil || alone) {
+		s.special.ownResult = raw
 	}
 	if err != nil {
 		return portError(err)
@@ -59,10 +59,10 @@ func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error
 
 // ownPage returns the page as the engine has it, nil if no reply contains it.
 func (s *search) ownPage() adapters.Pieces {
-	if s.special.asSent != nil {
-		return adapters.Pieces{s.dialect.Clean(s.special.asSent)}
+	if s.special.ownResult != nil {
+		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}
 	}
-	in, from := s.special.unfolded, s.page.From
+	in, from := s.special.uncollapsed, s.page.From
 	if s.special.neighbours != nil {
 		in, from = s.special.neighbours.own, 0
 	}
@@ -92,9 +92,9 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	declined, isDeclined := errors.AsType[*adapters.Declined](err)
 	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
-	if isAlone && s.special.asSent != nil {
+	if isAlone && s.special.ownResult != nil {
 		o.Reason = alone.Reason
-		return adapters.Pieces{s.dialect.Clean(s.special.asSent)}, o, nil
+		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}, o, nil
 	}
 	if adapters.IsLate(err) {
 		if page := s.ownPage(); page != nil {
@@ -109,11 +109,11 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 			return adapters.Pieces{s.dialect.Clean(declined.Raw)}, o, nil
 		}
 	}
-	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.special.native.Tried || !adapters.IsLate(err))
+	return s.answerAsWritten(ctx, o.Reason, s.rounds > 0 || s.special.native.Tried || !adapters.IsLate(err))
 }
 
-// asWritten answers with the client's own search. again says that the engine was asked for something else before.
-func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
+// answerAsWritten answers with the client's own search. again says that the engine was asked for something else before.
+func (s *search) answerAsWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
 	r := s.own(true)
 	requests, err := s.dialect.Requests(r, nil)
@@ -139,7 +139,7 @@ func (s *search) readingFailed(err error) error {
 		s.dialect, s.asked = narrowed, narrowed.Asked()
 		return errAnew
 	}
-	if s.asked.Unseen != "" && s.special.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
+	if s.asked.Unseen != "" && s.special.ownResult != nil && !errors.Is(err, adapters.ErrMoved) {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
 	}
 	return portError(err)

@@ -3,7 +3,6 @@ package collapse
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
@@ -90,7 +89,6 @@ type search struct {
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays.
 	frame   *adapters.Listing
 	counted *adapters.Listing // the last that told the engine's count of hits, nil until one did
-	weighed *adapters.Listing // the last that told how long hits are
 
 	rounds  int // how often the engine was asked
 	special special
@@ -100,7 +98,7 @@ type search struct {
 func (c *conversation) newSearch(dialect adapters.Search) *search {
 	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, ask: c.ask}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
-	s.judge, s.special.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
+	s.judge, s.special.texts = s.newJudge(), textsOf(s.asked)
 	return s
 }
 
@@ -114,7 +112,7 @@ func (s *search) newJudge() *rule.Judge {
 // run answers the search with the result that the client gets.
 func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, error) {
 	if s.asked.Reason != "" {
-		return s.asWritten(ctx, s.asked.Reason, false)
+		return s.answerAsWritten(ctx, s.asked.Reason, false)
 	}
 	if s.asked.Native != nil {
 		if result, o, err := s.natively(ctx); result != nil || err != nil {
@@ -178,7 +176,7 @@ func (s *search) compare(ctx context.Context, span rerank.Span) error {
 	switch {
 	case err != nil:
 		return err
-	case len(unread) > 0 || r.Sources && s.asked.Ways.Apart:
+	case s.lacksTexts(&r, unread):
 		return s.judgeWithTexts(ctx, span, &r, hits, unread)
 	}
 	return s.found.Add(span, hits)
@@ -209,127 +207,6 @@ func (s *search) readShown(ctx context.Context, span rerank.Span) error {
 	return s.found.Add(span, hits)
 }
 
-// maxRounds bounds how often one search may ask the engine, whatever its dialect says.
-const maxRounds = 64
-
-// read makes a reading: the dialect writes its requests and lists the hits of the replies. For most engines one request is a whole reading.
-func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
-	if listing := s.atHand(r); listing != nil {
-		return listing, nil
-	}
-	var replies []*adapters.Reply
-	for {
-		requests, err := s.dialect.Requests(r, replies)
-		if err != nil {
-			return nil, s.readingFailed(err)
-		}
-		if len(requests) == 0 {
-			break
-		}
-		more, err := s.round(ctx, requests)
-		if err != nil {
-			return nil, err
-		}
-		replies = append(replies, more...)
-	}
-	listing, err := s.dialect.Listing(r, replies)
-	if err != nil {
-		return nil, s.readingFailed(err)
-	}
-	return listing, nil
-}
-
-// round sends requests of a reading. The client's own search goes along where that is still to be asked.
-func (s *search) round(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	switch {
-	case s.rounds == maxRounds:
-		err = adapters.NotUnderstood(errors.New("the search does not end"))
-	case s.frame == nil && s.asksOwn():
-		replies, err = s.askBesideOwn(ctx, requests)
-	default:
-		replies, err = s.ask(ctx, requests...)
-	}
-	if !adapters.IsLate(err) {
-		s.rounds++
-	}
-	return replies, err
-}
-
-// ask asks the engine and returns a successful reply to each request. When the time is over nothing but the client's own searches is asked for.
-func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Wire != nil {
-		return c.askJoined(ctx, requests)
-	}
-	return c.exchange(ctx, requests, requests)
-}
-
-// exchange sends requests that are made of searches, one of each where there is no Wire, and returns a successful reply to each.
-func (c *conversation) exchange(ctx context.Context, searches, requests []*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Plan.Late() && !allOwn(searches) {
-		return nil, adapters.ErrLate
-	}
-	replies, err := c.send(ctx, requests...)
-	if err != nil {
-		return nil, err
-	}
-	for i, reply := range replies[:min(len(replies), len(requests))] {
-		if reply.Status != 200 {
-			if err := c.refusal(searches, reply); err != nil {
-				return nil, err
-			}
-		}
-		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
-			c.reply, c.judging = reply, judging
-		}
-	}
-	if len(replies) != len(requests) {
-		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
-	}
-	return replies, nil
-}
-
-// askJoined is ask with requests that a Wire joins in as few as they fit in.
-func (c *conversation) askJoined(ctx context.Context, searches []*adapters.Request) (results []*adapters.Reply, err error) {
-	for len(searches) > 0 {
-		joined, parts, err := c.Wire.Join(searches)
-		if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-		replies, err := c.exchange(ctx, searches, joined)
-		if err != nil {
-			return nil, err
-		}
-		for i, part := range parts {
-			split, err := c.Wire.Split(part, replies[i])
-			switch {
-			case err != nil:
-				return nil, portError(err)
-			case len(split) != len(part):
-				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
-			}
-			results, searches = append(results, split...), searches[len(part):]
-		}
-	}
-	return results, nil
-}
-
-// refusal returns the error of a reply in which the engine refuses requests, nil if it does not.
-func (c *conversation) refusal(requests []*adapters.Request, reply *adapters.Reply) error {
-	err := c.List[0].Refusal(requests, reply)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, adapters.ErrRefused):
-		return &Refused{reply}
-	}
-	return portError(err)
-}
-
-// allOwn reports whether all requests are for the client's own searches.
-func allOwn(requests []*adapters.Request) bool {
-	return !slices.ContainsFunc(requests, func(r *adapters.Request) bool { return !r.Own })
-}
-
 // wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
 func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
 
@@ -338,9 +215,6 @@ func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.List
 	s.keepSpecial(r, l)
 	if !s.asksOwn() && l.Total >= 0 {
 		s.counted = l
-	}
-	if l.HitBytes > 0 {
-		s.weighed = l
 	}
 	if r.Frame && l.Framed {
 		s.frame = l
@@ -364,7 +238,7 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 	scope := &s.asked.Scope
 	if scope.DryRun {
 		s.remember()
-		return adapters.Pieces{s.dialect.Clean(s.special.asSent)}, nil
+		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}, nil
 	}
 	page, ranks, err := s.shown()
 	if err != nil {
@@ -409,9 +283,6 @@ func (s *search) outcome() adapters.Outcome {
 		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun,
 	}
 	o.Exact = o.Ended
-	if s.weighed != nil {
-		o.HitBytes = s.weighed.HitBytes
-	}
 	if o.Raw < 0 {
 		o.Raw = o.Read
 	}
@@ -425,14 +296,4 @@ func (s *search) total() int {
 		return -1
 	}
 	return s.counted.Total
-}
-
-// portError returns an error of the dialect as one of the port's.
-func portError(err error) error {
-	_, alone := errors.AsType[adapters.Alone](err)
-	_, declined := errors.AsType[*adapters.Declined](err)
-	if alone || declined || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood) {
-		return err
-	}
-	return adapters.NotUnderstood(err)
 }

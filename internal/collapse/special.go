@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// This file is what page.go calls for the sake of a few searches: nothing here does anything for an ordinary one, whose rule has the default
+// This file is what page.go and reading.go call for the sake of a few searches: nothing here does anything for an ordinary one, whose rule has the default
 // settings and whose hits have sketches.
 
 // special is what only some searches need.
@@ -19,14 +19,15 @@ type special struct {
 	cursor     *cursor     // nil where clients do not go through the list by cursors
 	texts      texts       // which readings bring them too
 	native     adapters.NativeOutcome
-	// asSent is the result of the client's own search as the client wrote it, unfolded a listing that holds the whole page as the engine has it;
+	// ownResult is the result of the client's own search as the client wrote it, uncollapsed a listing that holds the whole page as the engine has it;
 	// nil until there is one.
-	asSent   []byte
-	unfolded *adapters.Listing
+	ownResult   []byte
+	uncollapsed *adapters.Listing
 
-	pointed bool // a point in time was asked for
-	moved   bool // the list did, while it was read
-	atOnce  bool // so all is read in one reading
+	hitBytes int  // how long hits are, in the mean of the reading that last said so; 0 where it does not matter
+	pointed  bool // a point in time was asked for
+	moved    bool // the list did, while it was read
+	atOnce   bool // so all is read in one reading
 }
 
 // suit has a page read in the way that suits the search.
@@ -63,11 +64,14 @@ func (s *search) atHand(r *adapters.Reading) *adapters.Listing {
 // keepSpecial keeps what a reading brought that only some searches need.
 func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 	x := &s.special
+	if l.HitBytes > 0 && s.asked.Ways.Weighed {
+		x.hitBytes = l.HitBytes
+	}
 	if x.neighbours != nil && r.Ranks == nil {
 		x.neighbours.length, x.neighbours.full = l.Total, l.Full
 	}
-	if x.unfolded == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
-		x.unfolded = l
+	if x.uncollapsed == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+		x.uncollapsed = l
 	}
 }
 
@@ -112,6 +116,7 @@ func (s *search) readFrame(ctx context.Context) error {
 // noteSpecial puts into the outcome what only some searches have to say.
 func (s *search) noteSpecial(o *adapters.Outcome) {
 	x := &s.special
+	o.HitBytes = x.hitBytes
 	if o.NativeOutcome = x.native; x.native.Tried {
 		o.Rounds++
 	}

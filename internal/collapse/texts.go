@@ -14,6 +14,11 @@ type texts struct {
 	always bool // texts come with every reading, of however many ranks
 }
 
+// textsOf returns which of the first readings of a search bring texts.
+func textsOf(asked *adapters.Asked) texts {
+	return texts{beside: asked.Scope.Lacking, always: asked.Ways.Scattered}
+}
+
 // textsBeside is the longest span whose texts are read together with the sketches, where some sketches are known to be missing. In a longer
 // span the sketches are read first, then the texts of the hits without one.
 const textsBeside = 100
@@ -21,6 +26,11 @@ const textsBeside = 100
 // wanted reports whether a reading of the span is to bring texts.
 func (t texts) wanted(span rerank.Span) bool {
 	return t.beside && (span.Sources || span.To <= textsBeside || t.always)
+}
+
+// lacksTexts reports whether a reading does not show all that its hits are judged by.
+func (s *search) lacksTexts(r *adapters.Reading, unread []int) bool {
+	return len(unread) > 0 || r.Sources && s.asked.Ways.Apart
 }
 
 // judgeWithTexts judges a reading anew, by the texts of those hits that lack a sketch, as far as they can be read, and adds the hits.

@@ -1,0 +1,140 @@
+package collapse
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// maxRounds bounds how often one search may ask the engine, whatever its dialect says.
+const maxRounds = 64
+
+// read makes a reading: the dialect writes its requests and lists the hits of the replies. For most engines one request is a whole reading.
+func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
+	if listing := s.atHand(r); listing != nil {
+		return listing, nil
+	}
+	var replies []*adapters.Reply
+	for {
+		requests, err := s.dialect.Requests(r, replies)
+		if err != nil {
+			return nil, s.readingFailed(err)
+		}
+		if len(requests) == 0 {
+			break
+		}
+		more, err := s.round(ctx, requests)
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, more...)
+	}
+	listing, err := s.dialect.Listing(r, replies)
+	if err != nil {
+		return nil, s.readingFailed(err)
+	}
+	return listing, nil
+}
+
+// round sends requests of a reading. The client's own search goes along where that is still to be asked.
+func (s *search) round(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+	switch {
+	case s.rounds == maxRounds:
+		err = adapters.NotUnderstood(errors.New("the search does not end"))
+	case s.frame == nil && s.asksOwn():
+		replies, err = s.askBesideOwn(ctx, requests)
+	default:
+		replies, err = s.ask(ctx, requests...)
+	}
+	if !adapters.IsLate(err) {
+		s.rounds++
+	}
+	return replies, err
+}
+
+// ask asks the engine and returns a successful reply to each request. When the time is over nothing but the client's own searches is asked for.
+func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	if c.Wire != nil {
+		return c.askJoined(ctx, requests)
+	}
+	return c.exchange(ctx, requests, requests)
+}
+
+// exchange sends requests that are made of searches, one of each where there is no Wire, and returns a successful reply to each.
+func (c *conversation) exchange(ctx context.Context, searches, requests []*adapters.Request) ([]*adapters.Reply, error) {
+	if c.Plan.Late() && !allOwn(searches) {
+		return nil, adapters.ErrLate
+	}
+	replies, err := c.send(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	for i, reply := range replies[:min(len(replies), len(requests))] {
+		if reply.Status != 200 {
+			if err := c.refusal(searches, reply); err != nil {
+				return nil, err
+			}
+		}
+		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
+			c.reply, c.judging = reply, judging
+		}
+	}
+	if len(replies) != len(requests) {
+		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+	}
+	return replies, nil
+}
+
+// askJoined is ask with requests that a Wire joins in as few as they fit in.
+func (c *conversation) askJoined(ctx context.Context, searches []*adapters.Request) (results []*adapters.Reply, err error) {
+	for len(searches) > 0 {
+		joined, parts, err := c.Wire.Join(searches)
+		if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+		replies, err := c.exchange(ctx, searches, joined)
+		if err != nil {
+			return nil, err
+		}
+		for i, part := range parts {
+			split, err := c.Wire.Split(part, replies[i])
+			switch {
+			case err != nil:
+				return nil, portError(err)
+			case len(split) != len(part):
+				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
+			}
+			results, searches = append(results, split...), searches[len(part):]
+		}
+	}
+	return results, nil
+}
+
+// refusal returns the error of a reply in which the engine refuses requests, nil if it does not.
+func (c *conversation) refusal(requests []*adapters.Request, reply *adapters.Reply) error {
+	err := c.List[0].Refusal(requests, reply)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, adapters.ErrRefused):
+		return &Refused{reply}
+	}
+	return portError(err)
+}
+
+// allOwn reports whether all requests are for the client's own searches.
+func allOwn(requests []*adapters.Request) bool {
+	return !slices.ContainsFunc(requests, func(r *adapters.Request) bool { return !r.Own })
+}
+
+// portError returns an error of the dialect as one of the port's.
+func portError(err error) error {
+	_, alone := errors.AsType[adapters.Alone](err)
+	_, declined := errors.AsType[*adapters.Declined](err)
+	if alone || declined || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood) {
+		return err
+	}
+	return adapters.NotUnderstood(err)
+}

@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// This file is what a search asks of the engine, and within which time.
+
+// Late implements rerank.Deadline.
+func (s *search) Late() bool {
+	s.late = s.late || time.Now().After(s.deadline)
+	return s.late
+}
+
+// extend adds the time since start, which does not count.
+func (s *search) extend(start time.Time) { s.deadline = s.deadline.Add(time.Since(start)) }
+
+// ask sends requests for the search to the engine and returns their replies, as [collapse.Ask] says. The engine may take all the time for what
+// it is asked first, and for the client's own search. For all else it has the time that is left for collapsing.
+func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	s.begun = true
+	within := ctx
+	switch {
+	case !s.firstDone: // the first request: the engine may take its time
+		s.firstDone = !requests[0].Ahead
+		defer s.extend(time.Now())
+	case s.late && s.ownAsked:
+		return nil, adapters.ErrLate
+	case s.late: // what is asked is the client's own, where no reply at hand holds it
+		s.ownAsked = true
+	default:
+		var cancel context.CancelFunc
+		within, cancel = context.WithDeadline(ctx, s.deadline)
+		defer cancel()
+	}
+	replies, err := make([]*adapters.Reply, 1), error(nil)
+	if len(requests) == 1 {
+		replies[0], err = s.h.exchange(within, holdOf(ctx), requests[0])
+	} else {
+		replies, err = s.h.exchangeAll(within, requests)
+	}
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		s.late = true
+		return nil, adapters.ErrLate
+	}
+	return replies, err
+}
+
+// errUnreachable: the engine gave no answer at all.
+var errUnreachable = errors.New("no answer")
+
+// exchange sends one request of ours to the engine and returns the reply, read whole and decoded. Its bytes count in held, if that is not nil.
+func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
+	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
+	if err != nil {
+		return nil, adapters.NotUnderstood(err)
+	}
+	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on unchanged
+	r.Header = askHeader(request.Header)
+	resp, err := h.toEngine.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	defer resp.Body.Close()
+	return held.readReply(resp, h.Limits.MaxReply)
+}
+
+// exchangeAll sends requests side by side and returns their replies, or the first that is no success alone.
+func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
+	if len(requests) > adapters.MaxAtOnce {
+		return nil, adapters.NotUnderstood(errors.New("too many requests at once"))
+	}
+	if u := underwayOf(ctx); u != nil { // each counts the time for itself
+		before, start := u.engineTime.Load(), clock()
+		defer func() { u.engineTime.Store(before + int64(clock()-start)) }()
+	}
+	replies := make([]*adapters.Reply, len(requests))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, request := range requests {
+		group.Go(func() error {
+			return guarded(func() (err error) {
+				if replies[i], err = h.exchange(ctx, holdOf(ctx), request); err == nil && replies[i].Status/100 != 2 {
+					err = errUnsuccessful
+				}
+				return err
+			})
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, errUnsuccessful) {
+		i := slices.IndexFunc(replies, func(r *adapters.Reply) bool { return r != nil && r.Status/100 != 2 })
+		return replies[i : i+1], nil
+	}
+	return replies, err
+}
+
+// errUnsuccessful: one of several requests that go together was refused, and the others are of no use.
+var errUnsuccessful = errors.New("no success")
+
+// givingBack bounds how long it may take to close what a search opened in the engine.
+const givingBack = 5 * time.Second
+
+// giveBack sends the last request for a search, whose reply no one waits for: the engine closes what it is to close
+// by itself after a while.
+func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
+	if last == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
+	go func() {
+		defer cancel()
+		_, _ = h.exchange(ctx, nil, last)
+	}()
+}
+
+// askHeader returns the client's headers for a request of ours: its own less those of its body and its connection.
+func askHeader(header adapters.Header) http.Header {
+	out := http.Header{}
+	for key, values := range header {
+		if key == "Accept" || key == "Content-Type" || !ofOneRequest(key) {
+			out[key] = values
+		}
+	}
+	if accepted := header["Accept-Encoding"]; len(accepted) > 0 {
+		out["Accept-Encoding"] = accepted
+		acceptReadable(out)
+	}
+	if len(out["User-Agent"]) == 0 {
+		out["User-Agent"] = noAgent
+	}
+	return out
+}
