@@ -23,12 +23,9 @@ type Request struct {
 	// Header is read and never changed; a dialect that needs another header makes a copy.
 	Header Header
 	Body   []byte
-	// Purpose is set in requests that a dialect writes itself.
-	Purpose
-}
 
-// Purpose is what a request for a search asks for.
-type Purpose struct {
+	// The rest is set in requests for a search that a dialect writes itself: what it asks for.
+
 	// Hits is how many hits it asks for at most.
 	Hits int
 	// Ahead says that it only fetches what the search is made from (a template); the search itself comes next.

@@ -17,8 +17,8 @@ type purse struct {
 	lent   float64 // taken from the common store
 }
 
-// allow says whether a search of the target may be tried that could need a second sending.
-func (c *catalog) allow(who client, target string) bool {
+// earn counts a search of the target, and reports whether it may be tried although it could need a second sending.
+func (c *catalog) earn(who client, target string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := &c.entry(who, target).purse

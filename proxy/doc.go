@@ -7,7 +7,7 @@
 //	  search                      search.go          read whole, asked wider, collapsed
 //	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
 //	    parse                     search.go          ParseSearch of the dialect, with what is known of its indices (catalog.go)
-//	    leftAlone                 search_left.go     sends a search that is not to be collapsed as the client wrote it
+//	    answerLeftAlone           search_left.go     sends a search that is not to be collapsed as the client wrote it
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by
 //	      ask                     ask.go             within the deadline of the search
 //	        exchange              ask.go             one request and its reply, read whole

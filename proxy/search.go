@@ -44,7 +44,7 @@ func (h *Handler) search(u *underway, r *http.Request) {
 		return
 	}
 	searches := s.parse()
-	if s.leftAlone(searches) {
+	if s.answerLeftAlone(searches) {
 		return
 	}
 	var answer *adapters.Answer

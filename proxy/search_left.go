@@ -18,8 +18,8 @@ func (s *search) sendSigned() {
 	s.sendAsWritten(adapters.ReasonSigned)
 }
 
-// leftAlone answers a search that is not to be collapsed, and reports whether it was one.
-func (s *search) leftAlone(searches *adapters.Searches) bool {
+// answerLeftAlone answers a search that is not to be collapsed, and reports whether it was one.
+func (s *search) answerLeftAlone(searches *adapters.Searches) bool {
 	switch {
 	case searches.Refusal != nil:
 		s.h.Metrics.search("refused", "control")
@@ -30,7 +30,7 @@ func (s *search) leftAlone(searches *adapters.Searches) bool {
 		s.giveUp(searches.Reason)
 	case searches.Left():
 		s.sendAsWritten(searches.Reason)
-	case !s.h.catalog.allow(s.who(), s.w.class.Target):
+	case !s.h.catalog.earn(s.who(), s.w.class.Target):
 		s.giveUp(adapters.ReasonBudget)
 	default:
 		return false

@@ -77,7 +77,9 @@ func (q *clientSearch) Natively() ([]*adapters.Request, error) {
 	if err == nil {
 		body, err = jsonedit.Set(body, key, own)
 	}
-	return []*adapters.Request{q.sentWith(body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Raw: true})}, err
+	request := q.sentWith(body, []string{"filter_path"}, false)
+	request.Hits, request.Raw = q.asked.Size, true
+	return []*adapters.Request{request}, err
 }
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule

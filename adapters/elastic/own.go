@@ -4,7 +4,9 @@ import "github.com/neardup/sidecar/adapters"
 
 // requestAsWritten is the client's own search as the client wrote it.
 func (q *clientSearch) requestAsWritten() *adapters.Request {
-	return q.sentWith(q.body, []string{"filter_path"}, adapters.Purpose{Hits: q.asked.Size, Own: true})
+	request := q.sentWith(q.body, []string{"filter_path"}, false)
+	request.Hits, request.Own = q.asked.Size, true
+	return request
 }
 
 // listingAsWritten lists the hits of the reply to it, of which nothing need be known.

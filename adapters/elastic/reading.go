@@ -137,7 +137,9 @@ func (q *clientSearch) request(r *adapters.Reading) (*adapters.Request, error) {
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return q.sentWith(body, void, adapters.Purpose{Hits: to - from, JudgingOnly: !r.Sources && q.header == nil}), err
+	request := q.sentWith(body, void, !r.Sources && q.header == nil)
+	request.Hits = to - from
+	return request, err
 }
 
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value
@@ -145,15 +147,16 @@ func (q *clientSearch) request(r *adapters.Reading) (*adapters.Request, error) {
 // reading is faster without: to count takes a look at each hit.
 func (q *clientSearch) losesUncounted() bool { return q.d.OpenSearch && q.value("sort") != "" }
 
-// sentWith returns the client's request with another body, less the URL parameters that it makes void. In a multi-search it is two lines.
-func (q *clientSearch) sentWith(body []byte, void []string, purpose adapters.Purpose) *adapters.Request {
+// sentWith returns the client's request with another body, less the URL parameters that it makes void. judging says that it asks for what hits are
+// judged by alone. In a multi-search it is two lines.
+func (q *clientSearch) sentWith(body []byte, void []string, judging bool) *adapters.Request {
 	if q.header != nil {
-		return &adapters.Request{Body: slices.Concat(q.header, []byte("\n"), oneLine(body), []byte("\n")), Purpose: purpose}
+		return &adapters.Request{Body: slices.Concat(q.header, []byte("\n"), oneLine(body), []byte("\n")), JudgingOnly: judging}
 	}
 	r := *q.sent
-	r.Body, r.Purpose = body, purpose
+	r.Body, r.JudgingOnly = body, judging
 	r.RawQuery = adapters.RawQuery(q.params, func(name string) bool { return !slices.Contains(void, name) })
-	if purpose.JudgingOnly { // to compress sketches takes the engine as long as to read them, and only halves them
+	if judging { // to compress sketches takes the engine as long as to read them, and only halves them
 		r.Header = maps.Clone(r.Header)
 		delete(r.Header, "Accept-Encoding")
 	}

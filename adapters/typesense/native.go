@@ -49,23 +49,23 @@ func (q *query) groupable() bool {
 
 // Natively implements adapters.Native: the requests are for the page, and for what is counted.
 func (q *query) Natively() (requests []*adapters.Request, err error) {
-	page := []param{{"facet_by", ""}, {"group_by", rule.ClusterField}, {"group_limit", "1"}}
+	page := []string{"facet_by", "", "group_by", rule.ClusterField, "group_limit", "1"}
 	// Engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts.
 	if strings.TrimSpace(q.values["q"]) == "*" && q.values["filter_by"]+q.values["sort_by"] == "" {
-		page = append(page, param{"filter_by", rule.ClusterField + ":!=" + nothing})
+		page = append(page, "filter_by", rule.ClusterField+":!="+nothing)
 	}
 	faceted := q.values["facet_by"]
 	facets := strings.TrimPrefix(faceted+","+rule.ClusterField, ",")
-	counts := []param{{"page", "1"}, {"per_page", "0"}, {"facet_by", facets}, {"enable_analytics", "false"}}
+	counts := []string{"page", "1", "per_page", "0", "facet_by", facets, "enable_analytics", "false"}
 	if faceted == "" {
-		counts = append(counts, param{"max_facet_values", strconv.Itoa(mostListed)})
+		counts = append(counts, "max_facet_values", strconv.Itoa(mostListed))
 	}
-	for _, params := range [][]param{page, counts} {
+	for _, params := range [][]string{page, counts} {
 		body, err := put(q.base, false, params...)
 		if err != nil {
 			return nil, err
 		}
-		requests = append(requests, &adapters.Request{Body: body, Purpose: adapters.Purpose{Raw: true}})
+		requests = append(requests, &adapters.Request{Body: body, Raw: true})
 	}
 	return requests, nil
 }

@@ -118,17 +118,20 @@ func fieldList(text string) []string {
 	return list
 }
 
-// param is a parameter to be put into a search.
-type param struct{ name, value string }
-
-// put returns a search with parameters in place of all of their names. One without a value is left out, unless it is to be there empty.
-func put(body []byte, empty bool, params ...param) ([]byte, error) {
+// put returns a search with parameters, each a name and then a value, in place of all of their names. One without a value is left out, unless it is
+// to be there empty.
+func put(body []byte, empty bool, params ...string) ([]byte, error) {
 	body, err := jsonedit.Cut(body, func(key string) bool {
-		return slices.ContainsFunc(params, func(p param) bool { return p.name == key })
+		for i := 0; i < len(params); i += 2 {
+			if params[i] == key {
+				return true
+			}
+		}
+		return false
 	})
-	for _, p := range params {
-		if err == nil && (empty || p.value != "") {
-			body, err = jsonedit.Set(body, p.name, jsonedit.AppendString(nil, p.value))
+	for i := 0; i < len(params); i += 2 {
+		if name, value := params[i], params[i+1]; err == nil && (empty || value != "") {
+			body, err = jsonedit.Set(body, name, jsonedit.AppendString(nil, value))
 		}
 	}
 	return body, err
@@ -146,7 +149,7 @@ func unhighlighted(body []byte) []byte {
 	members, _ := jsonedit.Members(body)
 	value, _ := jsonedit.Text(jsonedit.Get(members, highlights))
 	if kept, changed := highlightable(value); changed {
-		if clean, err := put(body, true, param{highlights, kept}); err == nil {
+		if clean, err := put(body, true, highlights, kept); err == nil {
 			return clean
 		}
 	}

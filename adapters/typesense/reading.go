@@ -43,7 +43,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 		return nil, nil
 	}
 	if r.AsWritten {
-		return []*adapters.Request{{Body: q.base, Purpose: adapters.Purpose{Hits: q.page.size, Own: true}}}, nil
+		return []*adapters.Request{{Body: q.base, Hits: q.page.size, Own: true}}, nil
 	}
 	contents, pages := q.contentsOf(r), q.pages(r)
 	if n := len(contents) * len(pages); n > mostQueries {
@@ -56,7 +56,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 			if err != nil {
 				return nil, err
 			}
-			requests = append(requests, &adapters.Request{Body: body, Purpose: adapters.Purpose{Hits: page.size, JudgingOnly: judging}})
+			requests = append(requests, &adapters.Request{Body: body, Hits: page.size, JudgingOnly: judging})
 		}
 	}
 	return requests, nil
@@ -135,19 +135,19 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 // bodyOf returns the search for a page in a content, of that many neighbours in a search for such, with the client's facets or without. Under a
 // preset, which can set it, a parameter that is to be left out is empty.
 func (q *query) bodyOf(p enginePage, c content, neighbours int, facets bool) ([]byte, error) {
-	set := []param{{"page", strconv.Itoa(p.number)}, {"per_page", strconv.Itoa(p.size)}}
+	set := []string{"page", strconv.Itoa(p.number), "per_page", strconv.Itoa(p.size)}
 	if !facets { // releases from 0.26 on would also count it again among what people search for
-		set = append(set, param{"facet_by", ""}, param{"facet_query", ""}, param{"enable_analytics", "false"})
+		set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
 	}
 	if c != full {
-		set = append(set, param{highlights, nothing}, param{"highlight_full_fields", ""})
+		set = append(set, highlights, nothing, "highlight_full_fields", "")
 	}
 	if c != full || !q.preset() {
 		include, exclude := q.fieldsOf(c)
-		set = append(set, param{"include_fields", strings.Join(include, ",")}, param{"exclude_fields", strings.Join(exclude, ",")})
+		set = append(set, "include_fields", strings.Join(include, ","), "exclude_fields", strings.Join(exclude, ","))
 	}
 	if neighbours > 0 {
-		set = append(set, param{"vector_query", q.vector.raised(neighbours)})
+		set = append(set, "vector_query", q.vector.raised(neighbours))
 	}
 	body, err := jsonedit.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" })
 	if err != nil {
@@ -174,14 +174,14 @@ func unsteered(params []adapters.Param, list []*query) string {
 
 // rebase puts the steered parameters of the query string into the body.
 func rebase(body []byte, params []adapters.Param) ([]byte, error) {
-	var moved []param
+	var moved []string
 	for _, name := range steered {
 		value, given := adapters.Last(params, name)
 		if !utf8.ValidString(value) {
 			return nil, fmt.Errorf("%s is not UTF-8", name)
 		}
 		if given {
-			moved = append(moved, param{name, value})
+			moved = append(moved, name, value)
 		}
 	}
 	return put(body, true, moved...)

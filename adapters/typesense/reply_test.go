@@ -139,7 +139,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 	texts := []string{"title", "meta.text"}
 	f.Fuzz(func(t *testing.T, raw string) {
 		body := []byte(`{"results":[` + raw + `]}`)
-		results, err := (&wire{sketched: texts}).Split([]*adapters.Request{{Purpose: adapters.Purpose{Hits: 1}}}, &adapters.Reply{Status: 200, Body: body})
+		results, err := (&wire{sketched: texts}).Split([]*adapters.Request{{Hits: 1}}, &adapters.Reply{Status: 200, Body: body})
 		if err != nil || len(results) != 1 {
 			return // other tests hold the scanner
 		}

@@ -73,7 +73,7 @@ type template struct {
 }
 
 func (t template) Request() *adapters.Request {
-	return &adapters.Request{Body: []byte("[]"), Purpose: adapters.Purpose{Ahead: true}}
+	return &adapters.Request{Body: []byte("[]"), Ahead: true}
 }
 
 func (t template) Searches(*adapters.Reply) (*adapters.Searches, error) { return t.searches, t.fails }

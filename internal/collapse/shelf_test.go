@@ -204,7 +204,7 @@ func (s *search) request(r adapters.Reading, at int) (*adapters.Request, error) 
 		r.To = r.From + s.piece
 	}
 	body, err := json.Marshal(r)
-	return &adapters.Request{Body: body, Purpose: adapters.Purpose{JudgingOnly: !r.Sources, Own: r.AsWritten}}, err
+	return &adapters.Request{Body: body, JudgingOnly: !r.Sources, Own: r.AsWritten}, err
 }
 
 // Render shows the ids, with those folded in brackets.
