@@ -67,8 +67,7 @@ func (u *underway) waited() time.Duration {
 // streamed is a body that is enriched while it is sent. It takes how long there was nothing to send.
 type streamed struct {
 	io.ReadCloser
-	waited  atomic.Int64 // nanoseconds
-	tooLong bool         // it is longer than the engine takes
+	waited atomic.Int64 // nanoseconds
 }
 
 // Read implements io.Reader.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -110,9 +111,10 @@ func isDial(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// A connection is used again after a request whose head, and with a hasty engine whose body, has no more than these bytes.
+// A connection is used again after a request whose head and body have no more than these bytes, with a hasty engine the latter for the body.
 const (
 	longHead  = 3 << 10
+	longBody  = 1 << 20
 	hastyBody = 128 << 10
 )
 
@@ -122,8 +124,9 @@ const (
 // Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
 // then reads nothing more from that connection: the next request on it would wait for ever.
 //
-// Its body is longer than the engine takes. The engine answers 413 and closes the connection while the body is still being written, and a transport
-// that can't write the rest would lose the answer: see [answered].
+// Its body is long, or may be. An engine that finds it too long answers 413 and closes the connection while the body is still being written. A
+// transport that can't write the rest would lose the answer: see [answered]. A new connection costs up to a millisecond for a body of 5 MB, which takes
+// ten to pass through to an engine that drops it.
 //
 // net/http would send it twice though it may change something, as it does for the header Idempotency-Key, if the connection had been used before.
 //
@@ -132,21 +135,22 @@ const (
 // HEAD. The next request on the connection would wait for ever, or get another's reply. A client's first requests of a kind get their own connections
 // until one is granted: an engine that refuses credentials does so early, one that grants them reads the whole body.
 func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
-	u := underwayOf(r.Context())
+	u, body := underwayOf(r.Context()), r.ContentLength
+	if body < 0 && !bodiless(r) {
+		body = math.MaxInt64
+	}
 	switch {
 	case lengthOfHead(r) > longHead || resent(r):
 		return true, ""
-	case u != nil && u.streamed != nil && u.streamed.tooLong:
-		return true, ""
 	case u == nil || !u.class.Hasty:
-		return false, ""
+		return body > longBody, ""
 	case r.Method == http.MethodHead:
 		return true, ""
 	case bodiless(r):
 		return false, ""
 	}
 	key = grantKey(r, u.class.Target)
-	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
+	return body > hastyBody || !n.granted.has(key), key
 }
 
 // resent reports whether net/http may send a request twice although it may change something.

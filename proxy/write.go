@@ -150,7 +150,7 @@ func (w *writing) sendStream(head []byte) {
 	}
 	pipe, into := io.Pipe()
 	defer pipe.Close() // ends the copying below if the engine answers early
-	w.u.streamed = &streamed{ReadCloser: pipe, tooLong: growth < 0}
+	w.u.streamed = &streamed{ReadCloser: pipe}
 	w.out.Body, w.out.ContentLength = w.u.streamed, -1
 	go func() {
 		held := struct {

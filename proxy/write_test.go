@@ -198,7 +198,8 @@ func TestEarlyAnswer(t *testing.T) {
 	}
 }
 
-// TestTooLongForTheEngine has an engine refuse a body for its length and hang up while the rest is still coming: its answer is the client's.
+// TestTooLongForTheEngine has an engine refuse a body for its length and hang up while the rest is still coming: its answer is the client's, whether
+// the body says how long it is, is compressed or goes through unread.
 func TestTooLongForTheEngine(t *testing.T) {
 	t.Parallel()
 	large := fat("news-1", 400)
@@ -213,14 +214,25 @@ func TestTooLongForTheEngine(t *testing.T) {
 		io.WriteString(conn, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 8\r\n\r\ntoo long")
 		conn.Close() // with bytes that nobody read: the rest of the body is answered by a reset
 	}), func(e *proxy.Engine) { e.Limits.EngineMaxBody = 2 << 20 })
-	for range effort.Rounds(100) {
-		conn := dial(t, f)
-		go fmt.Fprintf(conn, "POST /_bulk HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(large), large)
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || resp.StatusCode != 413 {
-			t.Fatalf("the client got %+v, %v", resp, err)
-		}
-		conn.Close()
+	packed := zipped(large)
+	for _, c := range []struct{ name, path, header, body string }{
+		{"with its length", "/_bulk", fmt.Sprintf("Content-Length: %d", len(large)), large},
+		{"compressed", "/_bulk", fmt.Sprintf("Content-Encoding: gzip\r\nContent-Length: %d", len(packed)), packed},
+		{"chunked", "/_bulk", "Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(large), large)},
+		{"passing", "/_whatever", fmt.Sprintf("Content-Length: %d", len(large)), large},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for range effort.Rounds(100) {
+				conn := dial(t, f)
+				go fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", c.path, c.header, c.body)
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil || resp.StatusCode != 413 {
+					t.Fatalf("the client got %+v, %v", resp, err)
+				}
+				conn.Close()
+			}
+		})
 	}
 }
 
