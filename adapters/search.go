@@ -132,7 +132,7 @@ type Ways struct {
 
 // Neighbours says how many nearest neighbours are looked for.
 type Neighbours struct {
-	// Raised, never less than the client's own number, is for how many the list is read from which pages are cut, the same for all pages.
+	// Raised, never less than the client's own number, is for how many all readings but the client's own look, so that all pages are cut from one list.
 	Raised int
 	// Mixed says that the list holds other hits too, so that it does not end with their number.
 	Mixed bool
@@ -157,8 +157,6 @@ type Reading struct {
 	Sources, Judged, Texts bool
 	// Frame asks for everything that a reply has beside its hits, such as facets, where it can come with this reading.
 	Frame bool
-	// Neighbours is how many nearest neighbours the engine is to look for, in a search for such.
-	Neighbours int
 }
 
 // Wire joins several searches in one request. Of a request for one search it takes the body alone, and of what the request is for.

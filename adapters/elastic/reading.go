@@ -100,7 +100,7 @@ func (q *clientSearch) request(r *adapters.Reading) (*adapters.Request, error) {
 		void = append(void, ofSource[1:]...)
 	}
 	body := q.base
-	if r.Neighbours > 0 {
+	if q.raised != nil && !r.Own {
 		body = q.raised
 	}
 	cut := func(key string) bool { return slices.Contains(void, key) || r.Before && key == "search_after" }

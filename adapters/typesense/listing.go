@@ -92,8 +92,9 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 		}
 	}
 	first, n := results[0], len(pages)
-	l := &adapters.Listing{
-		Reply: first, Total: first.found, Framed: r.Frame && r.Sources, Full: r.Neighbours > 0 && first.found == max(r.Neighbours, pages[0].to()),
+	l := &adapters.Listing{Reply: first, Total: first.found, Framed: r.Frame && r.Sources}
+	if neighbours := q.neighbours(r); neighbours > 0 {
+		l.Full = first.found == max(neighbours, pages[0].to())
 	}
 	if contents[0] == frame {
 		return l, nil

@@ -35,6 +35,14 @@ func (q *query) readNeighbours() adapters.Reason {
 	return ""
 }
 
+// neighbours returns for how many a reading looks, 0 where it looks for as many as the client does, or for none.
+func (q *query) neighbours(r *adapters.Reading) int {
+	if r.Own || q.asked.Neighbours == nil {
+		return 0
+	}
+	return q.asked.Neighbours.Raised
+}
+
 // parseVectorQuery parses a vector query, nil if it is not of the form that the engine documents, or asks for more than
 // maxNeighbours.
 func parseVectorQuery(text string) *vectorQuery {

@@ -52,7 +52,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 	for i, content := range contents {
 		judging := !r.Sources && (content == sketches || content == texts)
 		for j, page := range pages {
-			body, err := q.bodyOf(page, content, r.Neighbours, r.Frame && r.Sources && i+j == 0)
+			body, err := q.bodyOf(page, content, q.neighbours(r), r.Frame && r.Sources && i+j == 0)
 			if err != nil {
 				return nil, err
 			}
@@ -89,8 +89,8 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 // does not: the engine would look for more, and might find others.
 func (q *query) pages(r *adapters.Reading) []enginePage {
 	limit := q.asked.Limit
-	if r.Neighbours > 0 && r.To <= r.Neighbours {
-		limit = min(r.Neighbours, limit)
+	if neighbours := q.neighbours(r); neighbours > 0 && r.To <= neighbours {
+		limit = min(neighbours, limit)
 	}
 	switch {
 	case r.Own, r.From == r.To: // no other hits than the client's

@@ -43,11 +43,11 @@ func (s *search) goOn() {
 }
 
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
-func (c *cursor) unknown() bool { return c.behind && c.before == nil }
+func (c *cursor) unknown() bool { return c != nil && c.behind && c.before == nil }
 
-// atHand returns the listing that was read to find the cursor, once, if it holds a reading.
+// atHand returns the listing that was read to find the cursor, once, if it holds a reading; nil where there is no cursor.
 func (c *cursor) atHand(r *adapters.Reading) *adapters.Listing {
-	if c.own == nil {
+	if c == nil || c.own == nil {
 		return nil
 	}
 	own := c.own
@@ -63,7 +63,7 @@ const betweenLooks = 4
 // findBefore finds out what was shown in front of the client's page, where that is unknown, from the ranks in front of it, and has the page begin anew.
 // own are its first hits.
 func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapters.Listing) error {
-	if s.special.cursor == nil || !s.special.cursor.unknown() {
+	if !s.special.cursor.unknown() {
 		return nil
 	}
 	if err := s.readBefore(ctx, own); err != nil {

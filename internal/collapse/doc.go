@@ -16,6 +16,16 @@
 //
 // A page whose hits are known by their sketches alone takes one more reading: readShown.
 //
+// What is passed along is of these types:
+//
+//	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect
+//	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say
+//	rerank.Page        which page is wanted; [rerank.Found] is what is known of it, [rerank.Span] what is to be read next
+//	adapters.Reading   a span for the dialect, which writes an [adapters.Request] for it
+//	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by
+//	rerank.Hit         a hit as it is compared: its sketch, and the profile of its rule
+//	adapters.Answer    what the client gets, and an [adapters.Outcome] for each search: what was done
+//
 // The other files are for what few searches need:
 //
 //	special.go         what page.go and reading.go call for their sake, and what it takes

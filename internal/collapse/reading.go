@@ -13,7 +13,7 @@ const maxRounds = 64
 
 // read makes a reading: the dialect writes its requests and lists the hits of the replies. For most engines one request is a whole reading.
 func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
-	if listing := s.atHand(r); listing != nil {
+	if listing := s.special.cursor.atHand(r); listing != nil {
 		return listing, nil
 	}
 	var replies []*adapters.Reply

@@ -50,17 +50,6 @@ func (s *search) suit(page *rerank.Page) {
 	page.FoldedToo = scope.Expand == rule.ExpandSource && !later || s.special.atOnce
 }
 
-// atHand returns the listing of a reading, if it was read already. A reading that is made asks for as many neighbours as all others.
-func (s *search) atHand(r *adapters.Reading) *adapters.Listing {
-	if s.special.neighbours != nil {
-		r.Neighbours = s.special.neighbours.Raised
-	}
-	if s.special.cursor != nil {
-		return s.special.cursor.atHand(r)
-	}
-	return nil
-}
-
 // keepSpecial keeps what a reading brought that only some searches need.
 func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 	x := &s.special
