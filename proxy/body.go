@@ -32,7 +32,7 @@ func (t *hold) readBody(r io.Reader, n, length int64) (head []byte, whole bool, 
 	if body, ok := r.(*source); ok {
 		r = &timed{source: body}
 	}
-	return t.read(r, n, length, untimed)
+	return t.read(r, n, length, untimed, 0)
 }
 
 // source is a client's body. Its errors are marked as the client's, and they last: net/http's own body, read once more after it broke off, ends as

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,8 @@ const strangers = "strangers"
 // holds counts what all requests to an engine hold at once: searches, and bytes of bodies and replies.
 type holds struct {
 	most, mostSearches int64
-	usual              atomic.Int64 // how long the engine's recent replies to searches are
-	granted            set          // clients of which the engine has granted a request
+	short, long        usual // how long the engine's recent replies to searches are: those of at most likelyPiece bytes, and others
+	granted            set   // clients of which the engine has granted a request
 	held               prometheus.Gauge
 
 	mu              sync.Mutex // for what follows, and for each hold
@@ -221,27 +222,43 @@ func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, err
 	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}, nil
 }
 
-// readUsual reads an engine's reply as read does. A reply that does not say how long it is gets a little more memory at first than the last
-// ones took: a buffer that grows takes more than twice the reply's length, counting what the collector has not freed yet.
+// readUsual reads an engine's reply as read does. A reply that does not say how long it is gets a little more memory than the last ones took,
+// first than the short ones, then than the long ones: a deep page asks for a long and a short one. A buffer that grows takes more than twice the
+// reply's length, counting what the collector has not freed yet.
 func (t *hold) readUsual(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
 	if t == nil || length >= 0 {
-		return t.read(r, n, length, likelyPiece)
+		return t.read(r, n, length, likelyPiece, 0)
 	}
-	first, usual := int64(likelyPiece), t.all.usual.Load()
-	if usual > 0 {
-		first = min(max(firstPiece, usual*9/8), usualMost)
+	first, then := t.all.short.room(), t.all.long.room()
+	head, whole, err = t.read(r, n, length, cmp.Or(first, then, likelyPiece), then)
+	if len(head) <= likelyPiece {
+		t.all.short.add(int64(len(head)))
+	} else {
+		t.all.long.add(int64(len(head)))
 	}
-	head, whole, err = t.read(r, n, length, first)
-	if usual = t.all.usual.Load(); usual == 0 {
-		usual = int64(len(head))
-	}
-	t.all.usual.Store((usual*3 + int64(len(head))) / 4)
 	return head, whole, err
 }
 
+// usual is about how long recent replies are.
+type usual struct{ mean atomic.Int64 }
+
+// room returns how much memory a reply gets, 0 where there was none yet.
+func (u *usual) room() int64 {
+	if mean := u.mean.Load(); mean > 0 {
+		return min(max(firstPiece, mean*9/8), usualMost)
+	}
+	return 0
+}
+
+func (u *usual) add(n int64) {
+	mean := cmp.Or(u.mean.Load(), n)
+	u.mean.Store((mean*3 + n) / 4)
+}
+
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy
-// there is no room for more than what is returned. There is memory for no more than first bytes at first, and then for twice as much each time.
-func (t *hold) read(r io.Reader, n, length, first int64) (head []byte, whole bool, err error) {
+// there is no room for more than what is returned. There is memory for no more than first bytes at first, then for twice as much each time, or for
+// then bytes if that is more.
+func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, whole bool, err error) {
 	if length >= 0 {
 		first = min(length, first)
 	}
@@ -263,7 +280,7 @@ func (t *hold) read(r io.Reader, n, length, first int64) (head []byte, whole boo
 		case len(head) < cap(head):
 			continue
 		}
-		longer := min(2*room, n+1)
+		longer := min(max(2*room, then), n+1)
 		if length >= room {
 			longer = min(longer, length+1)
 		}
@@ -289,7 +306,7 @@ func (t *hold) decode(encoding string, body []byte, limit int64) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	head, whole, err := t.read(plain, limit, -1, firstPiece)
+	head, whole, err := t.read(plain, limit, -1, firstPiece, 0)
 	reuse(plain)
 	if err == nil && !whole {
 		err = errTooLarge
