@@ -51,6 +51,12 @@ func rightsOnElasticsearch(t *testing.T) {
 	if out, code := sidecar(t, "reindex", "--config", file("reader")); code != 3 {
 		t.Errorf("without the right to write: code %d: %s", code, out)
 	}
+	var key struct{ Encoded string }
+	decode(t, call(t, e, "POST", e.URL+"/_security/api_key", `{"name":"neardup","role_descriptors":{"neardup-jobs":`+role+`}}`,
+		"Authorization", admin).want(t, 200).body, &key)
+	byKey := config(t, e, setup{match: "news-*", engine: "credentials: {api_key: " + key.Encoded + "}" + tls})
+	succeed(t, "setup", "--config", byKey)
+	succeed(t, "reindex", "--config", byKey)
 }
 
 func rightsOnTypesense(t *testing.T) {
