@@ -123,7 +123,7 @@ type Page struct {
 // Selection says which documents a scan reads, and how much of them. The zero value is all of all. IDs, Bands, Random and Marked do
 // not go together, nor with other members but Limit, and Random with Query.
 type Selection struct {
-	// Part is one share of the index, as the adapter's Split names it; empty is the whole.
+	// Part is one part of the index, as the adapter's Split names it; empty is the whole.
 	Part string
 	// After goes on after a page.
 	After string

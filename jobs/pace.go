@@ -37,14 +37,15 @@ type Pace struct {
 	limiter *rate.Limiter // nil without a rate
 	most    int           // documents in one request
 
-	mu      sync.Mutex
-	batch   float64 // documents in one request now
-	slowed  time.Time
-	pause   time.Duration
-	resume  time.Time // nothing is sent before
-	dry     time.Time // since when the engine took nothing; zero while it does
-	retries int
-	waited  time.Duration
+	mu     sync.Mutex
+	size   float64 // documents in one request now
+	slowed time.Time
+	pause  time.Duration
+	resume time.Time // nothing is sent before
+	// nothingSince is since when the engine took nothing; zero while it does.
+	nothingSince time.Time
+	retries      int
+	waited       time.Duration
 }
 
 // NewPace returns a pace of that many documents in a second, 0 for no bound. It begins without a burst: the rate holds over any stretch from
@@ -56,7 +57,7 @@ func NewPace(perSecond float64) *Pace {
 		p.limiter = rate.NewLimiter(rate.Limit(perSecond), p.most)
 		p.limiter.AllowN(time.Now(), p.most)
 	}
-	p.batch = float64(p.most)
+	p.size = float64(p.most)
 	return p
 }
 
@@ -165,7 +166,7 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 func (p *Pace) admit(ctx context.Context, n int) (int, error) {
 	for {
 		p.mu.Lock()
-		n, wait := min(n, int(p.batch)), time.Until(p.resume)
+		n, wait := min(n, int(p.size)), time.Until(p.resume)
 		p.mu.Unlock()
 		if wait <= 0 && p.limiter != nil {
 			// rate.Limiter.WaitN would fail ahead of time where ctx has a deadline; a run with a deadline does what it can until then.
@@ -183,10 +184,10 @@ func (p *Pace) sent(at time.Time, n, busy int) error {
 	defer p.mu.Unlock()
 	p.retries += busy
 	if busy < n {
-		p.dry, p.pause = time.Time{}, 0
+		p.nothingSince, p.pause = time.Time{}, 0
 	}
 	if busy == 0 {
-		p.batch = min(float64(p.most), p.batch+max(1, float64(p.most)/steps))
+		p.size = min(float64(p.most), p.size+max(1, float64(p.most)/steps))
 		return nil
 	}
 	return p.backOff(at, busy == n)
@@ -195,17 +196,17 @@ func (p *Pace) sent(at time.Time, n, busy int) error {
 // backOff gives way, once for all that was sent before it last did.
 func (p *Pace) backOff(sent time.Time, nothing bool) error {
 	now := time.Now()
-	if nothing && p.dry.IsZero() {
-		p.dry = now
+	if nothing && p.nothingSince.IsZero() {
+		p.nothingSince = now
 	}
-	if nothing && now.Sub(p.dry) > patience {
+	if nothing && now.Sub(p.nothingSince) > patience {
 		return fmt.Errorf("the engine has had no room for anything for %v: see to it, and go on with --resume", patience)
 	}
 	if !sent.After(p.slowed) {
 		return nil
 	}
 	p.slowed = now
-	p.batch = max(1, p.batch/2)
+	p.size = max(1, p.size/2)
 	p.pause = min(lastPause, max(firstPause, p.pause*2))
 	pause := p.pause + rand.N(p.pause/2) // not all workers at once
 	p.resume = now.Add(pause)
@@ -230,7 +231,7 @@ func (p *Pace) waitWhileBusy(ctx context.Context, err error) error {
 func (p *Pace) served() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dry, p.pause = time.Time{}, 0
+	p.nothingSince, p.pause = time.Time{}, 0
 }
 
 // waits returns how many documents and requests were sent again, and for how many seconds nothing was sent for that.

@@ -62,9 +62,9 @@ type run struct {
 	begun    sync.Once
 	progress func(Progress)
 
-	mu     sync.Mutex
-	report Report
-	left   int // how many documents may still be sent, where that is bounded
+	mu      sync.Mutex
+	report  Report
+	maySend int // how many more documents, where MaxDocs bounds that
 }
 
 // newRun returns a run that has not begun. A dry run gets a store that drops writes, and a journal in memory.
@@ -79,7 +79,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	host, _ := os.Hostname()
 	job.Store = patientStore{job.Store, o.Pace}
 	return &run{
-		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, reading: make(chan struct{}),
+		Job: job, options: o, start: time.Now(), progress: progress, maySend: o.MaxDocs, reading: make(chan struct{}),
 		report: Report{Index: job.Index, DryRun: o.DryRun, Slices: o.Slices},
 		board:  newBoard(job.Store.Journal(), o.Pace, jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
@@ -275,8 +275,8 @@ func (r *run) spend(ctx context.Context, n int) (int, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n = min(n, r.left)
-	r.left -= n
+	n = min(n, r.maySend)
+	r.maySend -= n
 	if n == 0 {
 		r.report.Cut = true
 		return 0, errEnough
@@ -291,7 +291,7 @@ func (r *run) show() { r.add(Progress{}, 0) }
 func (r *run) add(p Progress, unsent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.left += unsent
+	r.maySend += unsent
 	r.report.Progress = r.report.Add(p)
 	if r.progress != nil {
 		r.progress(r.estimate())

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// known is how long the indices of a name are remembered. It weighs one small request to the engine every two seconds, for each name in use,
+	// knownFor is how long the indices of a name are remembered. It weighs one small request to the engine every two seconds, for each name in use,
 	// against the time in which an index that was re-created past us goes unnoticed: documents enriched for the old mapping may be refused.
-	known = 2 * time.Second
-	// doubted is how long a failed look-up is remembered, or a missing index, or that the engine could not collapse a search itself.
-	doubted = time.Second
+	knownFor = 2 * time.Second
+	// doubtedFor is how long a failed look-up is remembered, or a missing index, or that the engine could not collapse a search itself.
+	doubtedFor = time.Second
 	// triedFor is how long an index that could not be prepared is left alone.
 	triedFor = 10 * time.Second
 	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by the clusters that are stored.
-	// It weighs a request in vain against the time until one sees that they are all there again. Other failures count for doubted.
+	// It weighs a request in vain against the time until one sees that they are all there again. Other failures count for doubtedFor.
 	unfitFor = 30 * time.Second
 	// maxNames bounds how many names are remembered over all credentials, and maxKnown about how many bytes that takes.
 	maxNames, maxKnown = 4096, 4 << 20
@@ -84,7 +84,7 @@ func newCatalog(e Engine) *catalog {
 		Engine: e, changers: newSet(0), share: e.Limits.FallbackShare, saved: maxSaved,
 		names: ttlcache.New(ttlcache.WithMaxCost(maxKnown, cost)), failed: ttlcache.New(ttlcache.WithMaxCost(maxKnown/4, cost)),
 		// What was asked before a change is not known any more when the change is forgotten.
-		changes: ttlcache.New(ttlcache.WithTTL[string, int](known+2*lookingUp), ttlcache.WithCapacity[string, int](maxNames)),
+		changes: ttlcache.New(ttlcache.WithTTL[string, int](knownFor+2*lookingUp), ttlcache.WithCapacity[string, int](maxNames)),
 	}
 }
 
@@ -208,9 +208,9 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		indices = e.indices
 	}
 	made := !there(e.indices) && there(indices)
-	e.indices, e.err, e.asked, e.until = indices, err, turn, time.Now().Add(known)
+	e.indices, e.err, e.asked, e.until = indices, err, turn, time.Now().Add(knownFor)
 	if err != nil || !there(indices) {
-		e.until = time.Now().Add(doubted)
+		e.until = time.Now().Add(doubtedFor)
 	}
 	if how == preparing || how == creating {
 		if made && turn > c.lastChange(who) { // other names may lead to the new index as well; what was found of this one stays
@@ -311,7 +311,7 @@ func (c *catalog) awaited(who client, name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entry(who, name)
-	if time.Since(e.awaited) < doubted {
+	if time.Since(e.awaited) < doubtedFor {
 		return false
 	}
 	e.awaited = time.Now()
@@ -463,7 +463,7 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	defer c.mu.Unlock()
 	e := c.entry(who, o.Target)
 	if o.Tried {
-		e.fell, e.native = o.Fell, time.Now().Add(doubted)
+		e.fell, e.native = o.Fell, time.Now().Add(doubtedFor)
 		if o.Unfit {
 			e.native = time.Now().Add(unfitFor)
 		}

@@ -106,9 +106,9 @@ func (t *hold) back(n int64) {
 	}
 }
 
-// known takes what the engine answered to the request, or to one on its behalf. granted says that it takes who sent it for a client of its
+// learn takes what the engine answered to the request, or to one on its behalf. granted says that it takes who sent it for a client of its
 // own, denied that it does not.
-func (t *hold) known(granted, denied bool) {
+func (t *hold) learn(granted, denied bool) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	if !t.answered && t.owner != "" && !t.ended {

@@ -46,7 +46,7 @@ func (m meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	answeredBy(span, resp, err)
 	m.metrics.failed(r, err)
 	if err == nil && m.operation == "" {
-		u.hold.known(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
+		u.hold.learn(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
 	}
 	if err != nil || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		span.End()

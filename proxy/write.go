@@ -166,7 +166,7 @@ func (w *writing) sendStream(head []byte) {
 	w.h.send(w.u, w.out, nil)
 }
 
-// sameRuleFor is how long documents take the rule of the one before. It is little beside [known].
+// sameRuleFor is how long documents take the rule of the one before. It is little beside [knownFor].
 const sameRuleFor = 10 * time.Millisecond
 
 // Rule implements rule.Writing. Documents that follow each other to the same index take the same rule for a moment.

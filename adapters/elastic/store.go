@@ -41,7 +41,7 @@ type shared struct {
 	piped      atomic.Bool // some index has a search pipeline
 	mu         sync.Mutex  // locked while our fields are being declared
 	// destinations are those of the engine by UUID.
-	writing      sync.Mutex
+	opening      sync.Mutex
 	destinations map[string]*destination
 }
 

@@ -115,8 +115,8 @@ type destination struct {
 // openDestination adds our alias to the index that documents were read from, unless an earlier call did. It fails where the index can't be
 // written to.
 func (s *Store) openDestination(ctx context.Context, index, uuid string) (*destination, error) {
-	s.shared.writing.Lock()
-	defer s.shared.writing.Unlock()
+	s.shared.opening.Lock()
+	defer s.shared.opening.Unlock()
 	if t := s.shared.destinations[uuid]; t != nil && t.index == index {
 		return t, nil
 	}
@@ -397,8 +397,8 @@ func fitsDouble(number string) bool {
 
 // Release implements adapters.Store: it removes the alias.
 func (s *Store) Release(ctx context.Context, index string) {
-	s.shared.writing.Lock()
-	defer s.shared.writing.Unlock()
+	s.shared.opening.Lock()
+	defer s.shared.opening.Unlock()
 	for uuid, t := range s.shared.destinations {
 		if t.index == index {
 			delete(s.shared.destinations, uuid)

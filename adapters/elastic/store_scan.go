@@ -184,7 +184,7 @@ func (r *scan) part() (p part, err error) {
 		}
 	}
 	for shard := 0; r.sel.Part == "" && shard < r.shards; shard++ {
-		p = append(p, share{shard: shard, to: -1})
+		p = append(p, shardRange{shard: shard, to: -1})
 	}
 	return p, p.moveOn(r.sel.After)
 }
@@ -229,7 +229,7 @@ func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
 	return all
 }
 
-// readShard reads a share of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
+// readShard reads a range of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
 // meanwhile comes a second time then.
 func (r *scan) readShard(ctx context.Context, p part, i int) error {
 	for lost := 0; ; {
@@ -283,7 +283,7 @@ func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
 }
 
 // openPoint opens a point in time of a shard.
-func (r *scan) openPoint(ctx context.Context, s *share) error {
+func (r *scan) openPoint(ctx context.Context, s *shardRange) error {
 	var reply struct {
 		ID    string
 		PitID string `json:"pit_id"`
@@ -299,8 +299,8 @@ func (r *scan) openPoint(ctx context.Context, s *share) error {
 	return err
 }
 
-// closePoint closes the point in time of a share, if there is one.
-func (r *scan) closePoint(ctx context.Context, s *share) {
+// closePoint closes the point in time of a range, if there is one.
+func (r *scan) closePoint(ctx context.Context, s *shardRange) {
 	switch name := string(jsonedit.AppendString(nil, s.point)); {
 	case s.point == "":
 	case r.s.dialect().OpenSearch:
@@ -311,8 +311,8 @@ func (r *scan) closePoint(ctx context.Context, s *share) {
 	s.point = ""
 }
 
-// page reads the next n documents of a share, in its point in time if there is one.
-func (r *scan) page(ctx context.Context, s share, n int) (scanPage, error) {
+// page reads the next n documents of a range, in its point in time if there is one.
+func (r *scan) page(ctx context.Context, s shardRange, n int) (scanPage, error) {
 	body := `{"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
 	if s.next > 0 {
 		body += `,"search_after":[` + strconv.FormatInt(s.next-1, 10) + `]`
@@ -469,29 +469,29 @@ func number(value []byte) int64 {
 	return n
 }
 
-// share is what is left to read of a shard's documents that belong to a part: those with a number from next up to, but not with, to.
+// shardRange is what is left to read of a shard's documents that belong to a part: those with a number from next up to, but not with, to.
 // Without an end, to is -1.
-type share struct {
+type shardRange struct {
 	shard    int
 	next, to int64
 	point    string // a point in time of the shard, while it is read
 }
 
 // preference returns the parameter that directs a search to the shard.
-func (s share) preference() string { return "preference=_shards:" + strconv.Itoa(s.shard) }
+func (s shardRange) preference() string { return "preference=_shards:" + strconv.Itoa(s.shard) }
 
-// beforeEnd returns the query for the documents before the share's end, empty for all of them. A cursor says where it goes on: alike on all
+// beforeEnd returns the query for the documents before the range's end, empty for all of them. A cursor says where it goes on: alike on all
 // pages, the query can be cached.
-func (s share) beforeEnd() string {
+func (s shardRange) beforeEnd() string {
 	if s.to < 0 {
 		return ""
 	}
 	return fmt.Sprintf(`{"range":{"_seq_no":{"gte":0,"lt":%d}}}`, s.to)
 }
 
-// part is one share of an index, of one shard or several. As text it is a list such as 0:0-49999,1:50000- of shards and the first
+// part is some of an index, of one shard or several. As text it is a list such as 0:0-49999,1:50000- of shards and the first
 // and the last number there.
-type part []share
+type part []shardRange
 
 func (p part) String() string {
 	var list []string
@@ -509,7 +509,7 @@ func parsePart(text string) (p part, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		shard, numbers, _ := strings.Cut(item, ":")
 		from, to, isRange := strings.Cut(numbers, "-")
-		s := share{to: -1}
+		s := shardRange{to: -1}
 		var errs [3]error
 		s.shard, errs[0] = strconv.Atoi(shard)
 		s.next, errs[1] = strconv.ParseInt(from, 10, 64)
@@ -526,9 +526,9 @@ func parsePart(text string) (p part, err error) {
 }
 
 // open reports whether documents can come in later.
-func (p part) open() bool { return slices.ContainsFunc(p, func(s share) bool { return s.to < 0 }) }
+func (p part) open() bool { return slices.ContainsFunc(p, func(s shardRange) bool { return s.to < 0 }) }
 
-// after returns where each share goes on, at most where all is settled.
+// after returns where each range goes on, at most where all is settled.
 func (p part) after(settled map[int]int64) string {
 	var list []string
 	for _, s := range p {
@@ -540,7 +540,7 @@ func (p part) after(settled map[int]int64) string {
 	return strings.Join(list, ",")
 }
 
-// moveOn moves the shares on to where an earlier reading ended.
+// moveOn moves the ranges on to where an earlier reading ended.
 func (p part) moveOn(after string) error {
 	if after == "" {
 		return nil
@@ -590,7 +590,7 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 }
 
 // numbersOf returns how many documents a shard holds, and from which sequence number to which.
-func (r *scan) numbersOf(ctx context.Context, shard int) (all share, documents int, err error) {
+func (r *scan) numbersOf(ctx context.Context, shard int) (all shardRange, documents int, err error) {
 	var reply struct {
 		Hits struct {
 			Total struct{ Value int }
@@ -627,7 +627,7 @@ func parted(all part, documents []int, n int) (names []string) {
 	closed := max(min(total/partDocuments, morePieces*n, mostPieces), min(n-1, total))
 	tail := make(part, len(all))
 	for i, s := range all {
-		tail[i] = share{shard: i, to: -1}
+		tail[i] = shardRange{shard: i, to: -1}
 		pieces := int64((closed*documents[i] + total - 1) / max(1, total))
 		for k := range pieces {
 			if to := s.next + (s.to-s.next)*(k+1)/pieces; to > tail[i].next {

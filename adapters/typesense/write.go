@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// writing is what the query of a write says.
-type writing struct {
+// writeParams is what the query of a write says.
+type writeParams struct {
 	partial     bool // the document is merged into what is stored
 	upserts     bool // or created, if nothing is stored
 	drops       bool // values that do not fit the schema are left out of it
@@ -26,12 +26,12 @@ type writing struct {
 	mayLeaveOut bool // see [adapters.Class]
 }
 
-func writingOf(c adapters.Class) writing {
+func writeParamsOf(c adapters.Class) writeParams {
 	action, _ := adapters.Last(c.Params, "action")
 	dirty, _ := adapters.Last(c.Params, "dirty_values")
 	dirty = strings.ToLower(dirty)
 	returned, _ := adapters.Last(c.Params, "return_id")
-	return writing{
+	return writeParams{
 		partial: action == "update" || action == "emplace", upserts: action == "emplace",
 		drops: strings.Contains(dirty, "drop"), keeps: dirty == "reject", named: returned == "true", mayLeaveOut: c.MayLeaveOut,
 	}
@@ -43,7 +43,7 @@ const formNamed = "named"
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
 // what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
 func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rule.Writing, growth int64) (adapters.Replies, error) {
-	how := writingOf(c)
+	how := writeParamsOf(c)
 	e := rule.NewEnricher(w, growth)
 	e.NoCreate = true // no write makes a collection
 	e.LastCounts, e.Strict, e.Upserts = true, true, how.partial && how.upserts
@@ -103,7 +103,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w rul
 }
 
 // operation returns the operation of which a document is at hand, as far as the engine reads it.
-func operation(c adapters.Class, e *rule.Enricher, how writing, read []byte, whole bool) rule.Operation {
+func operation(c adapters.Class, e *rule.Enricher, how writeParams, read []byte, whole bool) rule.Operation {
 	o := rule.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
 	if !e.Identifies() || o.ID != "" {
 		return o

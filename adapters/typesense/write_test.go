@@ -70,7 +70,7 @@ func TestClassify(t *testing.T) {
 		r := get(c.path)
 		r.Method = c.method
 		got := Dialect{}.Classify(r)
-		how := writingOf(got)
+		how := writeParamsOf(got)
 		expect.Same(t, c.want, class{got.Kind, got.Target, got.Form, how.partial, got.NamesOurs}, "%s %s", c.method, c.path)
 		if got.Kind == adapters.KindWrite && !got.CleanWrite && got.Form != formAlias {
 			t.Errorf("%s %s: its reply must be cleaned", c.method, c.path)
