@@ -18,7 +18,7 @@ func (s *search) asksOwn() bool {
 func (s *search) ownAsWritten() bool { return s.asked.Unseen != "" || s.asked.Scope.DryRun }
 
 // askBesideOwn sends requests, and beside them the client's own search.
-func (s *search) askBesideOwn(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
+func (s *search) askBesideOwn(ctx context.Context, requests ...*adapters.Request) (replies []*adapters.Reply, err error) {
 	r := s.own(s.ownAsWritten())
 	first, err := s.dialect.Requests(r, nil)
 	if err != nil {

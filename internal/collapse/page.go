@@ -96,10 +96,18 @@ type search struct {
 
 // newSearch returns one search of the request. It sends its own requests; together.go makes several go out as one.
 func (c *conversation) newSearch(dialect adapters.Search) *search {
-	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, ask: c.ask}
+	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, ask: c.asker()}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
 	s.judge, s.special.texts = s.newJudge(), textsOf(s.asked)
 	return s
+}
+
+// asker returns what asks the engine.
+func (c *conversation) asker() Ask {
+	if c.Wire != nil {
+		return c.askJoined
+	}
+	return c.ask
 }
 
 // newJudge returns what compares the hits of the search.
@@ -210,7 +218,7 @@ func (s *search) readShown(ctx context.Context, span rerank.Span) error {
 // wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
 func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
 
-// keep keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total.
+// keep keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total. Its error is of what a cursor needs.
 func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.Listing) error {
 	s.keepSpecial(r, l)
 	if !s.asksOwn() && l.Total >= 0 {

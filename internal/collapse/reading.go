@@ -11,7 +11,8 @@ import (
 // maxRounds bounds how often one search may ask the engine, whatever its dialect says.
 const maxRounds = 64
 
-// read makes a reading: the dialect writes its requests and lists the hits of the replies. For most engines one request is a whole reading.
+// read makes a reading: the dialect writes its requests and lists the hits of the replies. For most engines one request is a whole reading. The
+// client's own search goes along where that is still to be asked.
 func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
 	if listing := s.special.cursor.atHand(r); listing != nil {
 		return listing, nil
@@ -25,7 +26,17 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		if len(requests) == 0 {
 			break
 		}
-		more, err := s.round(ctx, requests)
+		if s.rounds == maxRounds {
+			return nil, adapters.NotUnderstood(errors.New("the search does not end"))
+		}
+		ask := s.ask
+		if s.frame == nil && s.asksOwn() {
+			ask = s.askBesideOwn
+		}
+		more, err := ask(ctx, requests...)
+		if !adapters.IsLate(err) {
+			s.rounds++
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -38,33 +49,9 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	return listing, nil
 }
 
-// round sends requests of a reading. The client's own search goes along where that is still to be asked.
-func (s *search) round(ctx context.Context, requests []*adapters.Request) (replies []*adapters.Reply, err error) {
-	switch {
-	case s.rounds == maxRounds:
-		err = adapters.NotUnderstood(errors.New("the search does not end"))
-	case s.frame == nil && s.asksOwn():
-		replies, err = s.askBesideOwn(ctx, requests)
-	default:
-		replies, err = s.ask(ctx, requests...)
-	}
-	if !adapters.IsLate(err) {
-		s.rounds++
-	}
-	return replies, err
-}
-
 // ask asks the engine and returns a successful reply to each request. When the time is over nothing but the client's own searches is asked for.
 func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Wire != nil {
-		return c.askJoined(ctx, requests)
-	}
-	return c.exchange(ctx, requests, requests)
-}
-
-// exchange sends requests that are made of searches, one of each where there is no Wire, and returns a successful reply to each.
-func (c *conversation) exchange(ctx context.Context, searches, requests []*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Plan.Late() && !allOwn(searches) {
+	if c.Plan.Late() && !allOwn(requests) {
 		return nil, adapters.ErrLate
 	}
 	replies, err := c.send(ctx, requests...)
@@ -73,7 +60,7 @@ func (c *conversation) exchange(ctx context.Context, searches, requests []*adapt
 	}
 	for i, reply := range replies[:min(len(replies), len(requests))] {
 		if reply.Status != 200 {
-			if err := c.refusal(searches, reply); err != nil {
+			if err := c.refusal(requests, reply); err != nil {
 				return nil, err
 			}
 		}
@@ -87,14 +74,20 @@ func (c *conversation) exchange(ctx context.Context, searches, requests []*adapt
 	return replies, nil
 }
 
-// askJoined is ask with requests that a Wire joins in as few as they fit in.
-func (c *conversation) askJoined(ctx context.Context, searches []*adapters.Request) (results []*adapters.Reply, err error) {
-	for len(searches) > 0 {
-		joined, parts, err := c.Wire.Join(searches)
+// askJoined is ask for requests that the Wire joins in as few as they fit in.
+func (c *conversation) askJoined(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
+	for len(requests) > 0 {
+		if c.Plan.Late() && !allOwn(requests) {
+			return nil, adapters.ErrLate
+		}
+		joined, parts, err := c.Wire.Join(requests)
 		if err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
-		replies, err := c.exchange(ctx, searches, joined)
+		for i, part := range parts {
+			joined[i].Own = allOwn(part)
+		}
+		replies, err := c.ask(ctx, joined...)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +99,7 @@ func (c *conversation) askJoined(ctx context.Context, searches []*adapters.Reque
 			case len(split) != len(part):
 				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
 			}
-			results, searches = append(results, split...), searches[len(part):]
+			results, requests = append(results, split...), requests[len(part):]
 		}
 	}
 	return results, nil

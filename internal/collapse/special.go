@@ -85,7 +85,7 @@ func (s *search) completed(ctx context.Context, err error) error {
 func (s *search) readFrame(ctx context.Context) error {
 	if s.asksOwn() {
 		s.rounds++
-		_, err := s.askBesideOwn(ctx, nil)
+		_, err := s.askBesideOwn(ctx)
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Sources: true, Frame: true}

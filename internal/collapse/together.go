@@ -71,7 +71,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 		if len(all) == 0 {
 			break
 		}
-		replies, err := c.ask(ctx, all...)
+		replies, err := c.asker()(ctx, all...)
 		if err != nil && !adapters.IsLate(err) {
 			return nil, nil, err
 		}
