@@ -114,7 +114,8 @@ func (i Index) Rule(rules rule.Rules) *rule.Rule {
 // Page is some documents of a scan.
 type Page struct {
 	// Total is how many documents the scan will yield in all, as far as the engine says; 0 if it does not.
-	Total     int
+	Total int
+	// Documents are the receiver's to keep and to change.
 	Documents []Stored
 	// After is where a scan of the same selection goes on after this page, at any later time; empty where it can only begin again.
 	After string
