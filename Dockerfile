@@ -29,7 +29,7 @@ FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /image/ /
 COPY --from=build /sidecar /usr/local/bin/sidecar
-COPY LICENSE /usr/share/doc/neardup/LICENSE
+COPY LICENSE NOTICE /usr/share/doc/neardup/
 WORKDIR /etc/neardup
 USER 65532:65532
 EXPOSE 9201 8109

@@ -448,7 +448,7 @@ func TestContainmentAccuracy(t *testing.T) {
 
 // TestContainmentOfSmallSets: where neither list is cut, it is exact.
 func TestContainmentOfSmallSets(t *testing.T) {
-	s := newSketcher(t, func(s *Scheme) { s.Family = MSmallest })
+	s := newSketcher(t, func(s *Scheme) { s.Family, s.Positions = MSmallest, 128 })
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 300 {
 		common, own := r.IntN(60), 1+r.IntN(60)

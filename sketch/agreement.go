@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -125,6 +126,16 @@ func (s *Sketch) within(t *Sketch) (Estimate, bool) {
 // SameText reports whether both are sketches of the same text: same scheme, same fingerprint.
 func (s *Sketch) SameText(t *Sketch) bool {
 	return s.Scheme == t.Scheme && s.Fingerprint == t.Fingerprint && s.Shingles != 0 && t.Shingles != 0
+}
+
+// SameWords reports whether both are sketches of the same words in the same order, as far as sketches tell: all that they say of the two
+// texts but the fingerprint is equal. Case, accents, spaces and punctuation may differ. A sample ([ZeroModM]) says too little, so there the
+// fingerprints must be equal.
+func (s *Sketch) SameWords(t *Sketch) bool {
+	if s.Form == Sample || s.Form == Ready {
+		return s.SameText(t)
+	}
+	return s.comparable(t) && s.Shingles == t.Shingles && s.Words == t.Words && s.Numbers == t.Numbers && bytes.Equal(s.Payload, t.Payload)
 }
 
 func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {

@@ -30,9 +30,27 @@
 //	simhash           Charikar 2002                                one side of each of k hyperplanes indices that have simhashes already
 //	hamming           –                                            a 64-bit value that came ready    images, simhashes made elsewhere
 //
+// # Words
+//
+// A text is first freed of what does not make another text: characters that cannot be seen, case, accents, forms of one character (width,
+// ligatures, presentation forms), and traditional Chinese is made simplified. Then it is cut at the word borders of UAX #29. A number is one
+// word with the marks inside of it, so 1.5 is not 15. A sign of money, arithmetic or comparison is a word, so -3 is not 3 and == is not !=.
+// Other punctuation is dropped. A character of a script without spaces is a token by itself.
+//
+// # What else a sketch says
+//
+//   - The fingerprint is a hash of the text with case and white space folded: equal ones mean the same text ([Sketch.SameText]).
+//   - Words is the length of the document. A Chinese or Japanese character is half a word, a letter of Thai and the like a quarter, a sign
+//     nothing.
+//   - Numbers is a hash of all numbers and signs in their order.
+//   - Topics is a table of the words that occur often and of those that are repeated ([Sketch.OtherTopics]). Documents of fewer than 40
+//     words have none.
+//
+// Two sketches that are equal but for the fingerprint are of the same words ([Sketch.SameWords]).
+//
 // # Short and empty texts
 //
-// A text without a letter or digit has no sketch, except under [Tags] and Keep.Punctuation. A text too short for a shingle becomes one
+// A text without a letter, digit or sign has no sketch, except under [Tags] and Keep.Punctuation. A text too short for a shingle becomes one
 // shingle. Several texts of one document are cut separately, so no shingle spans two of them.
 //
 // # Speed

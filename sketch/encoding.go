@@ -11,12 +11,15 @@ import (
 // Stored form: base64 (standard alphabet, padded) of
 //
 //	offset  bytes  what
-//	0       1      format version, 1
-//	1       1      form of the payload: see below
+//	0       1      format version, 2
+//	1       1      form of the payload: see below; plus 128 if there is a table of topics
 //	2       4      scheme id, big-endian
 //	6       2      source, big-endian
 //	8       8      fingerprint, big-endian
-//	16      1–5    number of distinct elements, unsigned varint (encoding/binary), 1 or more
+//	16      3      hash of the numbers, big-endian
+//	19      1–2    number of words, at most 16383, unsigned varint (encoding/binary)
+//	then    1–5    number of distinct elements, unsigned varint, 1 or more
+//	then    28     table of topics, if there is one
 //	then    rest   payload
 //
 //	form         payload
@@ -27,14 +30,16 @@ import (
 //	32           sides of hyperplanes, one bit each, the first in the low bit of the first byte
 //	48           a ready value: 8 bytes, big-endian
 //
-// About 196 characters at 128 positions of 8 bits, none of which JSON escapes.
+// At most 200 characters at 96 positions of 8 bits, none of which JSON escapes.
 //
 // Versions of the format:
 //
-//	1  the first
+//	1  the first: no numbers, words and topics
+//	2  with these. Sketches of version 1 count as absent.
 const (
-	formatVersion = 1
-	headerSize    = 16
+	formatVersion = 2
+	headerSize    = 19
+	withTopics    = 128
 
 	formValues = 16
 	formSample = 18
@@ -61,13 +66,18 @@ func (s Sketch) AppendText(b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	var room [headerSize + binary.MaxVarintLen32 + defaultPositions]byte
+	var room [headerSize + 2*binary.MaxVarintLen32 + topicBytes + defaultPositions]byte
+	if len(s.Topics) > 0 {
+		form |= withTopics
+	}
 	raw := append(room[:0], formatVersion, form)
 	raw = binary.BigEndian.AppendUint32(raw, s.Scheme)
 	raw = binary.BigEndian.AppendUint16(raw, s.Source)
 	raw = binary.BigEndian.AppendUint64(raw, s.Fingerprint)
+	raw = append(raw, byte(s.Numbers>>16), byte(s.Numbers>>8), byte(s.Numbers))
+	raw = binary.AppendUvarint(raw, uint64(s.Words))
 	raw = binary.AppendUvarint(raw, uint64(s.Shingles))
-	raw = append(raw, s.Payload...)
+	raw = append(append(raw, s.Topics...), s.Payload...)
 	return base64.StdEncoding.AppendEncode(b, raw), nil
 }
 
@@ -96,7 +106,7 @@ func (s *Sketch) UnmarshalText(text []byte) error {
 // UnmarshalTextIn is [Sketch.UnmarshalText] without an allocation: it appends the bytes of s to room, which s shares from then on, and
 // returns the longer room. On an error s and room are left unchanged.
 func (s *Sketch) UnmarshalTextIn(room, text []byte) ([]byte, error) {
-	if len(text) > base64.StdEncoding.EncodedLen(headerSize+binary.MaxVarintLen32+maxPayload) {
+	if len(text) > base64.StdEncoding.EncodedLen(headerSize+2*binary.MaxVarintLen32+topicBytes+maxPayload) {
 		return room, fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
 	}
 	longer, err := strict.AppendDecode(room, text)
@@ -126,19 +136,30 @@ func decode(raw []byte) (Sketch, error) {
 	if len(raw) <= headerSize {
 		return Sketch{}, fmt.Errorf("%w: %d bytes, the header alone has %d", ErrMalformed, len(raw), headerSize)
 	}
-	shingles, n := binary.Uvarint(raw[headerSize:])
-	var shortest [binary.MaxVarintLen64]byte
-	if n <= 0 || shingles == 0 || shingles > math.MaxUint32 || binary.PutUvarint(shortest[:], shingles) != n {
+	words, rest, ok := readNumber(raw[headerSize:], MostWords)
+	if !ok {
+		return Sketch{}, fmt.Errorf("%w: number of words", ErrMalformed)
+	}
+	shingles, rest, ok := readNumber(rest, math.MaxUint32)
+	if !ok || shingles == 0 {
 		return Sketch{}, fmt.Errorf("%w: number of shingles", ErrMalformed)
 	}
 	t := Sketch{
 		Scheme:      binary.BigEndian.Uint32(raw[2:]),
 		Source:      binary.BigEndian.Uint16(raw[6:]),
 		Fingerprint: binary.BigEndian.Uint64(raw[8:]),
+		Numbers:     uint32(raw[16])<<16 | uint32(raw[17])<<8 | uint32(raw[18]),
+		Words:       uint32(words),
 		Shingles:    uint32(shingles),
-		Payload:     raw[headerSize+n:],
+		Payload:     rest,
 	}
-	switch form := raw[1]; form {
+	if raw[1]&withTopics != 0 {
+		if len(rest) < topicBytes {
+			return Sketch{}, fmt.Errorf("%w: %d bytes of topics, there must be %d", ErrMalformed, len(rest), topicBytes)
+		}
+		t.Topics, t.Payload = rest[:topicBytes:topicBytes], rest[topicBytes:]
+	}
+	switch form := raw[1] &^ withTopics; form {
 	case 1, 2, 4, 8:
 		t.Form, t.Bits = Positions, form
 	case formValues, formValues + formCut:
@@ -156,6 +177,16 @@ func decode(raw []byte) (Sketch, error) {
 		return Sketch{}, err
 	}
 	return t, nil
+}
+
+// readNumber reads an unsigned varint in its shortest form, and returns what follows it.
+func readNumber(raw []byte, most uint64) (number uint64, rest []byte, ok bool) {
+	number, n := binary.Uvarint(raw)
+	var shortest [binary.MaxVarintLen64]byte
+	if n <= 0 || number > most || binary.PutUvarint(shortest[:], number) != n {
+		return 0, raw, false
+	}
+	return number, raw[n:], true
 }
 
 // form returns the byte for the form of the payload, or what is wrong with it.
@@ -177,6 +208,7 @@ func (s *Sketch) form() (byte, error) {
 	case Ready:
 		form, ok = formReady, s.Bits == 1 && n == valueSize
 	}
+	ok = ok && (len(s.Topics) == 0 || len(s.Topics) == topicBytes) && s.Numbers < 1<<24 && s.Words <= MostWords
 	if !ok || s.Shingles == 0 {
 		return 0, fmt.Errorf("%w: form %d of %d bits with %d bytes for %d shingles", ErrMalformed, s.Form, s.Bits, n, s.Shingles)
 	}

@@ -21,12 +21,18 @@ import (
 // randomSketch returns a random sketch that has a stored form, of any form there is.
 func randomSketch(r *rand.Rand) Sketch {
 	k := Sketch{Scheme: r.Uint32(), Source: uint16(r.Uint32()), Shingles: 1 + r.Uint32()>>(1+r.IntN(31)), Fingerprint: r.Uint64()}
-	random := func(n int) {
-		k.Payload = make([]byte, n)
-		for i := range k.Payload {
-			k.Payload[i] = byte(r.Uint32())
+	k.Words, k.Numbers = r.Uint32()%(MostWords+1), r.Uint32()>>8
+	bytes := func(n int) []byte {
+		list := make([]byte, n)
+		for i := range list {
+			list[i] = byte(r.Uint32())
 		}
+		return list
 	}
+	if r.IntN(2) == 0 {
+		k.Topics = bytes(topicBytes)
+	}
+	random := func(n int) { k.Payload = bytes(n) }
 	switch k.Form = []Form{Positions, Values, Sides, Ready}[r.IntN(4)]; k.Form {
 	case Positions:
 		k.Bits = []uint8{1, 2, 4, 8}[r.IntN(4)]
@@ -73,6 +79,18 @@ func TestEncodingRoundTrips(t *testing.T) {
 	}
 }
 
+// TestStoredFormIsShort: under the default scheme it has at most 200 characters, up to two million shingles.
+func TestStoredFormIsShort(t *testing.T) {
+	k := Sketch{Bits: 8, Shingles: 1<<21 - 1, Words: MostWords, Numbers: 1<<24 - 1, Topics: make([]byte, topicBytes), Payload: make([]byte, defaultPositions)}
+	if n := len(k.String()); n != 200 {
+		t.Errorf("%d characters, want 200", n)
+	}
+	whole, _ := newSketcher(t, nil).Sketch(longText(3000))
+	if n := len(whole.String()); n == 0 || n > 200 || len(whole.Topics) == 0 {
+		t.Errorf("%d characters, topics %v", n, whole.Topics)
+	}
+}
+
 // everyForm has one scheme for each form of payload.
 var everyForm = map[string]func(*Scheme){
 	"positions of 8 bits": nil,
@@ -93,6 +111,9 @@ func TestNoStoredForm(t *testing.T) {
 	for name, spoil := range map[string]func(*Sketch){
 		"zero":               func(k *Sketch) { *k = Sketch{} },
 		"no shingles":        func(k *Sketch) { k.Shingles = 0 },
+		"half a table":       func(k *Sketch) { k.Topics = make([]byte, topicBytes/2) },
+		"too many words":     func(k *Sketch) { k.Words = MostWords + 1 },
+		"numbers of 25 bits": func(k *Sketch) { k.Numbers = 1 << 24 },
 		"three bits":         func(k *Sketch) { k.Bits = 3 },
 		"no bits":            func(k *Sketch) { k.Bits = 0 },
 		"no positions":       func(k *Sketch) { k.Payload = nil },
@@ -131,7 +152,7 @@ func stored(parts ...[]byte) string {
 
 func TestDecodingNamesWhatIsWrong(t *testing.T) {
 	header := func(version, form byte) []byte { return append([]byte{version, form}, make([]byte, headerSize-2)...) }
-	good := stored(header(1, 8), []byte{1}, make([]byte, 8))
+	good := stored(header(2, 8), []byte{40, 1}, make([]byte, 8))
 	var k Sketch
 	expect.OK(t, k.UnmarshalText([]byte(good)))
 	for name, c := range map[string]struct {
@@ -140,22 +161,27 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 	}{
 		"empty":                    {"", ErrMalformed},
 		"not base64":               {"not base64 !", ErrMalformed},
-		"URL-safe base64":          {strings.Replace(stored(header(1, 8), []byte{1}, bytes.Repeat([]byte{255}, 6)), "/", "_", 1), ErrMalformed},
-		"without padding":          {strings.TrimRight(stored(header(1, 8), []byte{1}, make([]byte, 3)), "="), ErrMalformed},
-		"bits behind the end":      {strings.Replace(stored(header(1, 8), []byte{1}, make([]byte, 8)), "A=", "B=", 1), ErrMalformed},
+		"URL-safe base64":          {strings.Replace(stored(header(2, 8), []byte{40, 1}, bytes.Repeat([]byte{255}, 6)), "/", "_", 1), ErrMalformed},
+		"without padding":          {strings.TrimRight(stored(header(2, 8), []byte{40, 1}, make([]byte, 4)), "="), ErrMalformed},
+		"bits behind the end":      {strings.Replace(stored(header(2, 8), []byte{40, 1}, make([]byte, 8)), "A=", "B=", 1), ErrMalformed},
 		"line break":               {good[:8] + "\n" + good[8:], ErrMalformed},
 		"line break at the end":    {good + "\n", ErrMalformed},
-		"another version":          {stored(header(2, 8), []byte{1}, make([]byte, 8)), ErrVersion},
-		"another form":             {stored(header(1, 64), []byte{1}, make([]byte, 8)), ErrVersion},
-		"form 0":                   {stored(header(1, 0), []byte{1}, make([]byte, 8)), ErrVersion},
-		"header alone":             {stored(header(1, 8)), ErrMalformed},
-		"no payload":               {stored(header(1, 8), []byte{1}), ErrMalformed},
-		"no shingles":              {stored(header(1, 8), []byte{0}, make([]byte, 8)), ErrMalformed},
-		"varint with a spare byte": {stored(header(1, 8), []byte{0x81, 0}, make([]byte, 8)), ErrMalformed},
-		"too many shingles":        {stored(header(1, 8), binary.AppendUvarint(nil, math.MaxUint32+1), make([]byte, 8)), ErrMalformed},
-		"varint without end":       {stored(header(1, 8), []byte{0xff}), ErrMalformed},
-		"values that fall":         {stored(header(1, formValues), []byte{2, 9}, make([]byte, 15)), ErrMalformed},
-		"cut, and none":            {stored(header(1, formCut), []byte{2}), ErrMalformed},
+		"another version":          {stored(header(1, 8), []byte{40, 1}, make([]byte, 8)), ErrVersion},
+		"another form":             {stored(header(2, 64), []byte{40, 1}, make([]byte, 8)), ErrVersion},
+		"form 0":                   {stored(header(2, 0), []byte{40, 1}, make([]byte, 8)), ErrVersion},
+		"header alone":             {stored(header(2, 8)), ErrMalformed},
+		"no payload":               {stored(header(2, 8), []byte{40, 1}), ErrMalformed},
+		"no shingles":              {stored(header(2, 8), []byte{40, 0}, make([]byte, 8)), ErrMalformed},
+		"varint with a spare byte": {stored(header(2, 8), []byte{40, 0x81, 0}, make([]byte, 8)), ErrMalformed},
+		"too many shingles":        {stored(header(2, 8), binary.AppendUvarint([]byte{40}, math.MaxUint32+1), make([]byte, 8)), ErrMalformed},
+		"varint without end":       {stored(header(2, 8), []byte{40, 0xff}), ErrMalformed},
+		"words alone":              {stored(header(2, 8), []byte{40}), ErrMalformed},
+		"words with a spare byte":  {stored(header(2, 8), []byte{0x81, 0, 1}, make([]byte, 8)), ErrMalformed},
+		"too many words":           {stored(header(2, 8), binary.AppendUvarint(nil, MostWords+1), []byte{1}, make([]byte, 8)), ErrMalformed},
+		"half a table of topics":   {stored(header(2, 8+withTopics), []byte{40, 1}, make([]byte, 14)), ErrMalformed},
+		"a table and no payload":   {stored(header(2, 8+withTopics), []byte{40, 1}, make([]byte, topicBytes)), ErrMalformed},
+		"values that fall":         {stored(header(2, formValues), []byte{40, 2, 9}, make([]byte, 15)), ErrMalformed},
+		"cut, and none":            {stored(header(2, formCut), []byte{40, 2}), ErrMalformed},
 		"too long":                 {strings.Repeat("A", 12000), ErrMalformed},
 	} {
 		before := Sketch{Scheme: 7, Payload: []byte{1, 2}}

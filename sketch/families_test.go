@@ -33,7 +33,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		want, _ := s.Sketch(texts...)
 		slices.Reverse(texts)
 		got, _ := s.Sketch(slices.Concat(texts, texts[1:], texts)...)
-		if got.Fingerprint = want.Fingerprint; cmp.Diff(want, got) != "" {
+		got.Fingerprint, got.Words, got.Topics = want.Fingerprint, want.Words, want.Topics // of the texts, not of the set
+		if cmp.Diff(want, got) != "" {
 			t.Errorf("%+v: texts in another order and repeated: %s", scheme, cmp.Diff(want, got))
 		}
 	}

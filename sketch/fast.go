@@ -91,7 +91,7 @@ func (b *baseWriter) blocks() {
 		letters := (small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))
 		digits := (x + each*(0x80-'0')) ^ (x + each*(0x80-'9'-1))
 		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
-		wordBits[i/8] = byte(gather(letters | digits))
+		wordBits[i/8] = byte(gather(letters | digits | signBytes(x)))
 		odd := (x | low | blanks&(blanks<<8|blank)) & tops
 		if odd != 0 {
 			if more = bits.TrailingZeros64(odd) / 8; more > 0 {
@@ -108,6 +108,14 @@ func (b *baseWriter) blocks() {
 	shiftBits(wordBits[:i/8+8], before, b.n%8)
 	b.blank, b.ccc = blank&0x80 != 0, 0
 	b.in, b.n = b.in+i, b.n+i
+}
+
+// signBytes has the top bit set in each byte of ASCII that is a sign: one of $%&*+<=>.
+func signBytes(x uint64) uint64 {
+	low := (x + each*(0x80-'$')) ^ (x + each*(0x80-'&'-1))
+	middle := (x + each*(0x80-'*')) ^ (x + each*(0x80-'+'-1))
+	high := (x + each*(0x80-'<')) ^ (x + each*(0x80-'>'-1))
+	return low | middle | high
 }
 
 // shiftBits moves all bits up by less than 8, so that the low bits of before come in front.
@@ -210,6 +218,7 @@ func (b *baseWriter) rune(r rune) (from int) {
 	from = b.n
 	p := pageOf(r)
 	info := p.info[r&(pageSize-1)]
+	before := b.ccc
 	doubt := b.marks.doubt(info.ccc())
 	switch {
 	case info.class() == blank:
@@ -218,6 +227,10 @@ func (b *baseWriter) rune(r rune) (from int) {
 		return b.rewrite()
 	case info&manyBase != 0:
 		many := p.many[info.base()]
+		if many == "" { // invisible
+			b.ccc = before
+			break
+		}
 		b.n += copy(b.out[b.n:], many)
 		b.blank, b.ccc = false, 0
 		b.reserve(0)

@@ -64,6 +64,7 @@ func checkFast(t *testing.T, s *Sketcher, text string) {
 // scripts are texts in which every rule of normalisation and of word borders has something to do.
 var scripts = []string{
 	"The quick brown fox's den isn't at 3.14 km, or 1,000 miles; e.g. U.S.A. x_y __init__ a:b a;b 1:2 1;2 'quoted' \"a\".",
+	"-3 is 1.25.3, not 12.5.3; EUR 1.250,00 or -125.000 (-7) x-3 3-4 --3 $-5 a==b a!=b c<=d +49 5% 20°C € 5 £5 1½ 10² m² AT&T 1_000 1'000",
 	"tabs\tand\nnew lines\r\n  and   many    blanks \v\f ends  ",
 	"Straße STRASSE ΣΊΣΥΦΟΣ σίσυφος İstanbul ŉ ΐ ΰ ǰ ﬁne ﬀ ẞ Ⅳ ½ ㎏ ™ … ´ ¨ ª º ² ① ㈱ ㍿",
 	"café cafe\u0301 e\u0323\u0301 e\u0301\u0323 x\u0304 \u0301start a\u00adb soft\u00adhyphen zero\u200bwidth zw\u200djoin \ufeffbom",
@@ -81,6 +82,9 @@ var scripts = []string{
 	"a.z z.a 0.9 9.0 a.b a..b a.-b a'b a''b a’b a_b a_.b _a_ a: b 1,2 1.a a.1 é.f f.é é_é 1.٢ a\u0301.b a.\u0301b a\u200d.b",
 	strings.Repeat("longwordwithoutanyblankinsideofit", 20) + " " + strings.Repeat("ü", 300) + " " + strings.Repeat("日", 300),
 	strings.Repeat("\u05b0", 40) + "a" + strings.Repeat("\u094d", 33) + " ก" + strings.Repeat("\u0e48", 31) + " b" + strings.Repeat("\u0e48\u05b0", 25) + " ｶ" + strings.Repeat("\uff9e", 35),
+	"−3 ≠ 3 ± ÷ −x é-3 €-3 €3,50 ٣٫١٤-3 日-3 5，000 3．5 １！＝ 第3章 3%4 ‰5 ½5 5½ 1\u200b.\u200b5 1.\u20605 đổi Łódź ınce æon 臺灣圖書",
+	"10² m² ²² x½ 5½ ½5 1①2 ①② Ⅳ½ 一① ①一 ٣² ²é é² 5\u0301² ½½ 10⁻² (²) ⒈5 5⒈ ㈠1 1㈠ ㊀㊁ 5㊀ ²·² 1.² ².1 -² a*b a * b 2*-3",
+	"it's 10.30.15 a.b.c x.1 1.x 1,2.3 a'b'c 1'a a'1 p.m.; U.S.A. end. a:b:c 1:2:3 1;2,3 a'é é'a 1.٢ a.$ 1.+2 a._b " + strings.Repeat("abc'd", 60) + " " + strings.Repeat("1.2", 99),
 	"\x00 \x01a\x02 nul\x00inside \x7f \u0085 \u2028 \u00a0nbsp\u00a0abcdefghij\u0301 \u3000ideographic　space",
 }
 

@@ -3,6 +3,7 @@ package sketch
 import (
 	"bytes"
 	"encoding/binary"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,16 +20,23 @@ type chunk struct {
 	before class
 	// kept: the last rune is part of a token, so a mark after it belongs to it.
 	kept bool
+	// number: the current word has a digit.
+	number bool
+	// digit: the last rune is a digit. point is the last rune if it is a mark behind a digit, else 0.
+	digit bool
+	point rune
 	marks
 }
 
 // maxWord is the longest word with runes beyond ASCII, in bytes. A longer one takes the plain way.
 const maxWord = 256
 
-// cutRun appends the tokens of a run of word bytes without looking at the rest of its chunk. It can do so if each rune is a letter, a digit
-// or a token by itself, or ends a word. Otherwise it appends nothing and reports false. next is the byte after the run.
+// cutRun appends the tokens of a run of word bytes without looking at the rest of its chunk. It can do so if each rune is a letter with its
+// marks, a digit, a sign or a token by itself, or ends a word. Otherwise it appends nothing and reports false. next is the byte after the
+// run.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
-	word, n, tokens, hebrews := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false
+	word, n, tokens, hebrews, number := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false, false
+	ccc := uint8(0) // of the last rune
 	for i := 0; i < len(run); {
 		b := run[i]
 		if n > maxWord {
@@ -36,8 +44,16 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			return false
 		}
 		if b < utf8.RuneSelf {
+			i, ccc = i+1, 0
+			if b < 'a' && !isASCIIDigit(b) { // a sign
+				s.addWord(w, n, number)
+				n, number = 0, false
+				s.addSign(w, rune(b))
+				continue
+			}
+			number = number || b < 'a'
 			word[n] = b
-			i, n = i+1, n+1
+			n++
 			continue
 		}
 		var r rune
@@ -56,18 +72,38 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		}
 		info := p.info[r&(pageSize-1)]
 		switch class := info >> 42; {
+		case class == runeInfo(letter) && size < utf8.UTFMax && info.word() == r: // it stays as it is, as most do
+			copy(word[n:n+utf8.UTFMax-1], run[i-size:])
+			n, ccc = n+size, 0
 		case class == runeInfo(letter), class == runeInfo(digit), class == runeInfo(hebrew):
-			hebrews = hebrews || class == runeInfo(hebrew)
+			hebrews, number = hebrews || class == runeInfo(hebrew), number || class == runeInfo(digit)
 			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
-		case class == runeInfo(alone), class == runeInfo(other):
-			if n > 0 {
-				s.add(w, s.keys.hashPadded(w.word, n), false)
+			ccc = 0
+		case class == runeInfo(alone):
+			s.addWord(w, n, number)
+			n, number, ccc = 0, false, 0
+			s.addCharacter(w, info.word())
+		case class == runeInfo(other), n == 0 && (class == runeInfo(betweenLetters) || class == runeInfo(betweenDigits) || class == runeInfo(betweenBoth)):
+			s.addWord(w, n, number)
+			n, number, ccc = 0, false, 0
+		case class == runeInfo(sign):
+			s.addWord(w, n, number)
+			n, number, ccc = 0, false, 0
+			s.addSign(w, info.word())
+		case info.class() == nothing:
+		case info.class() == attached && n > 0 && info&(doubtWord|manyWord) == 0 && (ccc == 0 || info.ccc() == 0):
+			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
+			ccc = info.ccc()
+		case info&raised != 0 && info&(doubtWord|manyWord) == 0 && info.class() == digit:
+			if parted(run[:i-size]) {
+				s.addWord(w, n, number)
 				n = 0
 			}
-			if class == runeInfo(alone) {
-				s.addCharacter(w, info.word())
-			}
-		case info.class() == nothing:
+			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
+			number, ccc = true, 0
+		case info&manyWord != 0 && info&(doubtWord|raised) == 0 && isLetters(p.many[info.word()]):
+			n += copy(word[n:], p.many[info.word()])
+			ccc = 0
 		default:
 			n = maxWord + 1 // ends the loop
 		}
@@ -76,10 +112,47 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		w.tokens.truncate(tokens)
 		return false
 	}
-	if n > 0 {
-		s.add(w, s.keys.hashPadded(w.word, n), false)
-	}
+	s.addWord(w, n, number)
 	return true
+}
+
+// decodeRune decodes the first rune of valid UTF-8.
+func decodeRune(b []byte) (r rune, size int) {
+	switch {
+	case len(b) >= 2 && b[0] < 0xe0:
+		return rune(b[0]&0x1f)<<6 | rune(b[1]&0x3f), 2
+	case len(b) >= 3 && b[0] < 0xf0:
+		return rune(b[0]&0x0f)<<12 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f), 3
+	}
+	return utf8.DecodeRune(b)
+}
+
+// parted reports whether a raised number begins a word of its own after the text: it ends with a number.
+func parted(text []byte) bool {
+	before, _ := utf8.DecodeLastRune(text)
+	return unicode.IsNumber(before)
+}
+
+// isLetters reports whether a short text has small letters of ASCII alone.
+func isLetters(text string) bool {
+	for i := range len(text) {
+		if text[i] < 'a' || text[i] > 'z' {
+			return false
+		}
+	}
+	return len(text) <= utf8.UTFMax
+}
+
+// addWord appends the token in the first n bytes of w.word, if any.
+func (s *Sketcher) addWord(w *workspace, n int, number bool) {
+	if n > 0 {
+		s.add(w, flagged(s.keys.hashPadded(w.word, n), number), false)
+	}
+}
+
+// addSign appends a token for a sign.
+func (s *Sketcher) addSign(w *workspace, r rune) {
+	s.add(w, s.characterHash(r)|signFlags, false)
 }
 
 // cutChunk appends the tokens between first, where a word begins, and the next blank, and returns where that blank is.
@@ -100,20 +173,29 @@ func (c *chunk) cut(text []byte) bool {
 	for i := 0; i < len(text); {
 		if b := text[i]; b < utf8.RuneSelf {
 			c.ccc = 0
+			if (b == '-' || b == '!') && i+1 < len(text) && signed(text, i+1) {
+				i += c.putSigned(b)
+				continue
+			}
 			i++
-			if k := asciiClass[b]; (k == letter || k == digit) && (c.last == letter || c.last == digit) && c.n <= maxWord {
-				c.w.word[c.n] = b // as put does, without a call
-				c.n, c.last, c.kept = c.n+1, k, true
+			if k := asciiClass[b]; (k == letter || k == digit) && (c.last == letter || c.last == digit) && c.point == 0 && c.n <= maxWord {
+				i += c.putPlain(text[i-1:]) - 1
 			} else {
 				c.put(rune(b), k)
 			}
 			continue
 		}
-		r, size := utf8.DecodeRune(text[i:])
+		r, size := decodeRune(text[i:])
 		i += size
-		p := pageOf(r)
+		p := pages[r>>pageBits].Load() // pageOf is not inlined
+		if p == nil {
+			p = makePage(r)
+		}
 		info := p.info[r&(pageSize-1)]
 		doubt := c.marks.doubt(info.ccc())
+		if info&raised != 0 && parted(text[:i-size]) {
+			c.put(' ', other)
+		}
 		switch {
 		case info.class() == nothing:
 		case info>>42 == runeInfo(alone):
@@ -136,24 +218,62 @@ func (c *chunk) cut(text []byte) bool {
 	return c.n <= maxWord
 }
 
+// putPlain adds the letters and digits of ASCII that a text begins with, as put does for each, and returns how many there were.
+func (c *chunk) putPlain(text []byte) int {
+	word, from := c.w.word, c.n
+	n, number, k := from, c.number, letter
+	for _, b := range text {
+		next := asciiClass[b&0x7f]
+		if b >= utf8.RuneSelf || next != letter && next != digit || n > maxWord {
+			break
+		}
+		k = next
+		number = number || k == digit
+		word[n] = b
+		n++
+	}
+	c.n, c.last, c.number, c.kept, c.digit = n, k, number, true, k == digit
+	return n - from
+}
+
+// putSigned adds a minus before a digit or the sign "!=", and returns how many bytes that took.
+func (c *chunk) putSigned(b byte) int {
+	if b == '-' {
+		c.put('−', sign)
+		return 1
+	}
+	c.put('≠', sign)
+	return 2
+}
+
 // put adds the next rune of the folded text.
 func (c *chunk) put(r rune, k class) {
+	before, between := c.digit, c.point
+	c.digit, c.point = false, 0
 	switch k {
 	case letter, hebrew, digit:
 		if !c.joins(k) {
 			c.flush()
+			between = 0
+		}
+		if k == digit {
+			if between != 0 {
+				c.append(between)
+			}
+			c.digit, c.number = true, true
 		}
 		c.append(r)
 	case silentLetter, silentDigit:
 		if k = loud[k]; !c.joins(k) {
 			c.flush()
+			before = false
 		}
-		c.kept = false
+		c.drop(r, before)
 	case attached:
 		c.attach(r)
 		return
 	case ignored:
-		c.kept = false
+		c.drop(r, before)
 		return
 	case alone:
 		c.flush()
@@ -166,14 +286,27 @@ func (c *chunk) put(r rune, k class) {
 	case betweenLetters, betweenDigits, betweenBoth, quotation:
 		if c.last != letter && c.last != hebrew && c.last != digit {
 			c.flush()
-			k = other
+			k, before = other, false
 		}
-		c.kept, c.before = false, c.last
+		c.drop(r, before)
+		c.before = c.last
+	case sign:
+		c.flush()
+		c.s.addSign(c.w, r)
+		c.kept, k = false, other
 	default:
 		c.flush()
 		c.kept = false
 	}
 	c.last = k
+}
+
+// drop leaves out a rune, until a digit follows if one is before.
+func (c *chunk) drop(r rune, before bool) {
+	c.kept = false
+	if before {
+		c.point = r
+	}
 }
 
 // loud maps the classes of letters and digits that are not kept to those that are.
@@ -224,9 +357,23 @@ func (c *chunk) character(r rune) {
 
 // addCharacter appends a token for a character.
 func (s *Sketcher) addCharacter(w *workspace, r rune) {
-	var text [utf8.UTFMax]byte
-	utf8.EncodeRune(text[:], r)
-	s.add(w, foldMul(uint64(binary.LittleEndian.Uint32(text[:]))^s.keys.word, s.keys.rest), true)
+	h := flagged(s.characterHash(r), false) | characterFlag(r)
+	if t := &w.tokens; t.sizes != nil {
+		t.hashes, t.sizes = append(t.hashes, h), append(t.sizes, uint8(s.scheme.Words))
+	} else {
+		s.add(w, h, true)
+	}
+}
+
+// characterHash returns the hash of a token of one rune.
+func (s *Sketcher) characterHash(r rune) uint64 {
+	x := uint64(0xe0|r>>12) | uint64(0x80|r>>6&0x3f)<<8 | uint64(0x80|r&0x3f)<<16 // the three bytes of most of them
+	if r < 0x800 || r > 0xffff {
+		var text [utf8.UTFMax]byte
+		utf8.EncodeRune(text[:], r)
+		x = uint64(binary.LittleEndian.Uint32(text[:]))
+	}
+	return foldMul(x^s.keys.word, s.keys.rest)
 }
 
 // flush appends the current word, if any.
@@ -234,6 +381,6 @@ func (c *chunk) flush() {
 	if c.n == 0 || c.n > maxWord {
 		return
 	}
-	c.s.add(c.w, c.s.keys.hashPadded(c.w.word, c.n), false)
-	c.n = 0
+	c.s.add(c.w, flagged(c.s.keys.hashPadded(c.w.word, c.n), c.number), false)
+	c.n, c.number = 0, false
 }

@@ -30,9 +30,9 @@ var mayGoOn = func() (may [1 << 16]uint8) {
 	return may
 }()
 
-// isWordByte reports the bytes of words: letters and digits of a base text, and all beyond ASCII.
+// isWordByte reports the bytes of words: letters, digits and signs of a base text, and all beyond ASCII.
 func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
+	return c >= 'a' && c <= 'z' || isASCIIDigit(c) || c >= utf8.RuneSelf || asciiSigns[c]
 }
 
 // wordBytes8 returns one bit for each of eight bytes that says whether it is a word byte.
@@ -41,7 +41,7 @@ func wordBytes8(b []byte) uint64 {
 	z := y & sevens
 	letters := (z + each*(0x80-'a')) ^ (z + each*(0x80-'z'-1))
 	digits := (z + each*(0x80-'0')) ^ (z + each*(0x80-'9'-1))
-	return gather(letters | digits | y)
+	return gather(letters | digits | signBytes(z) | y)
 }
 
 // cutFast fills the tokens from the base text that begins at start of w.base.
@@ -76,15 +76,16 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 			size := end - first
 			bytes, mask := (*[16]byte)(buffer[first:]), &masks[size&63]
 			a, b := binary.LittleEndian.Uint64(bytes[:8])&mask[0], binary.LittleEndian.Uint64(bytes[8:])&mask[1]
-			room[n] = foldMul(a^key, b^rest)
-			if (a|b|uint64(16-size))&tops|uint64(mayGoOn[binary.LittleEndian.Uint16(buffer[end:])]) == 0 {
+			room[n] = foldMul(a^key, b^rest) &^ flags
+			notLetters := ((a ^ mask[0]) | (b ^ mask[1])) << 1 // digits and signs lie below 0x40
+			if (a|b|notLetters|uint64(16-size))&tops|uint64(mayGoOn[binary.LittleEndian.Uint16(buffer[end:])]) == 0 {
 				n++
 				first = block + bits.TrailingZeros64(edges)
 				edges &= edges - 1
 				continue
 			}
 			t.hashes = room[:n]
-			done = s.cutWord(w, buffer, first, end)
+			done = s.cutWord(w, buffer, start, first, end)
 			t.hashes = slices.Grow(t.hashes, (length-done)/2+2)
 			room, n = t.hashes[:cap(t.hashes)], len(t.hashes)
 			if done > end { // continue with the words that begin after done
@@ -115,26 +116,79 @@ func (s *Sketcher) levelSizes(w *workspace) {
 	}
 }
 
-// cutWord appends the tokens of a word that is not simple: it is long, or not plain ASCII, or may continue after its last byte. It returns
-// the end of what is cut.
-func (s *Sketcher) cutWord(w *workspace, buffer []byte, first, end int) int {
+// cutWord appends the tokens of a word that is not simple: it is long, or not plain ASCII, or has a digit or a sign, or may continue after
+// its last byte. It returns the end of what is cut. start is where the text begins.
+func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) int {
 	s.levelSizes(w)
 	if w.word == nil {
 		w.word = make([]byte, maxWord+2*utf8.UTFMax+16)
 	}
-	if mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0 {
-		return s.cutChunk(w, buffer, first)
+	if signed(buffer[start:], first-start) {
+		return s.cutChunk(w, buffer, first-1)
 	}
+	goesOn, number := mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0, false
 	for i := first; i < end; i += 8 {
-		if binary.LittleEndian.Uint64(buffer[i:])&tops&masks[min(end-i, 8)][0] != 0 {
-			if s.cutRun(w, buffer[first:end], buffer[end]) {
+		x, mask := binary.LittleEndian.Uint64(buffer[i:]), masks[min(end-i, 8)][0]
+		if x&tops&mask != 0 {
+			if !goesOn && s.cutRun(w, buffer[first:end], buffer[end]) {
 				return end
 			}
 			return s.cutChunk(w, buffer, first)
 		}
+		if signBytes(x)&tops&mask != 0 {
+			return s.cutChunk(w, buffer, first)
+		}
+		number = number || ^x&mask&(each*0x40) != 0
 	}
-	s.add(w, s.keys.hashPadded(buffer[first:], end-first), false)
+	if goesOn {
+		return s.cutJoined(w, buffer, first, end, number)
+	}
+	s.add(w, flagged(s.keys.hashPadded(buffer[first:], end-first), number), false)
 	return end
+}
+
+// cutJoined appends the token of a word of ASCII that may continue after its last byte, such as "isn't" or "10.30", and returns its end.
+// number: it has a digit.
+func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number bool) int {
+	word, n := w.word[:maxWord], copy(w.word[:maxWord], buffer[first:end])
+	for mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0 {
+		mark, before, after := asciiClass[buffer[end]&0x7f], asciiClass[buffer[end-1]&0x7f], asciiClass[buffer[end+1]&0x7f]
+		if mark == connector || buffer[end+1] >= utf8.RuneSelf || after != letter && after != digit || n+2 >= maxWord {
+			return s.cutChunk(w, buffer, first)
+		}
+		if before != after || mark != betweenBoth && (mark == betweenLetters) != (after == letter) {
+			break // two words
+		}
+		end++
+		if after == digit {
+			word[n] = buffer[end-1]
+			n++
+		}
+		for c := buffer[end]; isWordByte(c); c = buffer[end] {
+			if k := asciiClass[c&0x7f]; c >= utf8.RuneSelf || k == sign || n == maxWord {
+				return s.cutChunk(w, buffer, first)
+			}
+			number = number || c < 'a'
+			word[n] = c
+			n, end = n+1, end+1
+		}
+	}
+	s.add(w, flagged(s.keys.hashPadded(w.word, n), number), false)
+	return end
+}
+
+// signed reports whether the byte before a word belongs to it: a minus before a digit, or the first half of "!=".
+func signed(text []byte, first int) bool {
+	if first == 0 {
+		return false
+	}
+	switch text[first-1] {
+	case '-':
+		return isASCIIDigit(text[first]) && (first == 1 || !joinsHyphen(text[first-2]))
+	case '!':
+		return text[first] == '='
+	}
+	return false
 }
 
 // hashPadded returns the hash of a token from the first n bytes of a slice that has at least 16 more: 16 bytes a step, the last step

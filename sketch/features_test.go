@@ -4,17 +4,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/sketch/content"
 )
 
-// hashOf is the hash of the shingle of these tokens, by the definition.
+// hashOf is the hash of the shingle of these tokens, by the definition: the low bits of a token say that it is a character, of half a word
+// or of a quarter. None is a number.
 func hashOf(s *Sketcher, tokens ...string) uint64 {
 	sum := uint64(0)
-	for _, token := range tokens {
-		sum = sum*base + s.keys.hash(token)
+	for _, text := range tokens {
+		r, size := utf8.DecodeRuneInString(text)
+		character := size == len(text) && (s.scheme.Features == CharacterShingles || s.scheme.Features == Auto && standsAlone(r))
+		hash := s.keys.hash(text) &^ 7
+		if character && r < 0x2e80 {
+			hash |= 4
+		} else if character {
+			hash |= 2
+		}
+		sum = sum*base + hash
 	}
 	return s.finish(sum)
 }
@@ -68,12 +78,12 @@ func TestFeaturesOfMixedText(t *testing.T) {
 		words, characters int
 		text, want        string
 	}{
-		{WordShingles, 2, 3, "日本語 text and", "日|本 本|語 語|text text|and"},
-		{CharacterShingles, 2, 3, "日本語 text and", "日|本|語 本|語|t 語|t|e t|e|x e|x|t x|t|_ t|_|a _|a|n a|n|d"},
+		{WordShingles, 2, 3, "日本語 text and", "日|本 本|语 语|text text|and"},
+		{CharacterShingles, 2, 3, "日本語 text and", "日|本|语 本|语|t 语|t|e t|e|x e|x|t x|t|_ t|_|a _|a|n a|n|d"},
 		// 6 are needed: a word counts 3, a character 2.
-		{Auto, 2, 3, "日本語 text and", "日|本|語 本|語|text 語|text|and text|and"},
-		{Auto, 2, 3, "one two 日本語", "one|two two|日|本 日|本|語"},
-		{Auto, 2, 3, "日本語", "日|本|語"},
+		{Auto, 2, 3, "日本語 text and", "日|本|语 本|语|text 语|text|and text|and"},
+		{Auto, 2, 3, "one two 日本語", "one|two two|日|本 日|本|语"},
+		{Auto, 2, 3, "日本語", "日|本|语"},
 		{Auto, 2, 3, "one two three", "one|two two|three"},
 		{Auto, 1, 2, "a 日本 b", "a 日|本 本|b b"},
 		{Auto, 3, 2, "ab 日 cd ef", "ab|日|cd 日|cd|ef"},
@@ -116,7 +126,8 @@ func TestShortTexts(t *testing.T) {
 	}
 }
 
-// TestKeep: an option makes the differences count that it names, and no others; by default none of them does.
+// TestKeep: an option makes the differences count that it names, and no others; by default none of them does. Numbers and signs always
+// count.
 func TestKeep(t *testing.T) {
 	differences := []struct{ kind, a, b string }{
 		{"case", "an Apple pie", "an apple pie"},
@@ -125,7 +136,7 @@ func TestKeep(t *testing.T) {
 		{"accents", "שָׁלוֹם עולם", "שלום עולם"},
 		{"accents", "كتـــاب مُحَمَّد", "كتاب محمد"},
 		{"punctuation", "well, done", "well done"},
-		{"punctuation", "a+b a-b", "a b a b"},
+		{"punctuation", "a/b a-b", "a b a b"},
 		{"punctuation", "don't go", "dont go"},
 		{"punctuation", "done 👍", "done"},
 		{"", "two  blanks\n", "two blanks"},
@@ -135,6 +146,13 @@ func TestKeep(t *testing.T) {
 		{"", "\ufeffbegin here", "begin here"},
 		{"", "soft\u00adhyphen now", "softhyphen now"},
 		{"", "a\xffb c", "ab c"},
+		{"always", "a+b", "a b"},
+		{"always", "a == b", "a != b"},
+		{"always", "1.5 mg", "15 mg"},
+		{"always", "is -3 now", "is 3 now"},
+		{"always", "nginx 1.25.3", "nginx 12.5.3"},
+		{"always", "EUR 1.250,00 now", "EUR 125.000 now"},
+		{"always", "20°C now", "20 C now"},
 	}
 	for kind, keep := range map[string]Keep{
 		"nothing": {}, "case": {Case: true}, "accents": {Accents: true}, "punctuation": {Punctuation: true},
@@ -142,7 +160,7 @@ func TestKeep(t *testing.T) {
 		for _, features := range []Features{Auto, WordShingles, CharacterShingles} {
 			s := newSketcher(t, func(s *Scheme) { s.Keep, s.Features = keep, features })
 			for _, d := range differences {
-				if apart := !slices.Equal(s.Shingles(d.a), s.Shingles(d.b)); apart != (d.kind == kind) {
+				if apart := !slices.Equal(s.Shingles(d.a), s.Shingles(d.b)); apart != (d.kind == kind || d.kind == "always") {
 					t.Errorf("keep %s, %s: %+q and %+q are apart: %v", kind, features, d.a, d.b, apart)
 				}
 			}
@@ -159,7 +177,7 @@ func TestContent(t *testing.T) {
 	set := func(c Content, texts ...string) []uint64 {
 		return newSketcher(t, func(s *Scheme) { s.Content = c }).Shingles(texts...)
 	}
-	const menu, article, markup, cafe = "home sport", "the roof which has leaked since the storm", "article h1", "a café is planned"
+	const menu, article, markup, cafe = "home sport", "the roof which has leaked since the storm", "article><h1", "a café is planned"
 	for _, c := range []struct {
 		content Content
 		has     []string

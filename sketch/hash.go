@@ -3,6 +3,7 @@ package sketch
 import (
 	"encoding/binary"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // keys are what a scheme's seed turns into: everything that is hashed is hashed with them.
@@ -42,6 +43,48 @@ func foldMul(a, b uint64) uint64 {
 // hash returns the hash of a token from its bytes.
 func (k *keys) hash(token string) uint64 {
 	return k.hashPadded(append([]byte(token), make([]byte, 16)...), len(token))
+}
+
+// The low bits of a token's hash say what it is: numberFlag a number or a sign, halfWord and quarterWord a character by itself, and how much
+// of a word it is. A sign has them all: it counts nothing.
+const (
+	numberFlag  = 1
+	halfWord    = 2
+	quarterWord = 4
+	flags       = numberFlag | halfWord | quarterWord
+	signFlags   = flags
+)
+
+// quartersOf returns how many quarters of a word the token with this hash counts.
+func quartersOf(hash uint64) uint64 { return 4 >> (hash >> 1 & 3) }
+
+// flagged returns the hash of a word with its flags.
+func flagged(hash uint64, number bool) uint64 {
+	if number {
+		return hash&^flags | numberFlag
+	}
+	return hash &^ flags
+}
+
+// flag returns the hash of the token with its flags.
+func (t *token) flag(hash uint64) uint64 {
+	if t.sign {
+		return hash | signFlags
+	}
+	hash = flagged(hash, t.number)
+	if t.character {
+		r, _ := utf8.DecodeRuneInString(t.text)
+		hash |= characterFlag(r)
+	}
+	return hash
+}
+
+// characterFlag returns the flag of a character: those of China and Japan are half a word, all others a quarter.
+func characterFlag(r rune) uint64 {
+	if r >= 0x2e80 {
+		return halfWord
+	}
+	return quarterWord
 }
 
 // fingerprint hashes the base texts of a document: case and white space folded; punctuation, digits and accents count ("C++" is not

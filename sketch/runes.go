@@ -13,31 +13,33 @@ import (
 //
 //	bits  0–20  the rune in the base text
 //	bits 21–41  the rune in a word, if the rune is in the base text
-//	bits 42–45  its class in a word
-//	bits 46–53  its canonical combining class
-//	bit  54     doubtBase: in a text, only the plain way can fold it and its neighbours
-//	bit  55     doubtWord: the same in a base text
-//	bit  56     manyBase: it becomes several runes in the base text; bits 0–20 are the index of their text in the page
-//	bit  57     manyWord: the same in a word, bits 21–41
+//	bits 42–46  its class in a word
+//	bits 47–54  its canonical combining class
+//	bit  55     doubtBase: in a text, only the plain way can fold it and its neighbours
+//	bit  56     doubtWord: the same in a base text
+//	bit  57     manyBase: it becomes none or several runes in the base text; bits 0–20 are the index of their text in the page
+//	bit  58     manyWord: it becomes several in a word; bits 21–41 are the index
+//	bit  59     raised: see isRaised
 type runeInfo uint64
 
 const (
-	doubtBase runeInfo = 1 << (54 + iota)
+	doubtBase runeInfo = 1 << (55 + iota)
 	doubtWord
 	manyBase
 	manyWord
+	raised
 )
 
 const runeBits = 1<<21 - 1
 
 // staysMask selects the bits that equal the rune if it stays the same in the base text, as nearly all small letters and all Han and kana
 // do. (White space has 0 for its rune.)
-const staysMask = runeBits | 255<<46 | doubtBase | manyBase
+const staysMask = runeBits | 255<<47 | doubtBase | manyBase
 
 func (i runeInfo) base() rune   { return rune(i & runeBits) }
 func (i runeInfo) word() rune   { return rune(i >> 21 & runeBits) }
-func (i runeInfo) class() class { return class(i >> 42 & 15) }
-func (i runeInfo) ccc() uint8   { return uint8(i >> 46) }
+func (i runeInfo) class() class { return class(i >> 42 & 31) }
+func (i runeInfo) ccc() uint8   { return uint8(i >> 47) }
 
 // class is what a rune does to words: the properties of UAX #29 that matter here.
 type class uint8
@@ -54,7 +56,7 @@ const (
 	alone
 	// attached belongs to the rune before it and is kept: vowel signs and the like.
 	attached
-	// ignored neither joins nor parts words and is not kept: format characters, variation selectors.
+	// ignored neither joins nor parts words and is not kept: format characters that can be seen.
 	ignored
 	// connector joins its neighbours: the low line.
 	connector
@@ -71,6 +73,8 @@ const (
 	// silentLetter and silentDigit join as letters and digits do, but are symbols and not kept.
 	silentLetter
 	silentDigit
+	// sign is a word by itself.
+	sign
 )
 
 const (
@@ -115,11 +119,13 @@ func (p *page) describe(r rune) runeInfo {
 		return doubtBase | doubtWord
 	}
 	text := string(r)
-	info := runeInfo(norm.NFC.PropertiesString(text).CCC()) << 46
+	info := runeInfo(norm.NFC.PropertiesString(text).CCC()) << 47
 	if unicode.IsSpace(r) {
 		return info | runeInfo(blank)<<42
 	}
-	switch b := norm.NFC.String(foldCase(norm.NFC.String(text))); {
+	switch b := foldedBase(text, Keep{}); {
+	case b == "" && info.ccc() == 0: // invisible
+		info |= manyBase | runeInfo(p.remember(b))
 	case !inert(text) || !inert(b) || norm.NFKD.PropertiesString(text).LeadCCC() != info.ccc() || info.ccc() != 0 && b != text:
 		info |= doubtBase
 	case utf8.RuneCountInString(b) == 1:
@@ -140,6 +146,9 @@ func (p *page) describe(r rune) runeInfo {
 		info |= doubtWord // its parts would not stay as they are
 	default:
 		info |= manyWord | runeInfo(p.remember(w))<<21
+	}
+	if isRaised(r) {
+		info |= raised
 	}
 	return info
 }
@@ -186,8 +195,8 @@ func inert(text string) bool {
 func classOf(r rune) class {
 	s := string(r)
 	switch {
-	case isVariation(r):
-		return ignored
+	case isSign(r):
+		return sign
 	case joins("(" + s):
 		if isMark(r) {
 			return attached

@@ -76,9 +76,9 @@ const (
 	// defaultWords is w, the number of words in a shingle.
 	defaultWords = 2
 	// defaultCharacters is n, the number of characters in a shingle.
-	defaultCharacters = 3
-	// defaultPositions is k, the number of positions of a sketch: a standard error of at most 0.044 at 128.
-	defaultPositions = 128
+	defaultCharacters = 6
+	// defaultPositions is k, the number of positions of a sketch: a standard error of at most 0.051 at 96.
+	defaultPositions = 96
 	// defaultBits is b, the number of bits that are kept of each position.
 	defaultBits = 8
 	// defaultModulus is m of [ZeroModM].
@@ -97,7 +97,9 @@ const (
 // version of a library for Unicode or HTML. The known answers show such a change.
 //
 //	1  the first
-const textVersion = 1
+//	2  numbers with their marks, and signs, are words; invisible characters are dropped; the iota below a vowel is an accent; letters with a
+//	   stroke, ligatures and traditional Chinese are folded
+const textVersion = 2
 
 // Scheme is all that two sketches must share to be comparable. A zero field takes its default, so the zero Scheme is the default
 // scheme without a seed.
@@ -124,6 +126,8 @@ type Scheme struct {
 	Content Content
 	// Keep says what is not folded; nothing by default.
 	Keep Keep
+	// DropNumbers leaves out all words with a digit, and signs: lines of a log that differ in time and address only are the same.
+	DropNumbers bool
 	// Seed keys every hash. It is the operator's secret: anyone who knows it can craft texts that collide. Take 128 random bits, because
 	// guesses at a weak one can be checked against the 32 bits of the scheme id in every stored sketch.
 	Seed string
@@ -205,6 +209,9 @@ func (s Scheme) ID() uint32 {
 	}
 	if s.Features != Value64 && s.Features != Tags {
 		fmt.Fprintf(&b, " punctuation=%t content=%s", s.Keep.Punctuation, s.Content)
+	}
+	if s.DropNumbers && s.Features != Value64 && s.Features != Tags {
+		b.WriteString(" numbers=dropped")
 	}
 	b.WriteString(" seed=")
 	b.WriteString(s.Seed)

@@ -13,7 +13,7 @@ import (
 
 func TestDefaultsAreFilled(t *testing.T) {
 	want := Scheme{
-		Family: FastSimilarity, Features: Auto, Words: 2, Characters: 3, Positions: 128, Bits: 8, Modulus: 16, Repeats: 4,
+		Family: FastSimilarity, Features: Auto, Words: 2, Characters: 6, Positions: 96, Bits: 8, Modulus: 16, Repeats: 4,
 		Content: ContentAll,
 	}
 	expect.Same(t, want, DefaultScheme(), "")
@@ -98,6 +98,7 @@ var otherValues = map[string]func(*Scheme){
 	"Keep.Case":        func(s *Scheme) { s.Keep.Case = true },
 	"Keep.Accents":     func(s *Scheme) { s.Keep.Accents = true },
 	"Keep.Punctuation": func(s *Scheme) { s.Keep.Punctuation = true },
+	"DropNumbers":      func(s *Scheme) { s.DropNumbers = true },
 	"Seed":             func(s *Scheme) { s.Seed = "secret" },
 }
 

@@ -45,24 +45,25 @@ func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 }
 
 // appendMixed is appendShingles for texts with both words and characters. With w words or n characters to a shingle, a word counts n and a
-// character w, and a shingle needs w·n. So a shingle of both kinds is as long as one of either.
+// character w, and a shingle needs w·n. So a shingle of both kinds is as long as one of either. If the last
+// whole shingle ends before the text, what follows its first token is a shingle too.
 func (s *Sketcher) appendMixed(set []uint64, t tokens) []uint64 {
 	whole := s.scheme.Words * s.scheme.Characters
-	first, end, size, sum := len(set), 0, 0, uint64(0)
+	end, size, sum := 0, 0, uint64(0)
 	for i, hash := range t.hashes {
+		covered := end
 		for ; end < len(t.hashes) && size < whole; end++ {
 			sum = sum*base + t.hashes[end]
 			size += int(t.sizes[end])
 		}
+		if size >= whole || covered < end {
+			set = append(set, s.finish(sum))
+		}
 		if size < whole {
 			break
 		}
-		set = append(set, s.finish(sum))
 		sum -= hash * s.powers[end-i-1]
 		size -= int(t.sizes[i])
-	}
-	if len(set) == first {
-		set = append(set, s.finish(sum))
 	}
 	return set
 }

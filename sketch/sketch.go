@@ -72,6 +72,9 @@ const (
 	Ready
 )
 
+// MostWords is the largest value of [Sketch.Words].
+const MostWords = 1<<14 - 1
+
 // Sketch is the summary of one document. The zero value is not comparable with any sketch.
 type Sketch struct {
 	// Scheme is the identity of the scheme it was made under.
@@ -88,6 +91,13 @@ type Sketch struct {
 	Shingles uint32
 	// Fingerprint is the keyed hash of the whole text, with white space folded and, without Keep.Case, case. Of tags it hashes the set.
 	Fingerprint uint64
+	// Words is how many words the document has, repeated ones included; a Chinese or Japanese character counts half a word, a letter of
+	// Thai and the like a quarter, a sign nothing. At most MostWords. It is 0 under Tags and Value64.
+	Words uint32
+	// Numbers is a hash, of 24 bits, of the document's numbers and signs in their order; 0 if it has none.
+	Numbers uint32
+	// Topics is a table of the words that the document repeats; empty if it is too short. See [Sketch.OtherTopics].
+	Topics []byte
 	// Payload is what is compared.
 	Payload []byte
 }
@@ -121,6 +131,9 @@ func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
 		}
 	}
 	k.Fingerprint = s.keys.fingerprint(w.base)
+	k.Words = uint32(min((w.quarters+3)/4, MostWords))
+	k.Numbers = uint32(w.numbers >> 40)
+	k.Topics = w.topics(k.Topics[:0])
 	s.summarise(k, w)
 	return true
 }
@@ -158,6 +171,7 @@ func (s *Sketcher) ready(k *Sketch, texts []string) bool {
 		}
 		k.Scheme, k.Source, k.Form, k.Bits, k.Cut, k.Shingles = s.id, 0, Ready, 1, false, 1
 		k.Fingerprint = mix(value ^ s.keys.text)
+		k.Words, k.Numbers, k.Topics = 0, 0, nil
 		k.Payload = binary.BigEndian.AppendUint64(k.Payload[:0], value)
 		return true
 	}
@@ -177,6 +191,11 @@ type workspace struct {
 	// table finds repeated shingles.
 	table []uint64
 	slots slotArray
+	// quarters is the length of the document in quarters of a word, numbers the hash of its numbers and signs so far.
+	quarters, numbers uint64
+	// counts has how often words occur; counted is how many were counted.
+	counts  wordCounts
+	counted int
 	// word is the current word if it has runes beyond ASCII.
 	word []byte
 	// kinds is the buffer of tokens.sizes.
@@ -198,6 +217,22 @@ func (t *tokens) truncate(n int) {
 	}
 }
 
+// dropNumbers drops all numbers and signs.
+func (t *tokens) dropNumbers() {
+	n := 0
+	for i, h := range t.hashes {
+		if h&numberFlag != 0 {
+			continue
+		}
+		t.hashes[n] = h
+		if t.sizes != nil {
+			t.sizes[n] = t.sizes[i]
+		}
+		n++
+	}
+	t.truncate(n)
+}
+
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 // maxKept is the size in bytes of the largest workspace that is kept for the next document.
@@ -212,13 +247,51 @@ func (w *workspace) release() {
 
 // gather fills the workspace with the base texts and the set of the document.
 func (s *Sketcher) gather(w *workspace, texts []string) {
-	w.base, w.all = w.base[:0], w.all[:0]
+	w.base, w.all, w.quarters, w.numbers, w.counted = w.base[:0], w.all[:0], 0, 0, 0
 	for _, text := range texts {
 		s.cutText(w, text)
+		if s.scheme.Features != Tags {
+			w.measure(s.scheme.Features == CharacterShingles)
+		}
 		w.all = s.appendShingles(w.all, w.tokens)
 		w.base = append(w.base, 0)
 	}
 	w.distinct()
+}
+
+// measure adds the length of a text to that of the document and its numbers and signs to their hash, and counts its words.
+func (w *workspace) measure(characters bool) {
+	t, numbers := &w.tokens, w.numbers
+	if len(t.hashes) == 0 {
+		return
+	}
+	if w.counted == 0 {
+		clear(w.counts[:])
+	}
+	counted := min(len(t.hashes), topicTokensMost-w.counted)
+	w.counted += counted
+	counts, signs := &w.counts, uint64(0)
+	for _, h := range t.hashes[:counted] {
+		counts.add(h)
+		if h&numberFlag != 0 {
+			numbers = mix(numbers*base + h)
+			signs += h >> 2 & 1 // of all words alone signs have this flag
+		}
+	}
+	for _, h := range t.hashes[counted:] {
+		if h&numberFlag != 0 {
+			numbers = mix(numbers*base + h)
+			signs += h >> 2 & 1 // of all words alone signs have this flag
+		}
+	}
+	w.numbers = numbers
+	if t.sizes == nil && !characters { // all are words or signs
+		w.quarters += 4 * (uint64(len(t.hashes)) - signs)
+		return
+	}
+	for _, h := range t.hashes {
+		w.quarters += quartersOf(h)
+	}
 }
 
 // Fingerprint returns the fingerprint of the sketch of these texts, in a quarter of the time. Use it to check whether a sketch is of these
@@ -260,6 +333,9 @@ func (s *Sketcher) cutText(w *workspace, text string) {
 	default:
 		s.cutFast(w, start)
 	}
+	if s.scheme.DropNumbers && s.scheme.Features != Tags {
+		w.tokens.dropNumbers()
+	}
 }
 
 // Content returns the part of a text that is sketched, by [Scheme.Content]: of HTML what a reader sees, or the useful part of that.
@@ -277,7 +353,7 @@ func (s *Sketcher) Content(text string) string {
 func (s *Sketcher) tag(w *workspace, base string) {
 	s.fill(w, nil)
 	if folded := strings.TrimSpace(foldedText(base, s.scheme.Keep)); folded != "" {
-		s.add(w, s.keys.hash(folded), false)
+		s.add(w, flagged(s.keys.hash(folded), false), false)
 	}
 }
 
@@ -294,7 +370,7 @@ func (s *Sketcher) fill(w *workspace, list []token) {
 
 func (s *Sketcher) addAll(w *workspace, list []token) {
 	for _, t := range list {
-		s.add(w, s.keys.hash(t.text), t.character)
+		s.add(w, t.flag(s.keys.hash(t.text)), t.character)
 	}
 }
 

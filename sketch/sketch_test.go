@@ -60,8 +60,11 @@ func TestWords(t *testing.T) {
 		{"full folding", "Straße STRASSE ΣΊΣΥΦΟΣ σίσυφος", []string{"strasse", "strasse", "σισυφοσ", "σισυφοσ"}},
 		{"compatibility forms", "ﬁne ２０２４ Ⅳ", []string{"fine", "2024", "iv"}},
 		{"composed, decomposed and bare are one", "caf\u00e9 cafe\u0301 cafe", []string{"cafe", "cafe", "cafe"}},
-		{"inside a word", "can't 3.14 e-mail x_y", []string{"cant", "314", "e", "mail", "xy"}},
-		{"ideographs stand alone", "日本語", []string{"日", "本", "語"}},
+		{"inside a word", "can't 3.14 e-mail x_y", []string{"cant", "3.14", "e", "mail", "xy"}},
+		{"ideographs stand alone", "日本語", []string{"日", "本", "语"}},
+		{"numbers", "1.5 15 -3 3-4 1.25.3 1,000 EUR 5", []string{"1.5", "15", "−", "3", "3", "4", "1.25.3", "1,000", "eur", "5"}},
+		{"signs", "a==b a != b c<=d 5% $5 C++ x*y", strings.Fields("a = = b a ≠ b c < = d 5 % $ 5 c + + x * y")},
+		{"raised numbers", "10² m² 1½", []string{"10", "2", "m2", "1", "1⁄2"}},
 		{"invalid bytes", "a\xffb c", []string{"ab", "c"}},
 		{"nothing", " ?! — … ", nil},
 	} {

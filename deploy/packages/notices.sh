@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# notices.sh: prints the licences and notices of all modules that the program is linked with, and of Go.
+# notices.sh: prints the notice of the program, then the licences and notices of all modules that it is linked with, and of Go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 go=${GO:-go}
@@ -10,6 +10,8 @@ print_file() { # MODULE VERSION FILE
   echo
 }
 
+cat NOTICE
+echo
 echo "The program sidecar is linked with the modules below. Their licences follow."
 echo
 shopt -s nullglob nocaseglob
