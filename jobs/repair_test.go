@@ -32,9 +32,12 @@ func (m byID) Scan(ctx context.Context, index string, rule *rule.Rule, s adapter
 // richRule is a rule that stores all three fields.
 func richRule(t testing.TB) *rule.Rule {
 	rule := testRule(t)
-	rule.Bands, rule.Rows, rule.Clusters = 16, 8, true
+	rule.Bands, rule.Rows, rule.Clusters = 12, 8, true
 	return rule
 }
+
+// format1 is a sketch in format 1, as builds before format 2 stored it.
+const format1 = "AQjcD0D+AABFcUutXuULfeUEE4LrtIsct+Yu6orrmspQ3D2pLEDvfjNtwevnZqvWWfcnYTKsANCzKM1DwbRk0v2EHpGVyq+34uCkybb08dLuIqfA9E1CxsaR8bRl6ctHwBqDiBixDbILPEGW2cJCCUaD1OUzhxu2tYKkCr6kYTLVLiBG6aYJ6Tt0p+fSo5CwG5A="
 
 // TestVerifyLooksBesideTheSketch spoils one thing in a document that is right.
 func TestVerifyLooksBesideTheSketch(t *testing.T) {
@@ -68,6 +71,10 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 		{
 			"of another scheme", r, rule.Ours{Sketch: "AQAA", Bands: another.Bands, Cluster: other.ClusterID(7)}, text,
 			Findings{Incomparable: 1, Cluster: FieldFindings{Foreign: 1}},
+		},
+		{
+			"of format 1, which earlier builds stored", r, rule.Ours{Sketch: format1, Bands: right.Bands, Cluster: right.Cluster}, text,
+			Findings{Incomparable: 1},
 		},
 		{"left over", &plain, right, text, Findings{Right: 1, Leftover: 1}},
 	} {

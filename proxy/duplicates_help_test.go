@@ -44,7 +44,7 @@ func newBank(t testing.TB, index string, on rule.OnDuplicate, clusters bool) *ba
 	t.Helper()
 	r := newRule(t)
 	r.Profile.Threshold, r.Profile.MinShingles = 0.6, 8
-	r.Bands, r.Rows, r.OnDuplicate, r.Clusters = 32, 4, on, clusters
+	r.Bands, r.Rows, r.OnDuplicate, r.Clusters = 24, 4, on, clusters
 	b := &bank{engine: newEngine(index), rule: r, docs: map[string]string{}}
 	b.engine.answer = b.write
 	return b

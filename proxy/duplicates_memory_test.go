@@ -19,7 +19,7 @@ func TestRecentIsBounded(t *testing.T) {
 		t.Skip("one goroutine: no race to be seen")
 	}
 	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
-	rule := &rule.Rule{Bands: 32, Rows: 4, Clusters: true, Sketcher: sketcher, Profile: rerank.Profile{Threshold: 0.6}}
+	rule := &rule.Rule{Bands: 24, Rows: 4, Clusters: true, Sketcher: sketcher, Profile: rerank.Profile{Threshold: 0.6}}
 	var r recent
 	memory := func() int64 {
 		var m runtime.MemStats

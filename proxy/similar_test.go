@@ -62,7 +62,7 @@ func (r reader) Scan(
 func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 	t.Helper()
 	r := newRule(t)
-	r.Bands, r.Rows = 32, 4
+	r.Bands, r.Rows = 24, 4
 	if s.documents == nil {
 		s.documents = map[string]string{}
 		for i := range 20 {

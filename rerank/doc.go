@@ -5,13 +5,17 @@
 //
 // # Near-duplicates
 //
-// A hit may fold into one before it if both have sketches of one scheme and, by the profile of the later one ([Profile.Near]):
+// A hit may fold into one before it if both have sketches of one scheme, the conditions of the later one's profile hold (Same, Different,
+// Within; a hit that lacks a value a condition needs folds with nothing under it), and one of these is true ([Profile.Judge]):
 //
-//   - their fingerprints are equal; or both have MinShingles shingles and their agreement is at or above the Threshold. By the measure
-//     containment what is held against it is the share of the smaller set that the larger has too, as far as the sketches tell it with a
-//     standard error of at most [MaxContainmentError];
-//   - and all conditions hold, whichever of these it was: Same, Different and Within. A hit that lacks a value a condition needs folds
-//     with nothing under it.
+//   - The texts are the same: their fingerprints are equal.
+//   - The words are the same ([sketch.Sketch.SameWords]).
+//   - The agreement is at or above the Threshold, both texts are long enough (MinShingles, MinWords), and neither often has a word that the
+//     other does not repeat ([sketch.Sketch.OtherTopics]).
+//
+// If numbers decide, they must be equal too, unless the texts are the same. By the measure containment the agreement is the share of the
+// smaller set that the larger has too, as far as the sketches tell it with a standard error of at most [MaxContainmentError], and the
+// topics do not matter.
 //
 // Near-duplication is not transitive, and with mixed profiles not symmetric: which hits fold depends on their order.
 //

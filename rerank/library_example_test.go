@@ -12,7 +12,7 @@ import (
 func ExampleCollapse() {
 	ranked := []string{
 		"From Monday the late ferry to Saltmere leaves at ten every evening, the council decided.",
-		"From Monday the late ferry to Saltmere sails at ten every evening, the council decided. (Agency)",
+		"FROM MONDAY the late ferry to Saltmere leaves at ten every evening – the council decided",
 		"The library in Saltmere stays open until midnight for a month, to see who comes.",
 	}
 	s, err := sketch.New(sketch.Scheme{Seed: "chosen once"})
@@ -33,7 +33,8 @@ func ExampleCollapse() {
 	// The library in Saltmere stays … and 0 like it
 }
 
-// A profile says when two hits fold: here from 0.5 on, and only those of different hosts, of which the longest is shown.
+// A profile says when two hits fold: here from 0.5 on, however short they are, and only those of different hosts, of which the longest is
+// shown.
 func ExampleProfile() {
 	s, err := sketch.New(sketch.Scheme{})
 	if err != nil {
@@ -62,7 +63,7 @@ func ExampleProfile() {
 func ExampleFindPage() {
 	engine := []string{ // in practice: a search engine that you ask
 		"From Monday the late ferry to Saltmere leaves at ten every evening, the council decided.",
-		"From Monday the late ferry to Saltmere sails at ten every evening, the council decided. (Agency)",
+		"FROM MONDAY the late ferry to Saltmere leaves at ten every evening – the council decided",
 		"The library in Saltmere stays open until midnight for a month, to see who comes.",
 		"Divers will look at the hull of the ferry on Sunday, so no boats run on that day.",
 	}

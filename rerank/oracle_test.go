@@ -56,8 +56,21 @@ func definedNear(i, j Hit) bool {
 	if i.Sketch.Fingerprint == j.Sketch.Fingerprint {
 		return true
 	}
-	if min(int(i.Sketch.Shingles), int(j.Sketch.Shingles)) < p.MinShingles {
+	if p.Numbers == DecideByNumbers && i.Sketch.Numbers != j.Sketch.Numbers {
 		return false
+	}
+	if !sameWords(i.Sketch, j.Sketch) {
+		if min(int(i.Sketch.Shingles), int(j.Sketch.Shingles)) < p.MinShingles {
+			return false
+		}
+		for _, words := range []int{int(i.Sketch.Words), int(j.Sketch.Words)} {
+			if words > 0 && words < p.MinWords {
+				return false
+			}
+		}
+		if p.Measure != Containment && (repeatsAlone(i.Sketch.Topics, j.Sketch.Topics) || repeatsAlone(j.Sketch.Topics, i.Sketch.Topics)) {
+			return false
+		}
 	}
 	equal, k := 0, len(i.Sketch.Payload)
 	for at := range k {
@@ -211,6 +224,23 @@ func defined(hits []Hit, window int, transitive bool) (list []int, folded int, g
 	return list, folded, groups
 }
 
+// sameWords: two texts differ in nothing that their words would show.
+func sameWords(a, b *sketch.Sketch) bool {
+	return a.Shingles == b.Shingles && a.Words == b.Words && a.Numbers == b.Numbers && string(a.Payload) == string(b.Payload)
+}
+
+// repeatsAlone: by their tables of topics, the first text often has a word that the second does not repeat.
+func repeatsAlone(a, b []byte) bool {
+	for cell := range 4 * min(len(a), len(b)) {
+		often := a[cell/8]&(1<<(cell%8)) != 0
+		repeated := b[len(b)/2+cell/8]&(1<<(cell%8)) != 0
+		if often && !repeated {
+			return true
+		}
+	}
+	return false
+}
+
 // kind says what random lists are made of.
 type kind struct {
 	duplicates float64
@@ -237,6 +267,12 @@ func randomKind(r *rand.Rand, ranked bool) kind {
 		}
 		if r.IntN(6) == 0 {
 			p.MinShingles = 60
+		}
+		if r.IntN(6) == 0 {
+			p.MinWords = 50
+		}
+		if r.IntN(6) == 0 {
+			p.Numbers = DecideByNumbers
 		}
 		if r.IntN(6) == 0 {
 			p.Measure = Containment
@@ -279,6 +315,13 @@ func (k kind) list(r *rand.Rand, n int) []Hit {
 		h := hit(fmt.Sprint("h", i), family, differ)
 		s := *h.Sketch
 		s.Shingles = []uint32{40, 100, 100, 400}[r.IntN(4)]
+		s.Words = []uint32{0, 30, 80, 80}[r.IntN(4)]
+		s.Numbers = []uint32{0, 0, 0, 5}[r.IntN(4)]
+		if often := r.IntN(6); often < 3 { // its words that occur often, all of which are repeated
+			s.Topics = make([]byte, 28)
+			s.Topics[often], s.Topics[14+often] = 1<<often, 1<<often
+			s.Topics[14], s.Topics[15] = s.Topics[14]|1, s.Topics[15]|2 // two words are repeated in every text
+		}
 		if r.IntN(10) == 0 {
 			s.Scheme = 2
 		}

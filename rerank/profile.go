@@ -10,9 +10,14 @@ import (
 type Profile struct {
 	// Threshold is the least agreement, 0 to 1, at which two documents are near-duplicates by their sketches alone.
 	Threshold float64
-	// MinShingles is how many shingles both documents must have to be near-duplicates by agreement; shorter ones are so by fingerprint
-	// alone, because a handful of shingles can agree by accident.
+	// MinShingles is how many shingles both documents must have to be near-duplicates by agreement, because a handful of shingles can agree
+	// by accident. Shorter ones are near-duplicates only if they have the same words.
 	MinShingles int
+	// MinWords is how many words both documents must have to be near-duplicates by agreement. In a shorter text one word or number makes
+	// another statement, so short ones are near-duplicates only if they have the same words. 0 ignores the number of words.
+	MinWords int
+	// Numbers says what a difference in numbers means.
+	Numbers Numbers
 	// Measure is what is compared with the threshold.
 	Measure Measure
 	// Within, if above 0, is how many milliseconds Traits.At of near-duplicates may be apart. With Same their Traits.Same must be equal,
@@ -25,9 +30,6 @@ type Profile struct {
 	Chooses, Ascending bool
 	// Basis names the fields that Traits are made of, where one search has profiles with different ones: see [Hit.Others].
 	Basis string
-	// Check decides doubtful pairs where both texts are available ([Profile.NearDuplicateTexts]). [Collapse] does not use it, so a page
-	// does not depend on the fields that the client asked for.
-	Check Check
 }
 
 // Measure names what is estimated from two sketches and compared with the threshold.
@@ -45,41 +47,90 @@ const (
 // of a large text. Without this bound 128 positions took 770 in a million unrelated pairs for excerpts at a threshold of 0.7, with it none.
 const MaxContainmentError = 0.16
 
-// Check is a second look at pairs whose agreement leaves a doubt: they are near-duplicates if their exact resemblance is at or above the
-// threshold or their coverage is at or above Coverage. The zero Check leaves no doubt.
-type Check struct {
-	// From and To bound the doubtful agreements, To excluded. Below From a pair is not one of near-duplicates; from To on it is.
-	From, To float64
-	// Coverage is the least coverage ([sketch.Text.Compare]) at which a doubtful pair is one of near-duplicates; 0 ignores it.
-	Coverage float64
-}
+// Numbers names what a difference in numbers, signs and versions means.
+type Numbers string
 
-// Default is the preset with the best mean F1 over the kinds of text measured. The presets are chosen by measurement: see docs/internals/quality.md.
-func Default() Profile {
-	return Profile{Threshold: 0.64, MinShingles: 8, Check: Check{From: 0.25, To: 0.76, Coverage: 0.90}}
-}
+const (
+	// CountNumbers takes a number for a word: it decides in a short text and counts little in a long one. The empty Numbers is it too.
+	CountNumbers Numbers = "count"
+	// DecideByNumbers keeps apart documents whose numbers differ, however long they are.
+	DecideByNumbers Numbers = "decide"
+	// IgnoreNumbers folds documents that differ in nothing else. The scheme must leave the numbers out ([sketch.Scheme.DropNumbers]).
+	IgnoreNumbers Numbers = "ignore"
+)
 
-// Safe is the preset that folds wrongly in fewer than 3 cases of 100 on every kind measured. It misses about half of what a person would fold.
-func Safe() Profile {
-	return Profile{Threshold: 0.88, MinShingles: 8, Check: Check{From: 0.78, To: 0.96}}
-}
+// Default is the preset for most kinds of text. The presets are chosen by measurement: see docs/internals/quality.md.
+func Default() Profile { return Profile{Threshold: 0.64, MinShingles: 8, MinWords: 50} }
+
+// Safe is the preset that folds wrongly in fewer than 3 cases of 100 on every kind measured. It misses about a third of what a person would
+// fold.
+func Safe() Profile { return Profile{Threshold: 0.88, MinShingles: 8, MinWords: 60} }
 
 // Thorough is the preset that finds more and is wrong more often.
-func Thorough() Profile {
-	return Profile{Threshold: 0.52, MinShingles: 8, Check: Check{From: 0.20, To: 0.62, Coverage: 0.86}}
-}
+func Thorough() Profile { return Profile{Threshold: 0.52, MinShingles: 8, MinWords: 30} }
 
 // Presets returns the presets by their names.
 func Presets() map[string]Profile {
 	return map[string]Profile{"default": Default(), "safe": Safe(), "thorough": Thorough()}
 }
 
-// NearDuplicates reports whether two documents are near-duplicates by their sketches: same text, or agreement at or above the
-// threshold. The agreement is 0 where the two are not comparable.
+// NearDuplicates reports whether two documents are near-duplicates by their sketches. The agreement is 0 where the two are not comparable.
 func (p *Profile) NearDuplicates(a, b *sketch.Sketch) (near bool, agreement float64) {
+	agreement, reason := p.Judge(a, b)
+	return reason.Near(), agreement
+}
+
+// Reason is why two documents are near-duplicates or not.
+type Reason int
+
+const (
+	// SameText: the texts are equal but for case and white space. SameWords: their words are.
+	SameText Reason = iota
+	SameWords
+	// Agrees: the agreement reaches the threshold. It is the last reason for which documents are near-duplicates.
+	Agrees
+	// Incomparable: there is no agreement.
+	Incomparable
+	// Disagrees: the agreement is below the threshold.
+	Disagrees
+	// OtherNumbers: their numbers differ, and numbers decide.
+	OtherNumbers
+	// TooShort: one is too short to be a near-duplicate by agreement.
+	TooShort
+	// OtherTopics: one often has a word that the other does not repeat.
+	OtherTopics
+)
+
+// Near reports whether the documents are near-duplicates.
+func (r Reason) Near() bool { return r <= Agrees }
+
+// Judge decides whether two documents are near-duplicates, and says why. All that fold, cluster or compare documents decide by it. The
+// agreement is 0 where the two are not comparable.
+func (p *Profile) Judge(a, b *sketch.Sketch) (agreement float64, reason Reason) {
 	agreement, comparable := p.agreement(a, b)
-	near = comparable && agreement >= p.Threshold && p.longEnough(a, b) || a.SameText(b)
-	return near, agreement
+	if !comparable && !a.SameText(b) {
+		return agreement, Incomparable
+	}
+	return agreement, p.JudgeAt(a, b, agreement)
+}
+
+// JudgeAt is Judge for an agreement that is known already.
+func (p *Profile) JudgeAt(a, b *sketch.Sketch, agreement float64) Reason {
+	switch {
+	case a.SameText(b):
+		return SameText
+	case agreement < p.Threshold:
+		return Disagrees
+	case p.Numbers == DecideByNumbers && a.Numbers != b.Numbers:
+		return OtherNumbers
+	case agreement >= 1 && a.SameWords(b):
+		return SameWords
+	case !p.longEnough(a, b):
+		return TooShort
+	case p.Measure != Containment && a.OtherTopics(b): // an excerpt need not repeat the words of its whole
+		return OtherTopics
+	}
+	return Agrees
 }
 
 // agreement is the profile's measure of two sketches, comparable only where its error is small enough.
@@ -110,7 +161,7 @@ func smallerFirst(a, b *sketch.Sketch) (smaller, larger *sketch.Sketch) {
 
 // Near reports whether a hit may fold into another by the profile: they are near-duplicates and its conditions hold.
 func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
-	if hit.Sketch == nil || other.Sketch == nil || p.conditional() && !p.conditionsHold(hit, other) {
+	if hit.Sketch == nil || other.Sketch == nil || !p.ConditionsHold(hit, other) {
 		return false, 0
 	}
 	return p.NearDuplicates(hit.Sketch, other.Sketch)
@@ -119,7 +170,11 @@ func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
 // conditional reports whether the profile has conditions.
 func (p *Profile) conditional() bool { return p.Same || p.Different || p.Within > 0 }
 
-// conditionsHold reports whether the conditions beside the agreement hold.
+// ConditionsHold reports whether the conditions beside the agreement hold, if there are any.
+func (p *Profile) ConditionsHold(hit, other *Hit) bool {
+	return !p.conditional() || p.conditionsHold(hit, other)
+}
+
 func (p *Profile) conditionsHold(hit, other *Hit) bool {
 	a, b := hit.traits(p.Basis), other.traits(p.Basis)
 	switch {
@@ -148,18 +203,10 @@ func disjoint(a, b [][]string) bool {
 	return true
 }
 
-// longEnough reports whether both have enough shingles; ready values have none to count.
-func (p *Profile) longEnough(a, b *sketch.Sketch) bool {
-	return a.Form == sketch.Ready || int64(min(a.Shingles, b.Shingles)) >= int64(p.MinShingles)
-}
+// longEnough reports whether both are long enough to be near-duplicates by agreement.
+func (p *Profile) longEnough(a, b *sketch.Sketch) bool { return p.Long(a) && p.Long(b) }
 
-// NearDuplicateTexts is NearDuplicates with a Check of doubtful pairs. For these it calls compare, which must return [sketch.Text.Compare]
-// of the two documents.
-func (p *Profile) NearDuplicateTexts(a, b *sketch.Sketch, compare func() (resemblance, coverage float64)) (near bool, agreement float64) {
-	near, agreement = p.NearDuplicates(a, b)
-	if c := p.Check; agreement >= c.From && agreement < c.To && p.longEnough(a, b) && !a.SameText(b) {
-		resemblance, coverage := compare()
-		near = resemblance >= p.Threshold || c.Coverage > 0 && coverage >= c.Coverage
-	}
-	return near, agreement
+// Long reports whether a document is long enough to be a near-duplicate by agreement. Ready values have no length, tags no words.
+func (p *Profile) Long(s *sketch.Sketch) bool {
+	return s.Form == sketch.Ready || int64(s.Shingles) >= int64(p.MinShingles) && (s.Words == 0 || int64(s.Words) >= int64(p.MinWords))
 }

@@ -3,6 +3,7 @@ package rerank
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,20 +85,36 @@ func TestListThatEndsWithTheWindow(t *testing.T) {
 	}
 }
 
-// TestDoubtfulPairsAreLookedAtAgain: a pair whose agreement is within the bounds, the lower one among them, is decided by its texts.
-func TestDoubtfulPairsAreLookedAtAgain(t *testing.T) {
-	a, b := hit("a", 1, 0).Sketch, hit("b", 1, 30).Sketch
-	p := Profile{Threshold: 0.5}
-	_, agreement := p.NearDuplicates(a, b)
+// TestReasons holds each reason of a verdict.
+func TestReasons(t *testing.T) {
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("the council of the town met on monday and spoke of a ferry that leaves at ten ", 1)
+	for i := range 80 {
+		long += fmt.Sprintf("word%c%c ", 'a'+i%26, 'a'+i/26)
+	}
 	for _, c := range []struct {
-		from, to float64
-		looks    bool
-	}{{agreement, 1, true}, {agreement + 0.01, 1, false}, {0, agreement, false}} {
-		p.Check.From, p.Check.To = c.from, c.to
-		looked := false
-		near, _ := p.NearDuplicateTexts(a, b, func() (float64, float64) { looked = true; return 0, 0 })
-		if looked != c.looks || near != !c.looks {
-			t.Errorf("%+v: near %v, looked %v", c, near, looked)
+		a, b string
+		p    Profile
+		want Reason
+	}{
+		{"Take 1.5 mg a day", "take  1.5 MG a day", Default(), SameText},
+		{"iPhone 15", "iphone 15!", Default(), SameWords},
+		{"Take 1.5 mg twice", "Take 15 mg twice", Default(), Disagrees},
+		{"Take one tablet of 1.5 mg every morning with a glass of water", "Take one tablet of 15 mg every morning with a glass of water", Default(), TooShort},
+		{"I agree with all that was said here today by the members of the council", "I do not agree with all that was said here today by the members of the council", Default(), TooShort},
+		{long + "costs 5 euro", long + "costs 6 euro", Default(), Agrees},
+		{long + "costs 5 euro", long + "costs 6 euro", Profile{Threshold: 0.64, Numbers: DecideByNumbers}, OtherNumbers},
+		{"pylint " + strings.ReplaceAll(long, " wordc", " pylint wordc"), "eslint " + strings.ReplaceAll(long, " wordc", " eslint wordc"), Profile{Threshold: 0.5}, OtherTopics},
+		{"pylint " + strings.ReplaceAll(long, " wordc", " pylint wordc"), "eslint " + strings.ReplaceAll(long, " wordc", " eslint wordc"), Profile{Threshold: 0.5, Measure: Containment}, Agrees},
+		{long, "another text altogether that has nothing in common with the first one", Default(), Disagrees},
+	} {
+		a, _ := sketcher.Sketch(c.a)
+		b, _ := sketcher.Sketch(c.b)
+		if agreement, got := c.p.Judge(&a, &b); got != c.want {
+			t.Errorf("%.40q and %.40q: reason %d at %.3f, want %d", c.a, c.b, got, agreement, c.want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (w *Walk) Bytes() int {
 	n := 64
 	for i := range w.leaders {
 		h := w.leaders[i].hit
-		n += 360 + len(h.ID) + len(h.Sketch.Payload) + h.Traits.bytes()
+		n += 392 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
 		if len(h.Others) > 0 {
 			n += 768 // a map takes room for eight at once
 		}

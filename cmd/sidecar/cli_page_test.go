@@ -216,7 +216,7 @@ func TestResultsHaveTheirShape(t *testing.T) {
 		{"sketch", 0, "sidecar sketch --fields headline,body.text --output json docs.jsonl"},
 		{"compare", 0, "sidecar compare --output json old.txt new.html"},
 		{"compare", 0, "sidecar compare --output json old.txt empty.txt"},
-		{"compare", 1, "sidecar compare --config config.yaml --index news-2024 --docs docs.jsonl --pairs pairs.tsv --no-texts --output json"},
+		{"compare", 1, "sidecar compare --config config.yaml --index news-2024 --docs docs.jsonl --pairs pairs.tsv --output json"},
 		{"cluster", 0, "sidecar cluster --input pages.jsonl --id url --fields body --host-field url --output json"},
 		{"cluster", 1, "sidecar cluster --input pages.jsonl --id url --fields body --output all.jsonl > report.txt; cat all.jsonl"},
 	} {

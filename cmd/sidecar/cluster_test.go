@@ -20,7 +20,8 @@ import (
 )
 
 // poem is a text that is long enough to be compared.
-const poem = "the ferry left the harbour of saltmere at seven and came back at nine with forty sheep and a letter for the mayor"
+const poem = "the ferry left the harbour of saltmere at seven and came back at nine with forty sheep and a letter for the mayor" +
+	" while a band played on the quay and the children of both schools waved flags which their teachers had sewn from old sails during the long winter when no boat could leave because of ice"
 
 // pages are documents in lines: a and b are near-duplicates, c and d are equal but for case, e is alone, f has no text.
 var pages = strings.Join([]string{

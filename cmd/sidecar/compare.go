@@ -31,19 +31,18 @@ For each pair it prints, in the same order: both ids, the agreement, its standar
 near-duplicates. If a document has no word or the two can't be compared, the numbers are 0 and the answer is no. Documents
 are kept in memory; the number of pairs is not limited.
 
-If the agreement of two sketches leaves a doubt, the texts themselves decide. With --no-texts the sketches alone decide, as in
-a search. --threshold, or a threshold in the rule of a configuration, replaces the preset's: near-duplicates are then the pairs
-whose resemblance is at or above it.
+The sketches decide, as in a search; the exact values are printed beside them. --threshold, or a threshold in the rule of a
+configuration, replaces the preset's.
 
 It uses the defaults, not config.yaml, unless --config names a file. Of that file it reads the section sketch, and the fields,
-sketch, preset, measure, threshold and min_shingles of the rule that --index names, or of the only rule. The other conditions of
-the rule (within, same, different) are printed, not checked.
+sketch, preset, measure, threshold, min_shingles, min_words and numbers of the rule that --index names, or of the only rule. The
+other conditions of the rule (within, same, different) are printed, not checked.
 
 Exit code 0: done, whatever the answer. 1: failed or interrupted.`,
 		Example: `  sidecar compare old.txt new.html
   sidecar compare --docs docs.jsonl --pairs pairs.tsv > verdicts.tsv
   sidecar compare --docs docs.jsonl --fields title,body --pairs - --preset safe < pairs.tsv
-  sidecar compare --config config.yaml --index news-2024 --docs docs.jsonl --pairs pairs.tsv --no-texts --output json`,
+  sidecar compare --config config.yaml --index news-2024 --docs docs.jsonl --pairs pairs.tsv --output json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return fmt.Errorf("compare takes two files, and got %d: for more give --docs and --pairs", len(args))
@@ -73,7 +72,6 @@ Exit code 0: done, whatever the answer. 1: failed or interrupted.`,
 	f.Var(choice{&flags.Options.Preset, config.PresetNames()}, "preset", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
 	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, instead of the preset's")
 	boundShare(f, "threshold")
-	f.BoolVar(&flags.NoTexts, "no-texts", false, "compare the sketches alone, as a search does")
 	return cmd
 }
 

@@ -302,7 +302,9 @@ func goods(disks bool) *surveyedIndex {
 		}
 		if disks {
 			name, size, colour = fmt.Sprintf("Quiet hard disk %d TB", 1+n), "", ""
-			about = fmt.Sprintf("A disk of %d TB for servers that run day and night, with five years of warranty and a quiet motor, for racks and desks alike", 1+n)
+			about = fmt.Sprintf("A disk of %d TB for servers that run day and night, with five years of warranty and a quiet motor, for racks and desks alike. "+
+				"It comes with four screws, a short cable and a card that says how to claim a new one, and it is tested for a week before it leaves "+
+				"the works, so that nobody has to open a case twice", 1+n)
 		}
 		i.documents = append(i.documents, fmt.Sprintf(`{"title":%q,"description":%q,"size":%q,"colour":%q,"price":%d.5,"sku":"s-%d"}`, name, about, size, colour, n, n))
 	}

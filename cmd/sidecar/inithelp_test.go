@@ -139,7 +139,8 @@ func articles() *surveyedIndex {
 		"title": "text", "title.keyword": "keyword", "body": "text", "url": "text", "url.keyword": "keyword", "lang": "keyword",
 		"host": "keyword", "published_at": "date", "size": "long", "neardup_sketch": "binary", "_id": "_id",
 	}}
-	const long = "the evening ferry returns to its pier after eleven years in which nobody crossed the river there but by the old bridge"
+	const long = "the evening ferry returns to its pier after eleven years in which nobody crossed the river there but by the old bridge" +
+		" and the fare is four pounds for grown people and two for children while sheep and letters travel free of charge as they did in the days of the old company whose bell still hangs above the ticket window"
 	for n, text := range []string{long, long + " again", "another story of goats that climb into the tallest trees of a dry plain", "x", long + "!"} {
 		i.documents = append(i.documents, fmt.Sprintf(`{"title":"Report number %d","body":%q,"url":"https://a.example/%d","host":"a.example"}`, n, text, n))
 	}

@@ -40,7 +40,7 @@ func TestConfigCheck(t *testing.T) {
 	got := sidecar(t, "config", "check", "--config", "../../config.yaml")
 	index := config.DefaultIndex()
 	want := result{stdout: `../../config.yaml: ok
-sketch: fast_similarity, features auto, 2 words, 3 characters, 128 positions of 8 bits, content all, without a seed: anyone can craft texts that collide
+sketch: fast_similarity, features auto, 2 words, 6 characters, 96 positions of 8 bits, content all, without a seed: anyone can craft texts that collide
 engine elasticsearch: 127.0.0.1:9201 in front of elasticsearch at http://127.0.0.1:9200, on failure: open
   news-*: fields title, body; ` + index.Profile() + `; window 1000; missing: compute
 `}

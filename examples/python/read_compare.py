@@ -17,7 +17,7 @@ def compared(sidecar, path, fields, threshold):
     with open(path, encoding="utf-8") as lines:
         ids = [json.loads(line)["id"] for line in lines if line.strip()]
     pairs = "".join(f"{a}\t{b}\n" for a, b in itertools.combinations(ids, 2))
-    command = [sidecar, "compare", "--docs", path, "--fields", fields, "--pairs", "-", "--no-texts",
+    command = [sidecar, "compare", "--docs", path, "--fields", fields, "--pairs", "-",
                "--threshold", str(threshold), "--output", "json"]
     done = subprocess.run(command, input=pairs, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     for line in done.stdout.splitlines():

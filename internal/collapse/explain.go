@@ -95,8 +95,11 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 	var shingles [2]uint32
 	if hit != nil && with != nil && hit.Sketch != nil && with.Sketch != nil {
 		shingles = [2]uint32{hit.Sketch.Shingles, with.Sketch.Shingles}
-		if hit.Sketch.SameText(with.Sketch) {
+		switch _, reason := hit.Profile.Judge(hit.Sketch, with.Sketch); reason {
+		case rerank.SameText:
 			by = "fingerprint"
+		case rerank.SameWords:
+			by = "words"
 		}
 		if e, comparable := hit.Profile.Estimate(hit.Sketch, with.Sketch); comparable {
 			estimate = e

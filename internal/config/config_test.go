@@ -78,7 +78,7 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	}
 	for _, name := range PresetNames() {
 		own := PresetOf(name).Start(Default().Sketch)
-		row := fmt.Sprintf("| `%s` | %v | %d |", name, own.Threshold, own.MinShingles)
+		row := fmt.Sprintf("| `%s` | %v | %d | %d |", name, own.Threshold, own.MinShingles, own.MinWords)
 		_, tuned := rerank.Presets()[name]
 		figure := fmt.Sprintf("%s %v", name, own.Threshold)
 		if !tuned && !strings.Contains(string(table), row) || !strings.Contains(string(text), figure) {

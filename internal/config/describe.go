@@ -173,8 +173,9 @@ func (i Index) Profile() string {
 	if own.Measure == i.Measure && i.Measure == string(rerank.Resemblance) {
 		measure = ""
 	}
-	return fmt.Sprintf("preset %s: %sthreshold %s, min_shingles %s",
-		i.Preset, measure, replaced(i.Threshold, own.Threshold), replaced(i.MinShingles, own.MinShingles))
+	return fmt.Sprintf("preset %s: %sthreshold %s, min_shingles %s, min_words %s, numbers %s",
+		i.Preset, measure, replaced(i.Threshold, own.Threshold), replaced(i.MinShingles, own.MinShingles), replaced(i.MinWords, own.MinWords),
+		replaced(i.Numbers, own.Numbers))
 }
 
 // replaced returns a value, and the usual one if that is different.

@@ -21,6 +21,8 @@ type Index struct {
 	Measure     string   `yaml:"measure"`
 	Threshold   float64  `yaml:"threshold"`
 	MinShingles int      `yaml:"min_shingles"`
+	MinWords    int      `yaml:"min_words"`
+	Numbers     string   `yaml:"numbers"`
 	Window      int      `yaml:"window"`
 	Missing     string   `yaml:"missing"`
 
@@ -200,6 +202,13 @@ func (i Index) bands() (bands, rows int, err error) {
 	return bands, rows, nil
 }
 
+// Scheme returns the scheme of the entry's sketches.
+func (i Index) Scheme() sketch.Scheme {
+	scheme := i.Sketch.Scheme()
+	scheme.DropNumbers = i.Numbers == string(rerank.IgnoreNumbers)
+	return scheme
+}
+
 // Rule converts the entry for the packages that work with rules.
 func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 	bands, rows, _ := i.bands() // it was validated
@@ -209,7 +218,8 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 		Match:    i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
 		Window: i.Window, VectorWindow: i.VectorWindow,
 		Profile: rerank.Profile{
-			Threshold: i.Threshold, MinShingles: i.MinShingles, Measure: rerank.Measure(i.Measure), Keep: i.Keep,
+			Threshold: i.Threshold, MinShingles: i.MinShingles, MinWords: i.MinWords, Numbers: rerank.Numbers(i.Numbers),
+			Measure: rerank.Measure(i.Measure), Keep: i.Keep,
 		},
 		Choice: i.Representative.choice(), DateField: i.DateField,
 		Together: rule.Together{
@@ -225,7 +235,7 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 func (e *Engine) Rules() (rules rule.Rules, err error) {
 	made := map[uint32]*sketch.Sketcher{}
 	for _, index := range e.Indices {
-		scheme := index.Sketch.Scheme()
+		scheme := index.Scheme()
 		id := scheme.ID()
 		if made[id] == nil {
 			if made[id], err = sketch.New(scheme); err != nil {

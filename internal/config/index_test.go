@@ -35,6 +35,8 @@ func TestRuleOfKeys(t *testing.T) {
 		{"match: a", func(*rule.Rule) {}},
 		{"representative: rank, within: {}, same: [], different: [], keep: 1, transitive: false, totals: engine, expand: off, sketch: {}",
 			func(*rule.Rule) {}},
+		{"min_words: 0, numbers: decide", func(r *rule.Rule) { r.Profile.MinWords, r.Profile.Numbers = 0, rerank.DecideByNumbers }},
+		{"numbers: ignore", func(r *rule.Rule) { r.Profile.Numbers = rerank.IgnoreNumbers }},
 		{"measure: containment", func(r *rule.Rule) { r.Profile.Measure = rerank.Containment }},
 		{`keep: "${KEEP}"`, func(r *rule.Rule) { r.Profile.Keep = 2 }},
 		{"keep: 100", func(r *rule.Rule) { r.Profile.Keep = 100 }},
@@ -72,7 +74,8 @@ func TestRuleOfKeys(t *testing.T) {
 		want := &rule.Rule{
 			Match: "a", Fields: []string{"t"}, Window: 1000, VectorWindow: 100, Compute: true, Choice: rule.Choice{By: rule.ByRank},
 			Profile: rerank.Profile{
-				Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles, Measure: rerank.Resemblance, Keep: 1,
+				Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles, MinWords: 50, Numbers: rerank.CountNumbers,
+				Measure: rerank.Resemblance, Keep: 1,
 			},
 		}
 		c.change(want)
@@ -114,13 +117,13 @@ func TestPresetsOfKinds(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", p.Name, diff)
 		}
-		over := entry(t, "", "threshold: 0.5, min_shingles: 2, measure: resemblance, representative: rank, same: [x], different: [], expand: off, "+
-			"within: {span: 0s}, window: 9, advanced: {vector_window: 7}, sketch: {family: simhash, features: words, content: raw}, preset: "+p.Name)
+		over := entry(t, "", "threshold: 0.5, min_shingles: 2, min_words: 3, numbers: decide, measure: resemblance, representative: rank, same: [x], different: [], expand: off, "+
+			"within: {span: 0s}, window: 9, advanced: {vector_window: 7}, sketch: {family: simhash, features: words, positions: 256, content: raw}, preset: "+p.Name)
 		usual := DefaultIndex()
 		usual.Match, usual.Fields, usual.Preset, usual.Threshold, usual.MinShingles = "a", []string{"t"}, p.Name, 0.5, 2
-		usual.Window = 9
+		usual.MinWords, usual.Numbers, usual.Window = 3, "decide", 9
 		usual.Same, usual.VectorWindow, usual.Sketch.Family, usual.Sketch.Features = []string{"x"}, 7, "simhash", "words"
-		usual.Sketch.Content = "raw"
+		usual.Sketch.Positions, usual.Sketch.Content = 256, "raw"
 		if diff := cmp.Diff(usual, over, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s, and the file's own values: %s", p.Name, diff)
 		}
@@ -130,7 +133,7 @@ func TestPresetsOfKinds(t *testing.T) {
 // TestSketchOfARule reads entries with schemes of their own, whatever stands before what in the file.
 func TestSketchOfARule(t *testing.T) {
 	section := sketch.Scheme{
-		Family: sketch.FastSimilarity, Features: sketch.Auto, Words: 3, Characters: 3, Positions: 64, Bits: 8, Modulus: 16, Repeats: 4,
+		Family: sketch.FastSimilarity, Features: sketch.Auto, Words: 3, Characters: 6, Positions: 64, Bits: 8, Modulus: 16, Repeats: 4,
 		Content: sketch.ContentAll, Keep: sketch.Keep{Case: true, Accents: true}, Seed: "hunter2",
 	}
 	for _, c := range []struct {

@@ -25,14 +25,14 @@ func Presets() []Preset {
 	return []Preset{
 		{Name: defaultPreset}, {Name: "safe"}, {Name: "thorough"},
 		{Name: "mirrors", Needs: []string{hostField}}, {Name: "news", Needs: []string{dateField}}, {Name: "versions", Needs: []string{dateField}},
-		{Name: "plagiarism"}, {Name: "soft404", Needs: []string{hostField}}, {Name: "goods"}, {Name: "chunks"},
+		{Name: "plagiarism"}, {Name: "soft404", Needs: []string{hostField}}, {Name: "goods"}, {Name: "chunks"}, {Name: "logs"},
 	}
 }
 
 // apply sets the values in which the preset differs from the default one. docs/presets.md says where the numbers are from.
 func (p Preset) apply(i *Index) {
 	if profile, ok := rerank.Presets()[p.Name]; ok {
-		i.Threshold, i.MinShingles = profile.Threshold, profile.MinShingles
+		i.Threshold, i.MinShingles, i.MinWords = profile.Threshold, profile.MinShingles, profile.MinWords
 	}
 	switch p.Name {
 	case "mirrors":
@@ -46,13 +46,14 @@ func (p Preset) apply(i *Index) {
 		i.Threshold = 0.52
 		i.Representative = Representative{By: "newest"}
 	case "plagiarism":
-		i.Measure, i.Threshold, i.MinShingles = string(rerank.Containment), 0.6, 24
+		i.Measure, i.Threshold, i.MinShingles, i.MinWords = string(rerank.Containment), 0.6, 24, 0
 		i.Representative = Representative{By: "longest"}
 		i.Expand = expandIDs
-		i.Window = 300                             // two of these sketches take about fifty times as long to compare
+		i.Window = 300 // two of these sketches take about fifty times as long to compare
+		i.Sketch.Positions = max(i.Sketch.Positions, 128)
 		i.Sketch.Family = string(sketch.MSmallest) // finds an excerpt of a twentieth; the packed families need a fifth
 	case "soft404":
-		i.Threshold, i.MinShingles = 0.7, 1
+		i.Threshold, i.MinShingles, i.MinWords = 0.7, 1, 0
 		i.Same = []string{hostField}
 		i.Sketch.Content = string(sketch.ContentUseful)
 	case "goods":
@@ -61,6 +62,8 @@ func (p Preset) apply(i *Index) {
 	case "chunks":
 		i.Measure, i.Threshold = string(rerank.Containment), 0.6
 		i.VectorWindow = 200
+	case "logs":
+		i.Numbers = string(rerank.IgnoreNumbers)
 	}
 }
 
@@ -82,7 +85,7 @@ func PresetNames() (names []string) {
 func (p Preset) Start(section Sketch) Index {
 	i := Index{
 		Preset: p.Name, Window: DefaultWindow, Missing: "compute", AdvancedIndex: AdvancedIndex{defaultVectorWindow},
-		Measure: string(rerank.Resemblance), Keep: 1, Representative: Representative{By: "rank"},
+		Measure: string(rerank.Resemblance), Numbers: string(rerank.CountNumbers), Keep: 1, Representative: Representative{By: "rank"},
 		Totals: totalsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex,
 	}
 	Preset{Name: defaultPreset}.apply(&i)

@@ -26,6 +26,8 @@ func (i Index) validate(f *faults, key string) {
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
 	i.validateStored(f, key)
 	f.when(i.MinShingles < 0, key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)
+	f.when(i.MinWords < 0, key+".min_words", "%d is out of range: use 0 or more (%d is usual)", i.MinWords, rerank.Default().MinWords)
+	f.oneOf(key+".numbers", i.Numbers, string(rerank.CountNumbers), string(rerank.DecideByNumbers), string(rerank.IgnoreNumbers))
 	f.when(i.Keep == 0, key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep) // to the rule 0 is 1
 	i.Representative.validate(f, key+".representative")
 	i.validateWithin(f, key+".within")

@@ -44,33 +44,33 @@ type Comparer struct {
 	Sketcher *sketch.Sketcher
 	// Rule makes the sketches; it matches no index.
 	Rule *rule.Rule
-	// Index is the chosen rule of the configuration, nil if there is none. section is how sketches are made.
-	Index   *config.Index
-	section config.Sketch
+	// Index is the chosen rule of the configuration, nil if there is none. entry is that rule, or the defaults or the preset in its place.
+	Index *config.Index
+	entry config.Index
 }
 
 // Open returns a comparer with these options.
 func (o *Options) Open(io Streams) (*Comparer, error) {
-	g, fields := Comparer{Streams: io, section: config.Default().Sketch}, defaultFields
+	g, fields := Comparer{Streams: io, entry: config.DefaultIndex()}, defaultFields
 	if o.Config != "" {
 		c, err := config.LoadOffline(o.Config, os.LookupEnv)
 		if err != nil {
 			return nil, err
 		}
-		g.section = c.Sketch
+		g.entry.Sketch = c.Sketch
 		if g.Index, err = c.IndexFor(o.Index); err != nil {
 			return nil, err
 		}
 		if g.Index != nil {
-			g.section, fields = g.Index.Sketch, g.Index.Fields
+			g.entry, fields = *g.Index, g.Index.Fields
 		}
 	} else if o.Index != "" {
 		return nil, errors.New("--index names a rule of a configuration: name its file with --config")
 	}
 	if o.Preset != "" {
-		g.section = config.PresetOf(o.Preset).Start(g.section).Sketch
+		g.entry = config.PresetOf(o.Preset).Start(g.entry.Sketch)
 	}
-	sketcher, err := sketch.New(g.section.Scheme())
+	sketcher, err := sketch.New(g.entry.Scheme())
 	if err != nil {
 		return nil, err
 	}
@@ -154,44 +154,15 @@ type Comparison struct {
 	// Preset and Threshold override those of the rule; empty and 0 keep them.
 	Preset    string
 	Threshold float64
-	// NoTexts compares the sketches alone, as a search does. JSON prints JSON.
-	NoTexts, JSON bool
+	// JSON prints JSON.
+	JSON bool
 }
 
-// doubt is how close to a threshold of --threshold an agreement must be for the texts to decide: at 128 positions more than two
-// standard errors.
-const doubt = 0.1
-
-// profile returns the profile to judge by: that of the rule, with the values of the flags.
+// profile returns the profile to judge by: that of the rule, with the values of the flags. A search decides by it too.
 func (f *Comparison) profile(g *Comparer) rerank.Profile {
-	i := config.DefaultIndex()
-	if g.Index != nil {
-		i = *g.Index
-	}
-	if f.Preset != "" {
-		i = config.PresetOf(f.Preset).Start(g.section)
-	}
+	i := g.entry
 	if f.Threshold > 0 {
 		i.Threshold = f.Threshold
 	}
-	p, known := rerank.Presets()[i.Preset]
-	if !known {
-		p = rerank.Default()
-	}
-	p.MinShingles = i.MinShingles
-	switch {
-	case i.Measure == string(rerank.Containment): // texts are compared by resemblance alone
-		p.Measure, p.Threshold, p.Check = rerank.Containment, i.Threshold, rerank.Check{}
-	case i.Threshold != p.Threshold:
-		p.Threshold, p.Check = i.Threshold, rerank.Check{From: i.Threshold - doubt, To: i.Threshold + doubt}
-	}
-	return f.withTexts(g, p)
-}
-
-// withTexts returns the profile, without the comparison of texts if there are no texts to compare.
-func (f *Comparison) withTexts(g *Comparer, p rerank.Profile) rerank.Profile {
-	if f.NoTexts || g.Sketcher.Scheme().Features == sketch.Value64 {
-		p.Check = rerank.Check{}
-	}
-	return p
+	return i.Rule(g.Sketcher).Profile
 }

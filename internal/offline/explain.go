@@ -46,8 +46,6 @@ type verdict struct {
 	Profile       string `json:"profile"`
 	NearDuplicate bool   `json:"near_duplicate"`
 	Why           string `json:"why"`
-	// BySketches is the verdict of a search, which compares sketches alone.
-	BySketches bool `json:"by_sketches_alone"`
 }
 
 // Explanation is the comparison of two texts.
@@ -80,7 +78,7 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 	}
 	e.measure()
 	for _, name := range slices.Sorted(maps.Keys(rerank.Presets())) {
-		e.judge(name, f.withTexts(g, rerank.Presets()[name]))
+		e.judge(name, rerank.Presets()[name])
 	}
 	_, judged := rerank.Presets()[f.Preset]
 	switch {
@@ -172,45 +170,14 @@ func (e *Explanation) judge(name string, p rerank.Profile) {
 		e.Verdicts = append(e.Verdicts, v)
 		return
 	}
-	doubtful, resemblance, coverage := false, 0.0, 0.0
-	near, agreement := p.NearDuplicateTexts(a, b, func() (float64, float64) {
-		doubtful = true
-		resemblance, coverage = e.A.text.Compare(e.B.text)
-		return resemblance, coverage
-	})
-	v.NearDuplicate = near
-	v.BySketches, _ = p.NearDuplicates(a, b)
-	short, word := min(a.Shingles, b.Shingles), "agreement"
-	if p.Measure == rerank.Containment {
-		word = "containment"
-	}
-	switch {
-	case e.SameText:
-		v.Why = "it is the same text, except perhaps for case and white space"
-	case int64(short) < int64(p.MinShingles):
-		v.Why = fmt.Sprintf("one has %d shingles, and with fewer than %d only the same text counts", short, p.MinShingles)
-	case doubtful:
-		v.Why = fmt.Sprintf("the agreement %.4f leaves a doubt, and ", max(0, agreement)) + whyByTexts(p, resemblance, coverage)
-	case near:
-		v.Why = fmt.Sprintf("the %s %.4f reaches %v", word, agreement, p.Threshold)
-	default:
-		v.Why = fmt.Sprintf("the %s %.4f is below %v", word, max(0, agreement), p.Threshold)
+	agreement, reason := p.Judge(a, b)
+	v.NearDuplicate, v.Why = reason.Near(), p.Why(a, b, agreement, reason)
+	if reason == rerank.TooShort || reason == rerank.OtherNumbers {
+		if numbers := rerank.NumbersApart(e.A.words, e.B.words, "in A", "in B"); numbers != "" && e.HasWords() {
+			v.Why += "; " + numbers
+		}
 	}
 	e.Verdicts = append(e.Verdicts, v)
-}
-
-// whyByTexts says how the texts decide a doubtful pair.
-func whyByTexts(p rerank.Profile, resemblance, coverage float64) string {
-	switch {
-	case resemblance >= p.Threshold:
-		return fmt.Sprintf("the exact resemblance %.4f reaches %v", resemblance, p.Threshold)
-	case p.Check.Coverage == 0:
-		return fmt.Sprintf("the exact resemblance %.4f is below %v", resemblance, p.Threshold)
-	case coverage >= p.Check.Coverage:
-		return fmt.Sprintf("the coverage %.4f reaches %v", coverage, p.Check.Coverage)
-	}
-	return fmt.Sprintf("the exact resemblance %.4f is below %v, and the coverage %.4f below %v",
-		resemblance, p.Threshold, coverage, p.Check.Coverage)
 }
 
 //go:embed explain.txt

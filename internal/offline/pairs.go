@@ -16,22 +16,20 @@ type member struct {
 	id string
 	// sketch is nil if the document has no word.
 	sketch *sketch.Sketch
-	texts  []string // nil if the profile compares no texts
-	line   int      // in the file
+	line   int // in the file
 }
 
 // judge compares pairs of documents. It is safe for concurrent use.
 type judge struct {
-	sketcher *sketch.Sketcher
-	profile  rerank.Profile
-	members  map[string]member
-	pairs    string // the name of the pairs' file for messages
-	json     bool
+	profile rerank.Profile
+	members map[string]member
+	pairs   string // the name of the pairs' file for messages
+	json    bool
 }
 
 // Pairs prints a line for each pair.
 func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
-	j := judge{sketcher: g.Sketcher, profile: f.profile(g), json: f.JSON}
+	j := judge{profile: f.profile(g), json: f.JSON}
 	src, name, err := g.open(f.Pairs)
 	if err != nil {
 		return err
@@ -56,9 +54,6 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 		m := member{id: d.ID, line: line}
 		if s, ok := g.Sketcher.Sketch(d.Texts...); ok {
 			m.sketch = &s
-			if j.profile.Check != (rerank.Check{}) {
-				m.texts = d.Texts
-			}
 		}
 		return append(list, m), nil
 	}, func(list []member) error {
@@ -108,9 +103,7 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 	if a.sketch == nil || b.sketch == nil {
 		return false, 0, 0
 	}
-	near, agreement = j.profile.NearDuplicateTexts(a.sketch, b.sketch, func() (float64, float64) {
-		return j.sketcher.Text(a.texts...).Compare(j.sketcher.Text(b.texts...))
-	})
+	near, agreement = j.profile.NearDuplicates(a.sketch, b.sketch)
 	estimate, _ := j.profile.Estimate(a.sketch, b.sketch)
 	return near, max(0, agreement), estimate.Error
 }

@@ -105,7 +105,7 @@ func (p *engineChecks) sketches(index adapters.Index, rule *rule.Rule, state ada
 	}
 	if s.Incomparable > 0 {
 		p.found(stateWarn, "sketches", "replace them with: sidecar reindex",
-			index.Name, "documents have a sketch of another scheme or of other fields, which counts as none", "%s: %d of %d documents looked at have a sketch of another scheme or of other fields, which counts as none",
+			index.Name, "documents have a sketch of an older format, another scheme or other fields, which counts as none", "%s: %d of %d documents looked at have a sketch of an older format, another scheme or other fields, which counts as none",
 			index.Name, s.Incomparable, of)
 	}
 	if s.Absent > 0 {

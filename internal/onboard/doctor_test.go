@@ -225,7 +225,7 @@ var doctorCases = []struct {
 		},
 		want: nodeLine + "fail  es: news-1: 1 of 4 documents looked at have the sketch of another text than theirs, such as 1: " +
 			"count them with: sidecar verify; mend them with: sidecar reindex\n" +
-			"warn  es: news-1: 1 of 4 documents looked at have a sketch of another scheme or of other fields, which counts as none: " +
+			"warn  es: news-1: 1 of 4 documents looked at have a sketch of an older format, another scheme or other fields, which counts as none: " +
 			"replace them with: sidecar reindex\n" + portLine + sniffedLine,
 	},
 	{

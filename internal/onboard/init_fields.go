@@ -293,7 +293,7 @@ func (f *fieldTexts) repeats(other *fieldTexts) bool {
 func (t *texts) countDuplicates(documents [][]byte) (pairs [][2]int) {
 	index := config.DefaultIndex()
 	index.Fields = t.Chosen
-	sketcher, err := sketch.New(index.Sketch.Scheme())
+	sketcher, err := sketch.New(index.Scheme())
 	if err != nil {
 		return nil // the defaults are valid
 	}

@@ -14,14 +14,14 @@ import (
 )
 
 // The ways to judge a pair that are compared on sets with kinds. The last two take one threshold for all sets, the best one.
-var ways = []string{"default", "default, texts", "safe", "safe, texts", "4 words", "5 characters"}
+var ways = []string{"default", "safe", "4 words", "5 characters"}
 
-const byTexts, byShingles = 4, 2 // the first four ways are presets, the last two exact resemblances
+const byPreset, byShingles = 2, 2 // the first two ways are presets, the last two exact resemblances
 
 // verdict is how a pair was judged.
 type verdict struct {
 	pair
-	near    [byTexts]bool
+	near    [byPreset]bool
 	exactly [byShingles]float32
 }
 
@@ -63,7 +63,9 @@ func MeasureKinds(s *Set, subset string) (*Kinds, error) {
 
 // newJudge returns a function that judges a pair in every way. It keeps what it has computed of a document.
 func newJudge(s *Set) (func(pair) verdict, error) {
-	scheme, err := sketch.New(sketch.DefaultScheme())
+	chosen := sketch.DefaultScheme()
+	chosen.DropNumbers = s.Preset == "logs" // as that preset does
+	scheme, err := sketch.New(chosen)
 	if err != nil {
 		return nil, err
 	}
@@ -75,20 +77,12 @@ func newJudge(s *Set) (func(pair) verdict, error) {
 	for i, d := range s.Docs {
 		sketches[i], _ = scheme.Sketch(d.Text)
 	}
-	texts := make([]*sketch.Text, len(s.Docs))
-	text := func(i int) *sketch.Text {
-		if texts[i] == nil {
-			texts[i] = scheme.Text(s.Docs[i].Text)
-		}
-		return texts[i]
-	}
 	profiles := []rerank.Profile{rerank.Default(), rerank.Safe()}
 	return func(p pair) verdict {
 		v := verdict{pair: p}
 		a, b := &sketches[p.a], &sketches[p.b]
 		for i, profile := range profiles {
-			v.near[2*i], _ = profile.NearDuplicates(a, b)
-			v.near[2*i+1], _ = profile.NearDuplicateTexts(a, b, func() (float64, float64) { return text(p.a).Compare(text(p.b)) })
+			v.near[i], _ = profile.NearDuplicates(a, b)
 		}
 		v.exactly = [byShingles]float32{float32(sketch.Resemblance(words[p.a], words[p.b])), float32(sketch.Resemblance(characters[p.a], characters[p.b]))}
 		return v
@@ -97,10 +91,10 @@ func newJudge(s *Set) (func(pair) verdict, error) {
 
 // says reports what a way says of a pair, under the thresholds of the exact resemblances.
 func (v *verdict) says(way int, thresholds [byShingles]float32) bool {
-	if way < byTexts {
+	if way < byPreset {
 		return v.near[way]
 	}
-	return v.exactly[way-byTexts] >= thresholds[way-byTexts]
+	return v.exactly[way-byPreset] >= thresholds[way-byPreset]
 }
 
 // commonThresholds returns for each exact resemblance the one threshold under which the mean over the sets of the share of pairs judged right is greatest.

@@ -72,7 +72,7 @@ var steps = func() (list []int) {
 type Result struct {
 	set                 *Set
 	positive, negative  int
-	presets             map[string]*[2]Score // by sketches alone, and with the texts
+	presets             map[string]*Score
 	agreement, exact    curve
 	lecture, characters curve // exact resemblance of 4-word shingles and of 5-character shingles
 }
@@ -134,17 +134,15 @@ func Measure(s *Set) (*Result, error) {
 		return nil, err
 	}
 	sketches := make([]sketch.Sketch, len(s.Docs))
-	texts := make([]*sketch.Text, len(s.Docs))
 	for i, d := range s.Docs {
 		sketches[i], _ = sketcher.Sketch(d.Text)
-		texts[i] = sketcher.Text(d.Text)
 	}
-	r := &Result{set: s, presets: map[string]*[2]Score{}}
+	r := &Result{set: s, presets: map[string]*Score{}}
 	for _, c := range []*curve{&r.agreement, &r.exact, &r.lecture, &r.characters} {
 		*c = make(curve, len(steps))
 	}
 	for name := range rerank.Presets() {
-		r.presets[name] = new([2]Score)
+		r.presets[name] = new(Score)
 	}
 	s.Judged(func(a, b int, positive bool) {
 		if positive {
@@ -159,9 +157,7 @@ func Measure(s *Set) (*Result, error) {
 		r.characters.add(sketch.Resemblance(characters[a], characters[b]), positive)
 		for name, profile := range rerank.Presets() {
 			near, _ := profile.NearDuplicates(&sketches[a], &sketches[b])
-			r.presets[name][0].add(near, positive)
-			near, _ = profile.NearDuplicateTexts(&sketches[a], &sketches[b], func() (float64, float64) { return texts[a].Compare(texts[b]) })
-			r.presets[name][1].add(near, positive)
+			r.presets[name].add(near, positive)
 		}
 	})
 	return r, nil
@@ -173,7 +169,7 @@ var names = []string{"default", "safe", "thorough"}
 func (r *Result) Report(w io.Writer) {
 	fmt.Fprintf(w, "%s: %d documents, %d pairs near-duplicate, %d not\nF1 (precision / recall)\n", r.set.Name, len(r.set.Docs), r.positive, r.negative)
 	for _, name := range names {
-		fmt.Fprintf(w, "  %-9s by sketches %s, with the texts %s\n", name, r.presets[name][0], r.presets[name][1])
+		fmt.Fprintf(w, "  %-9s %s\n", name, r.presets[name])
 	}
 	for _, c := range []struct {
 		name  string
@@ -201,8 +197,7 @@ func Means(w io.Writer, results []*Result) {
 	}
 	fmt.Fprintf(w, "means over %d sets of F1\n", len(results))
 	for _, name := range names {
-		fmt.Fprintf(w, "  %-9s by sketches %.3f, with the texts %.3f\n", name,
-			mean(func(r *Result) float64 { return r.presets[name][0].F1() }), mean(func(r *Result) float64 { return r.presets[name][1].F1() }))
+		fmt.Fprintf(w, "  %-9s %.3f\n", name, mean(func(r *Result) float64 { return r.presets[name].F1() }))
 	}
 	best := func(c func(*Result) curve) float64 {
 		return mean(func(r *Result) float64 { s, _ := c(r).best(); return s.F1() })

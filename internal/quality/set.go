@@ -54,7 +54,7 @@ func Load(folder string) (*Set, error) {
 	s := &Set{Name: filepath.Base(folder)}
 	var meta struct {
 		Gold, Preset string
-		Clusters     bool
+		Clusters     any // true, or in some sets their number
 	}
 	raw, err := os.ReadFile(filepath.Join(folder, "meta.json"))
 	if err != nil {
@@ -85,7 +85,7 @@ func Load(folder string) (*Set, error) {
 		}
 	}
 	if !strings.HasPrefix(meta.Gold, "clusters") {
-		if meta.Clusters {
+		if meta.Clusters == true {
 			s.groups, err = s.readClusters(folder, places)
 		}
 		return s, err

@@ -176,6 +176,7 @@ func (r *Rule) ClusterMark() string {
 	text := strings.Join([]string{
 		strconv.FormatUint(uint64(r.Sketcher.SchemeID()), 16), strconv.Itoa(int(r.Source())),
 		strconv.FormatUint(math.Float64bits(r.Profile.Threshold), 16), strconv.Itoa(r.Profile.MinShingles), string(r.Profile.Measure),
+		strconv.Itoa(r.Profile.MinWords), string(r.Profile.Numbers),
 	}, "/")
 	return "_" + idText(xxhash.Sum64String(text))[:3]
 }

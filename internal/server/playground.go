@@ -112,7 +112,7 @@ func (v *source) View(rule int, preset string) (*playground.View, error) {
 		if bad, ok := errors.AsType[*config.PresetError](err); ok {
 			return nil, playground.Wrong(bad.Why, bad.Hint)
 		}
-		sketcher, err := sketch.New(index.Sketch.Scheme())
+		sketcher, err := sketch.New(index.Scheme())
 		if err != nil {
 			return nil, playground.Wrong(fmt.Sprintf("preset %s: %v", key.preset, err), "Choose another preset.")
 		}

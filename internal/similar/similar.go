@@ -18,9 +18,6 @@ import (
 const (
 	// maxCandidates is how many documents that share a band are compared at most.
 	maxCandidates = 10_000
-	// doubtful is how far an agreement may lie from the threshold for the texts to decide where they are read: at 128 positions more
-	// than two standard errors.
-	doubtful = 0.1
 	// textsAtOnce is how many documents are read at a time for their texts.
 	textsAtOnce = 50
 )
@@ -31,8 +28,7 @@ type Likeness struct {
 	Threshold float64
 	// Size is how many are returned at most, the most alike; at least 1.
 	Size int
-	// Source asks for the documents themselves. Their texts being at hand, the exact resemblance decides where the agreement is
-	// within 0.1 of the threshold.
+	// Source asks for the documents themselves, and their exact resemblance.
 	Source bool
 	// Room is how many bytes of documents are returned at most; 0 is no bound. More is an [ErrRoom].
 	Room int64
@@ -222,7 +218,7 @@ func (k *likening) page(p adapters.Page) error {
 		if near {
 			k.found.Total++
 		}
-		if near || k.doubts(s, agreement) {
+		if near {
 			k.found.Alike = append(k.found.Alike, k.alike(d.ID, s, agreement))
 		}
 	}
@@ -230,13 +226,6 @@ func (k *likening) page(p adapters.Page) error {
 		k.trim(k.kept())
 	}
 	return nil
-}
-
-// doubts reports whether the texts decide about a document with the sketch.
-func (k *likening) doubts(s *sketch.Sketch, agreement float64) bool {
-	least := uint32(max(0, k.profile.MinShingles))
-	return k.text != nil && !s.SameText(&k.sketch) && min(s.Shingles, k.sketch.Shingles) >= least &&
-		agreement >= k.profile.Threshold-doubtful && agreement < k.profile.Threshold+doubtful
 }
 
 func (k *likening) alike(id string, s *sketch.Sketch, agreement float64) Alike {
@@ -252,8 +241,7 @@ func (k *likening) trim(n int) {
 	k.found.Alike = k.found.Alike[:min(n, len(k.found.Alike))]
 }
 
-// readAlike reads the documents that were found, the most alike first, until there are enough; and where there is a doubt looks at
-// their texts. What can't be read any more is left out.
+// readAlike reads the documents that were found, the most alike first, until there are enough. What can't be read any more is left out.
 func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 	var list []Alike
 	room := k.Room
@@ -276,7 +264,7 @@ func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 		}
 		for _, a := range some {
 			source, there := sources[a.ID]
-			if !there || !k.decide(&a, source) {
+			if !there || !k.takeUp(&a, source) {
 				continue
 			}
 			if room -= int64(len(a.Source)); k.Room > 0 && room < 0 {
@@ -291,23 +279,20 @@ func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 	return nil
 }
 
-// decide takes up a document's source and reports whether it is a near-duplicate.
-func (k *likening) decide(a *Alike, source []byte) bool {
+// takeUp takes up a document's source and the exact resemblance. It reports false if the source is not readable.
+func (k *likening) takeUp(a *Alike, source []byte) bool {
 	bare, err := jsonedit.Cut(source, rule.Our)
 	if err != nil {
 		return false
 	}
 	a.Source = bare
-	near := a.SameText || a.Agreement >= k.profile.Threshold
 	if k.text == nil {
-		return near
+		return true
 	}
-	if s, ok := k.rule.Sketch(k.rule.TextsOf(source)); ok { // else its text is hidden from the client
-		resemblance, _ := k.text.Compare(k.rule.Sketcher.Text(k.rule.TextsOf(source)...))
+	texts := k.rule.TextsOf(source)
+	if _, ok := k.rule.Sketch(texts); ok { // else its text is hidden from the client
+		resemblance, _ := k.text.Compare(k.rule.Sketcher.Text(texts...))
 		a.Resemblance = &resemblance
-		if k.doubts(&s, a.Agreement) {
-			return resemblance >= k.profile.Threshold
-		}
 	}
-	return near
+	return true
 }

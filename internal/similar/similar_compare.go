@@ -11,7 +11,9 @@ import (
 // Comparison is what is to be said of two documents.
 type Comparison struct {
 	// Folds says that one would fold into the other in a search, as far as their texts count.
-	Folds     bool           `json:"folds"`
+	Folds bool `json:"folds"`
+	// Why says in words why they fold or not; empty if one has no text.
+	Why       string         `json:"why"`
 	Threshold float64        `json:"threshold"`
 	Measure   rerank.Measure `json:"measure"`
 	// Agreement is what the measure estimates from both sketches, and Error its standard error; 0 where they can't be compared.
@@ -52,7 +54,8 @@ func Compare(r *rule.Rule, a, b []byte, threshold float64) Comparison {
 	sketchB, okB := r.Sketch(textsB)
 	if okA && okB {
 		k := likening{rule: r, profile: profile, sketch: sketchA}
-		c.Folds, c.Agreement = profile.NearDuplicates(&sketchA, &sketchB)
+		agreement, reason := profile.Judge(&sketchA, &sketchB)
+		c.Agreement, c.Folds, c.Why = agreement, reason.Near(), profile.Why(&sketchA, &sketchB, agreement, reason)
 		one := k.alike("", &sketchB, c.Agreement)
 		c.Error, c.SameText = one.Error, one.SameText
 	}

@@ -118,7 +118,7 @@ func TestStoredBandsSayTheSame(t *testing.T) {
 	for i := range 20 {
 		m.add(t, fmt.Sprintf("copy-%d", i), words("the same text ", 50))
 	}
-	m.rule.Bands, m.rule.Rows = 32, 4
+	m.rule.Bands, m.rule.Rows = 24, 4
 	whole := run(t, m, nil)
 	without := run(t, m, func(o *Options) { o.Documents, o.Sample = 100, 50 })
 	if without.Way == ByStored || without.Whole {

@@ -25,7 +25,7 @@ func TestWilson(t *testing.T) {
 func TestCurve(t *testing.T) {
 	for _, family := range []sketch.Family{sketch.Permutations, sketch.FastSimilarity, sketch.MSmallest, sketch.SimHash} {
 		t.Run(string(family), func(t *testing.T) {
-			m, exact := planted(t, sketch.Scheme{Family: family}, 2, max(300, effort.Rounds(3000)))
+			m, exact := planted(t, sketch.Scheme{Family: family, Positions: 128}, 2, max(300, effort.Rounds(3000)))
 			c := calibration{rule: m.rule, report: Report{Setting: Setting{Threshold: 0.5, Positions: 128}, Reading: Reading{Sample: 2}}}
 			for i := range exact {
 				for _, id := range []string{"a", "b"} {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/internal/rule"
@@ -80,14 +81,21 @@ func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, err
 	return keys, nil
 }
 
+// wordsKey is the key of a short text, equal for the same words ([sketch.Sketch.SameWords]). So short texts take no place in the buckets of
+// long ones.
+func wordsKey(s *sketch.Sketch) uint64 {
+	d := xxhash.NewWithSeed(uint64(s.Shingles)<<32 | uint64(s.Numbers))
+	_, _ = d.Write(s.Payload)
+	return d.Sum64()
+}
+
 // inChunk is how many records are read in one go.
 const inChunk = 1 << 9
 
 // chunks is in how many parts the sketches are read.
 func (c *Corpus) chunks() int { return (c.documents + inChunk - 1) / inChunk }
 
-// sketchesIn returns the sketches of the texts in a chunk that are long enough to be compared, each with the number of the text: what
-// is too short goes into no bucket. A sketch is good until the next one.
+// sketchesIn returns the sketches of the texts in a chunk, each with the number of the text. A sketch is good until the next one.
 func (r *reader) sketchesIn(chunk int) (texts iter.Seq2[uint32, *sketch.Sketch], err error) {
 	c, s := r.c, &r.sketches[0]
 	from, to, scheme := chunk*inChunk, min((chunk+1)*inChunk, c.documents), c.options.Rule.Sketcher.SchemeID()
@@ -99,8 +107,7 @@ func (r *reader) sketchesIn(chunk int) (texts iter.Seq2[uint32, *sketch.Sketch],
 				continue
 			}
 			decode(r.rooms[0][c.records.start(i)-start:], scheme, s)
-			long := s.Form == sketch.Ready || int64(s.Shingles) >= int64(c.options.Rule.Profile.MinShingles)
-			if long && !yield(number, s) {
+			if !yield(number, s) {
 				return
 			}
 		}
@@ -161,6 +168,12 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 						return err
 					}
 					for i, list := range lists {
+						if !c.options.Rule.Profile.Long(s) { // it is a near-duplicate of the same words alone
+							if first+i > 0 {
+								continue
+							}
+							keys[0] = wordsKey(s)
+						}
 						list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
 					}
 				}

@@ -32,14 +32,14 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestBuckets holds that texts too short to be compared take no place in a bucket, and that of more than 50 the rest is compared
-// with the first alone.
+// TestBuckets holds that short texts take no place in a bucket of long ones and fold with the same words, and that of more than 50 the rest
+// is compared with the first alone.
 func TestBuckets(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 	rule.Bands, rule.Rows = 1, 4
 	at := func(fingerprint uint64, shingles uint32, rest byte) Document {
 		s := sketch.Sketch{Scheme: rule.Sketcher.SchemeID(), Form: sketch.Positions, Bits: 8, Shingles: shingles, Fingerprint: fingerprint}
-		for i := range 128 {
+		for i := range 96 {
 			s.Payload = append(s.Payload, byte(i))
 			if i >= 4 {
 				s.Payload[i] += rest
@@ -49,7 +49,7 @@ func TestBuckets(t *testing.T) {
 	}
 	var list []Document
 	for i := range uint64(60) {
-		list = append(list, at(i, 7, 0))
+		list = append(list, at(i, 7, byte(i%59))) // the last has the words of the first
 	}
 	list = append(list, at(1000, 100, 0), at(1001, 100, 1), at(1002, 100, 1)) // the last two are near-duplicates
 	for i := range uint64(50) {
@@ -66,7 +66,7 @@ func TestBuckets(t *testing.T) {
 		}
 		return nil
 	})
-	want := map[string][]string{rule.ClusterID(1000): {"1000", fmt.Sprint(uint64(1 << 63))}, rule.ClusterID(1001): {"1001", "1002"}}
+	want := map[string][]string{rule.ClusterID(0): {"0", "59"}, rule.ClusterID(1000): {"1000", fmt.Sprint(uint64(1 << 63))}, rule.ClusterID(1001): {"1001", "1002"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

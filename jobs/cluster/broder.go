@@ -41,11 +41,11 @@ func (c *Corpus) joinShared(ctx context.Context) error {
 		if c.forest.Of(a) == c.forest.Of(b) {
 			return nil
 		}
-		near, err := rest.near(a, b, p.lo)
-		if near {
-			c.forest.Join(a, b)
+		alike, err := rest.alike(a, b, p.lo)
+		if err != nil || alike < c.options.Rule.Profile.Threshold {
+			return err
 		}
-		return err
+		return r.join(a, b, alike)
 	})
 }
 
@@ -84,8 +84,7 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 		}
 		document := uint32(p.lo)
 		number := c.number[document]
-		short := !c.listed() && int64(c.sizes[document]) < int64(c.options.Rule.Profile.MinShingles)
-		if number == none || c.at[number] != document || short {
+		if number == none || c.at[number] != document {
 			return nil
 		}
 		switch {
@@ -160,32 +159,33 @@ func (l *common) fill(ctx context.Context, omitted *sorter) error {
 	return cmp.Or(err, l.records.seal())
 }
 
-// near reports whether two texts are near-duplicates that share this number of shingles besides the common ones.
-func (l *common) near(a, b uint32, shared uint64) (bool, error) {
+// alike returns the rule's measure, exactly, of two texts that share this number of shingles besides the common ones; where it is below
+// the threshold it may be less than that.
+func (l *common) alike(a, b uint32, shared uint64) (float64, error) {
 	c := l.c
-	is := func(shared uint64) bool {
+	share := func(shared uint64) float64 {
 		m, n := uint64(c.sizes[c.at[a]]), uint64(c.sizes[c.at[b]])
 		of := m + n - shared
 		if c.options.Rule.Profile.Measure == rerank.Containment {
 			of = min(m, n)
 		}
-		return float64(shared)/float64(of) >= c.options.Rule.Profile.Threshold
+		return float64(shared) / float64(of)
 	}
 	sets := [2]uint32{a, b}
 	most := uint64(math.MaxUint64)
 	for _, number := range sets {
 		most = min(most, uint64(l.records.start(int(number)+1)-l.records.start(int(number)))/8)
 	}
-	if is(shared) || !is(shared+most) {
-		return is(shared), nil
+	if most == 0 || share(shared+most) < c.options.Rule.Profile.Threshold {
+		return share(shared), nil
 	}
 	for i, number := range sets {
 		var err error
 		if l.rooms[i], err = l.records.read(int(number), int(number)+1, l.rooms[i]); err != nil {
-			return false, err
+			return 0, err
 		}
 	}
-	return is(shared + inBoth(values(l.rooms[0]), values(l.rooms[1]))), nil
+	return share(shared + inBoth(values(l.rooms[0]), values(l.rooms[1]))), nil
 }
 
 // inBoth counts what two sorted lists have in common.

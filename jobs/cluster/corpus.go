@@ -193,7 +193,10 @@ func (c *Corpus) Add(d Document) error {
 	if k.Cut {
 		r[len(r)-1] = 1
 	}
-	r = append(binary.LittleEndian.AppendUint16(r, uint16(len(k.Payload))), k.Payload...)
+	r = append(r, byte(len(k.Topics)))
+	r = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(r, k.Words), k.Numbers)
+	r = binary.LittleEndian.AppendUint16(r, uint16(len(k.Payload)))
+	r = append(append(r, k.Topics...), k.Payload...)
 	if d.Sketch != nil {
 		if err := c.fingerprints.add(k.Fingerprint, xxhash.Sum64(r)&^math.MaxUint32|place); err != nil {
 			return err

@@ -24,15 +24,17 @@ func (r *reader) read(document uint32, at int) (names []byte, err error) {
 	return decode(r.rooms[at], r.c.options.Rule.Sketcher.SchemeID(), &r.sketches[at]), nil
 }
 
-// headerSize is how long a record is before its payload.
-const headerSize = 17
+// headerSize is how long a record is before its topics and payload.
+const headerSize = 26
 
 // decode reads a record into a sketch, which shares its memory, and returns the rest.
 func decode(raw []byte, scheme uint32, s *sketch.Sketch) (names []byte) {
-	end := headerSize + int(binary.LittleEndian.Uint16(raw[15:]))
+	topics := headerSize + int(raw[15])
+	end := topics + int(binary.LittleEndian.Uint16(raw[24:]))
 	*s = sketch.Sketch{
 		Scheme: scheme, Fingerprint: binary.LittleEndian.Uint64(raw), Shingles: binary.LittleEndian.Uint32(raw[8:]),
-		Form: sketch.Form(raw[12]), Bits: raw[13], Cut: raw[14] != 0, Payload: raw[headerSize:end],
+		Form: sketch.Form(raw[12]), Bits: raw[13], Cut: raw[14] != 0, Words: binary.LittleEndian.Uint32(raw[16:]),
+		Numbers: binary.LittleEndian.Uint32(raw[20:]), Topics: raw[headerSize:topics], Payload: raw[topics:end],
 	}
 	return raw[end:]
 }
@@ -51,6 +53,20 @@ func (r *reader) try(a, b uint32) error {
 	}
 	if near, _ := c.options.Rule.Profile.NearDuplicates(&r.sketches[0], &r.sketches[1]); near {
 		c.forest.Join(a, b)
+	}
+	return nil
+}
+
+// join joins two texts of which the rule's measure is known, if they are near-duplicates by the rule's profile.
+func (r *reader) join(a, b uint32, alike float64) error {
+	if _, err := r.read(r.c.at[a], 0); err != nil {
+		return err
+	}
+	if _, err := r.read(r.c.at[b], 1); err != nil {
+		return err
+	}
+	if r.c.options.Rule.Profile.JudgeAt(&r.sketches[0], &r.sketches[1], alike).Near() {
+		r.c.forest.Join(a, b)
 	}
 	return nil
 }

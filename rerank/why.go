@@ -1,0 +1,35 @@
+package rerank
+
+import (
+	"fmt"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Why says in words, as a part of a sentence, why [Profile.Judge] decided so about two documents.
+func (p *Profile) Why(a, b *sketch.Sketch, agreement float64, reason Reason) string {
+	measure := "agreement"
+	if p.Measure == Containment {
+		measure = "containment"
+	}
+	switch reason {
+	case SameText:
+		return "it is the same text, except perhaps for case and white space"
+	case SameWords:
+		return "the words are the same"
+	case Agrees:
+		return fmt.Sprintf("the %s %.4f reaches %v", measure, agreement, p.Threshold)
+	case Incomparable:
+		return "the sketches can't be compared, or say too little"
+	case OtherNumbers:
+		return "other numbers, signs or versions, and by this rule they decide"
+	case OtherTopics:
+		return "other topics: one text often has a word that the other does not repeat"
+	case TooShort:
+		if shingles := min(a.Shingles, b.Shingles); int64(shingles) < int64(p.MinShingles) {
+			return fmt.Sprintf("too short to fold by agreement: %d shingles, %d needed", shingles, p.MinShingles)
+		}
+		return fmt.Sprintf("too short to fold by agreement: %d words, %d needed", min(a.Words, b.Words), p.MinWords)
+	}
+	return fmt.Sprintf("the %s %.4f is below %v", measure, max(0, agreement), p.Threshold)
+}
