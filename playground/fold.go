@@ -2,6 +2,8 @@ package playground
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -36,6 +38,56 @@ func pairsOf(hits []rerank.Hit) [][]float64 {
 		}
 	}
 	return pairs
+}
+
+// apart is an earlier hit that a hit agrees with and does not fold into, whatever the threshold, and why.
+type apart struct {
+	Rank      int     `json:"rank"`
+	With      int     `json:"with"`
+	Agreement float64 `json:"agreement"`
+	Why       string  `json:"why"`
+}
+
+// apartOf returns for each hit the one of these that it agrees with most, if there is one.
+func apartOf(hits []rerank.Hit, shown []hit) []apart {
+	list := []apart{}
+	for j := range hits {
+		one := &hits[j]
+		if one.Sketch == nil || one.Pinned {
+			continue
+		}
+		profile := *one.Profile
+		profile.Threshold = minThreshold
+		best := apart{Rank: j}
+		for i := range j {
+			other := &hits[i]
+			if other.Sketch == nil || !profile.ConditionsHold(one, other) {
+				continue
+			}
+			agreement, reason := profile.Judge(one.Sketch, other.Sketch)
+			if reason.Near() || reason == rerank.Disagrees || reason == rerank.Incomparable || agreement <= best.Agreement {
+				continue
+			}
+			best.With, best.Agreement, best.Why = i, min(agreement, 1), profile.Why(one.Sketch, other.Sketch, agreement, reason)
+		}
+		if best.Why == "" {
+			continue
+		}
+		in := fmt.Sprintf("in rank %d", best.With+1)
+		if numbers := rerank.NumbersApart(wordsOf(&shown[best.With]), wordsOf(&shown[j]), in, "here"); numbers != "" {
+			best.Why += "; " + numbers
+		}
+		list = append(list, best)
+	}
+	return list
+}
+
+// wordsOf returns the words of a hit's fields, in the order of their names.
+func wordsOf(h *hit) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(h.Fields)) {
+		words = append(words, sketch.Words(h.Fields[name])...)
+	}
+	return words
 }
 
 // ordersOf returns each hit's position in the order in which representatives are chosen: of any group the hit with the least position is shown.

@@ -25,6 +25,7 @@ type searchReply struct {
 	Hits  []hit `json:"hits"`
 	// Pairs are those of pairsOf.
 	Pairs   [][]float64   `json:"pairs"`
+	Apart   []apart       `json:"apart"`
 	Rule    ruleInfo      `json:"rule"`
 	Curve   curve         `json:"curve"`
 	Sidecar collapsedPage `json:"sidecar"`
@@ -48,6 +49,8 @@ type hit struct {
 	// Stale says that the stored sketch is that of another text: the document was changed without the sidecar.
 	Stale    bool   `json:"stale,omitempty"`
 	Shingles uint32 `json:"shingles"`
+	// Words is 0 where they do not count.
+	Words uint32 `json:"words"`
 	// Order is that of ordersOf.
 	Order  int  `json:"order"`
 	Pinned bool `json:"pinned,omitempty"`
@@ -66,6 +69,8 @@ type ruleInfo struct {
 	Keep           int      `json:"keep"`
 	Transitive     bool     `json:"transitive"`
 	MinShingles    int      `json:"min_shingles"`
+	MinWords       int      `json:"min_words"`
+	Numbers        string   `json:"numbers"`
 	Measure        string   `json:"measure"`
 	Representative string   `json:"representative"`
 	Conditions     []string `json:"conditions"`
@@ -154,7 +159,7 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *request) (any, error
 		}
 	}
 	reply := &searchReply{
-		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Rule: s.rule(), YAML: s.view.YAML,
+		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Apart: apartOf(hits, all), Rule: s.rule(), YAML: s.view.YAML,
 		Curve: curveOf(s.view.Rule.Sketcher.Scheme(), s.view.Rule.Profile.Measure, shingles),
 	}
 	reply.Sidecar, err = s.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)
@@ -208,7 +213,7 @@ func (s *search) judge(ctx context.Context, list adapters.Looked) (hits []rerank
 			Pinned: seen.Pinned, Fields: map[string]string{},
 		}
 		if judged.Sketch != nil {
-			h.Sketch, h.Shingles = "computed", judged.Sketch.Shingles
+			h.Sketch, h.Shingles, h.Words = "computed", judged.Sketch.Shingles, judged.Sketch.Words
 			if after.Stored > before.Stored {
 				h.Sketch = "stored"
 			}
@@ -275,6 +280,7 @@ func (s *search) rule() ruleInfo {
 		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Preset: s.view.Preset,
 		Window: s.window, MaxWindow: min(s.view.MaxWindow, MaxRanks),
 		Keep: max(r.Profile.Keep, 1), Transitive: r.Transitive, MinShingles: r.Profile.MinShingles,
+		MinWords: r.Profile.MinWords, Numbers: string(cmp.Or(r.Profile.Numbers, rerank.CountNumbers)),
 		Measure:    string(cmp.Or(r.Profile.Measure, rerank.Resemblance)),
 		Conditions: append([]string{}, s.view.Conditions...), Representative: s.view.Representative,
 		K: scheme.Positions, Bits: scheme.Bits, Family: string(scheme.Family),

@@ -103,7 +103,7 @@ func TestDoctor(t *testing.T) {
 
 		other := config(t, e, setup{match: "doctor-*", fields: "title, text"})
 		checks = doctor(t, other)
-		holds(t, checks, "warn", "sketches", "40 of 40 documents looked at have a sketch of another scheme or of other fields")
+		holds(t, checks, "warn", "sketches", "40 of 40 documents looked at have a sketch of an older format, another scheme or other fields")
 		holds(t, checks, "warn", "fields", "the field text is not declared, and has a text in none of 40 documents")
 	})
 }

@@ -410,3 +410,47 @@ func pairsBetween(hits []rerank.Hit) [][]float64 {
 	}
 	return pairs
 }
+
+type wordsCase struct {
+	A string `json:"a"`
+	B string `json:"b"`
+}
+
+type wordsAnswer struct {
+	A     []string  `json:"a"`
+	B     []string  `json:"b"`
+	Whole [2]string `json:"whole"`
+	Runs  []struct {
+		Kind string `json:"kind"`
+	} `json:"runs"`
+}
+
+// TestPlaygroundWords: the page cuts texts into the words that sketches are made of, numbers and signs among them, and shows all of the text.
+func TestPlaygroundWords(t *testing.T) {
+	cases := []wordsCase{
+		{"Take 1.5 mg or 4.0 mg.", "Take 15 mg or 40 mg."},
+		{"EUR 1.250,00", "EUR -125.000"},
+		{"nginx 1.25.3", "nginx 12.5.3"},
+		{"if a == b && c", "if a != b && c"},
+		{"-3 degrees", "3 degrees"},
+		{"a well-known co-op, pages 3-4", "a well known co op, pages 3 5"},
+		{"10² is 100", "102 is 100"},
+		{"50% off, $5", "50 off, 5"},
+		{"Résumé: don’t", "resume dont"},
+		{"(see below)", "see below!"},
+	}
+	for i, got := range modules[wordsCase, wordsAnswer](t, "diff", cases) {
+		c := cases[i]
+		same(t, sketch.Words(c.A), got.A, c.A)
+		same(t, sketch.Words(c.B), got.B, c.B)
+		same(t, [2]string{c.A, c.B}, got.Whole, c.A)
+		differ := slices.ContainsFunc(got.Runs, func(run struct {
+			Kind string `json:"kind"`
+		}) bool {
+			return run.Kind != "same"
+		})
+		if equal := i >= len(cases)-2; differ == equal {
+			t.Errorf("%s | %s: %+v", c.A, c.B, got.Runs)
+		}
+	}
+}

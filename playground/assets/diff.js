@@ -1,9 +1,12 @@
 // The words in which two texts differ: Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) in linear
 // space. Words are compared much as sketches do: without case, accents, punctuation and white space.
+// Numbers keep their points, and signs are words.
 
 const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: 'word' })
 const wordy = /[\p{L}\p{N}]/u
-const parts = /[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+/gu
+const parts = /[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]/gu
+// Signs are words: those of money, arithmetic and comparison, percent and degree.
+const sign = /^(?:[$%&+<=>°‰‱]|(?![\0-\x7f⁄])[\p{Sc}\p{Sm}])$/u
 
 // tokens cuts a text into its words, in scripts without spaces too: {text, key, rest}. key is what is compared, rest is
 // the text between the word and the next. The list's before is the text before the first word.
@@ -13,9 +16,23 @@ export function tokens (text) {
   for (const { segment } of segmenter
     ? segmenter.segment(text)
     : Array.from(text.matchAll(parts), ([segment]) => ({ segment }))) {
-    if (wordy.test(segment)) list.push({ text: segment, key: folded(segment), rest: '' })
-    else if (list.length) list.at(-1).rest += segment
-    else list.before += segment
+    const before = list.length ? list.at(-1).rest : list.before
+    const between = rest => {
+      if (list.length) list.at(-1).rest = rest
+      else list.before = rest
+    }
+    if (wordy.test(segment)) {
+      // A hyphen before a digit, and behind no letter or digit, is a minus.
+      if (/^[0-9]/.test(segment) && before.endsWith('-') && (before.length > 1 || !list.length)) {
+        between(before.slice(0, -1))
+        list.push({ text: '-', key: '−', rest: '' })
+      }
+      list.push({ text: segment, key: folded(segment), rest: '' })
+    } else if (segment === '=' && before.endsWith('!')) {
+      between(before.slice(0, -1))
+      list.push({ text: '!=', key: '≠', rest: '' })
+    } else if (sign.test(segment)) list.push({ text: segment, key: segment, rest: '' })
+    else between(before + segment)
   }
   return list
 }
@@ -28,14 +45,18 @@ const accents = new RegExp(
   'g'
 )
 
+// raised are digits that stand higher or lower, or in a circle, and fractions: 10² is not 102.
+const raised = /(?<=\p{N})(?=[²³¹¼-¾⁰-₉⅐-⅟①-⓿])/gu
+
 const folded = word =>
   word
+    .replace(raised, ' ')
     .normalize('NFKD')
     .replace(accents, '')
     .toUpperCase()
     .toLowerCase()
     .replaceAll('ς', 'σ')
-    .replace(/[^\p{L}\p{M}\p{N}]/gu, '')
+    .replace(/(?<!\p{N})[^\p{L}\p{M}\p{N}]|[^\p{L}\p{M}\p{N}](?!\p{N})/gu, '') // 1.5 is not 15
     .normalize('NFKC')
 
 // The number of paths that are tried before a cut that may not be the best is accepted: otherwise two texts without a common word

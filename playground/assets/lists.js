@@ -98,13 +98,21 @@ function nearly (view, rank, group) {
       n.agreement < view.threshold &&
       n.agreement >= view.threshold - deviation(view.reply.curve, n.agreement)
   )
-  if (!close.length) return null
+  if (!close.length) return apart(view, rank)
   const best = close.reduce((a, b) => (b.agreement > a.agreement ? b : a))
   return make(
     'p',
     { class: 'nearly' },
     `Nearly folds into rank ${best.rank + 1}: ${two(best.agreement)}, less than one standard error below.`
   )
+}
+
+// apart says why a hit does not fold into the earlier one that it agrees with most, although it agrees enough.
+function apart (view, rank) {
+  const pair = view.reply.apart.find(p => p.rank === rank && p.agreement >= view.threshold)
+  return pair
+    ? make('p', { class: 'nearly' }, `Agrees with rank ${pair.with + 1} by ${two(pair.agreement)} and does not fold: ${pair.why}.`)
+    : null
 }
 
 const texts = (view, hit) => view.reply.rule.fields.map(name => hit.fields[name] ?? '')
@@ -133,7 +141,9 @@ function about (view, rank) {
   else if (hit.stale) parts.push(make('span', { class: 'tag' }, 'changed past the sidecar'))
   else if (hit.sketch === 'computed') parts.push(make('span', null, 'sketch computed'))
   if (hit.sketch !== 'none' && hit.shingles < view.reply.rule.min_shingles)
-    parts.push(make('span', null, `${counted(hit.shingles, 'shingle')}: folds only with the same text`))
+    parts.push(make('span', null, `${counted(hit.shingles, 'shingle')}: folds only with the same words`))
+  else if (hit.words > 0 && hit.words < view.reply.rule.min_words)
+    parts.push(make('span', null, `${counted(hit.words, 'word')}: folds only with the same words`))
   return parts
 }
 
@@ -237,7 +247,7 @@ function differences (names, other, hit, rank) {
         ]
       : equal
         ? 'Nothing differs.'
-        : 'No word differs, only case, signs or white space.',
+        : 'No word differs, only case, accents, punctuation or white space.',
     hit.cut || other.cut ? ' Long texts are cut here; the sketches are of the whole.' : null
   )
   return [head, ...compared.filter(({ runs }) => runs.some(run => run.kind !== 'same')).map(one => field(one, rank))]

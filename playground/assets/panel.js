@@ -60,6 +60,7 @@ export function showReply (reply, looked, agrees) {
       term('', 'Fields', rule.fields.join(', ')),
       term('', 'Measure', rule.measure),
       term('', 'Least shingles', count(rule.min_shingles)),
+      term('', 'Least words', count(rule.min_words)),
       rule.keep > 1 && term('', 'Kept of a group', count(rule.keep)),
       rule.transitive && term('', 'Groups', 'transitive'),
       rule.representative && term('', 'Shown', rule.representative),

@@ -1,0 +1,46 @@
+package playground
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// TestApart: a hit that agrees with an earlier one and does not fold is shown with the reason, and with the numbers that differ.
+func TestApart(t *testing.T) {
+	s, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile := rerank.Default()
+	texts := []string{
+		"Take one tablet of 1.5 mg in the morning and one of 4.0 mg at night",
+		"Quite another text about goats that climb into trees",
+		"take one tablet of 15 mg in the morning and one of 40 mg at night!",
+		"TAKE one tablet of 1.5 mg in the morning and one of 4.0 mg at night!",
+	}
+	var hits []rerank.Hit
+	var shown []hit
+	for _, text := range texts {
+		k, _ := s.Sketch(text)
+		hits = append(hits, rerank.Hit{Sketch: &k, Profile: &profile})
+		shown = append(shown, hit{Fields: map[string]string{"body": text}})
+	}
+	got := apartOf(hits, shown)
+	for i := range got {
+		if got[i].Agreement < 0.5 || got[i].Agreement > 0.95 {
+			t.Errorf("agreement %v", got[i].Agreement)
+		}
+		got[i].Agreement = 0
+	}
+	want := []apart{
+		{Rank: 2, With: 0, Why: "too short to fold by agreement: 16 words, 50 needed; numbers differ: 1.5, 4.0 only in rank 1; 15, 40 only here"},
+		{Rank: 3, With: 2, Why: "too short to fold by agreement: 16 words, 50 needed; numbers differ: 15, 40 only in rank 3; 1.5, 4.0 only here"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
