@@ -46,7 +46,7 @@ func TestFoldedHitsAreShown(t *testing.T) {
 			`{"document":{"n":3}` + highlight + `,"neardup":{"found":1,"exact":true,"hits":[{"id":"a","agreement":1.0000,"document":{"n":1}}]}}`},
 		{"neardup_explain&exclude_fields=n,id&per_page=2",
 			`{"document":{"body":"` + text("End") + `"}` + highlight + `,"neardup":{"found":1,"exact":true,"hits":[{"id":"a","agreement":1.0000,"explain":` +
-				`{"agreement":1.0000,"error":0.0055,"by":"fingerprint","shingles":[11,11],"shared":["one two","two three","three four","four five",` +
+				`{"agreement":1.0000,"error":0.0073,"by":"fingerprint","shingles":[11,11],"shared":["one two","two three","three four","four five",` +
 				`"five six","six seven","seven eight","eight nine","nine ten","ten one"]}}],` +
 				`"explain":{"representative":"field","leader":{"id":"a"},"folded":1,"threshold":0.7,"measure":"resemblance","window":40}}},` +
 				`{"document":{"body":"something else"}` + highlight + `,"neardup":{"found":0,"exact":true,"hits":[],` +
