@@ -177,6 +177,8 @@ func (d *drawing) agreement(y float64, a, b *column) float64 {
 // page shows three hits as an engine ranks them and as they are collapsed.
 func (d *drawing) page(y float64, a, b *column) float64 {
 	s, profile := sketcher(nil), rerank.Default()
+	enough := profile.MinWords
+	profile.MinWords = 0 // the reports stand for longer ones
 	other, _ := s.Sketch(unlike)
 	names, texts := []string{"A", "B", "C"}, []string{a.text, b.text, unlike}
 	hits := []rerank.Hit{
@@ -185,7 +187,7 @@ func (d *drawing) page(y float64, a, b *column) float64 {
 		{ID: "C", Sketch: &other, Profile: &profile},
 	}
 	c := rerank.Collapse(hits, len(hits))
-	d.text(24, y, "step", fmt.Sprintf("5  Page: B agrees with A by %.2f or more, so it folds", profile.Threshold))
+	d.text(24, y, "step", fmt.Sprintf("5  Page: B agrees with A by %.2f or more, so it folds, as if both had %d words or more", profile.Threshold, enough))
 	d.text(24, y+24, "small", "the engine's list")
 	d.text(424, y+24, "small", "the page")
 	for i := range hits {
