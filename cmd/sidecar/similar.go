@@ -41,7 +41,7 @@ documents that would fold in a search: they have the same text, or agree at or a
 different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
 
 It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same.
---source shows the documents too, with the exact resemblance, which then decides close cases.
+--source shows the documents too, with the exact resemblance.
 
 It looks them up by bands, which the rule must store (bands: auto). This finds 99 of 100 documents whose agreement is exactly the
 threshold, and more of those above it. With a lower --threshold it finds fewer, and prints how many of 100. --scan compares with
@@ -71,7 +71,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	flags.IntVar(&s.Size, "size", 10, "print at most this many")
 	boundShare(flags, "threshold")
 	bound(flags, "size", 1, math.MaxInt32, "at least 1")
-	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide close cases")
+	flags.BoolVar(&s.Source, "source", false, "show the documents, with the exact resemblance")
 	flags.BoolVar(&s.Scan, "scan", false, "compare with all sketches, without bands")
 	return cmd
 }
