@@ -177,7 +177,7 @@ func (x *examples) opensearch(t *testing.T) {
 	direct := api{e: e, base: e.URL}
 	direct.drop(t, index)
 	defer direct.drop(t, index)
-	base := serve(t, e, setup{match: "articles*", threshold: 0.64})
+	base := x.serve(t, "opensearch.yaml", e.URL).base
 	out := x.run(t, x.block(t, "search_opensearch.py"), "http://localhost:9201", base+" --index "+index)
 	var shown [2][]string
 	for i, part := range strings.Split(strings.TrimSpace(out), "\n\n")[1:] {
