@@ -72,9 +72,11 @@ TERM=dumb turns off both, NO_COLOR the colours.
 Exit codes:
 
   0  done
-  1  failed or interrupted; ready, doctor and config check: the answer is no; verify: it found problems
-  2  verify alone: something could not be read or written, or the command line or the configuration is wrong
-  3  done, and the engine refused some documents`
+  1  failed or interrupted (verify: see 2)
+     ready, doctor, config check: the answer is no
+     verify: it found problems
+  2  verify only: failed, because something could not be read or written, or the command line or the configuration is wrong
+  3  done, but the engine refused some documents`
 
 // commandGroup is a group of commands in the help.
 type commandGroup struct {

@@ -36,7 +36,7 @@ sketch. It writes nothing unless --repair is given. For each index it counts the
   right                the stored sketch is that of the text
   absent               there is no sketch: searches compute it
   incomparable         the sketch was made with another scheme or from other fields: it counts as absent
-  stale                the sketch is that of another text. The text was changed inside the engine or past the sidecar
+  stale                the sketch is that of another text. The text was changed inside the engine or written directly to it
   textless with one    there is a sketch, but no text any more: also stale
   without text         there is no sketch, because there is no word
 
