@@ -56,13 +56,13 @@ There are three algorithms:
   bands    compares documents that share a band of their sketches. Fast. Misses about one pair in a hundred at the threshold,
            and fewer above it. The default.
   broder   counts the shingles that two documents share. It leaves out shingles that more than --common texts have, and is exact
-           for all others. For up to some hundred thousand documents.
+           for all others. For up to about a hundred thousand documents.
   exact    links only equal texts.
 
 A file has one JSON object in each line. If its name ends in .gz, it is decompressed. The name - is standard input. Without --config
 the defaults apply to a file. With --config its section sketch and one rule apply: the rule that --index names, or the only one.
 
-It prints a report, as text or as JSON (--output json or --report json).
+It prints a report. --report json (or --output json) prints it as JSON.
 
 If --output names a file, each document is written there with its cluster, the size of the cluster, and its agreement with one
 document of the cluster, the same one for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is
@@ -101,9 +101,9 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
-	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
+	flags.StringVar(&c.output, "output", "", "write the clusters to this file, whose name ends in .jsonl or .csv; text or json instead is the `form` of the report, as with --report")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
-	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report, text or json, also if --output names a file")
+	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
 	c.bindUntested(cmd)
 	c.flink.add(flags)
 	c.bindMetrics(cmd)

@@ -66,8 +66,7 @@ as they are written, and hides a hit in a reply if a better ranked hit says near
 Only results go to standard output. Progress, notes and errors go to standard error. With --output json results are JSON. Then
 each error is an object on a line of its own on standard error: {"error": "..."}. If standard error is not a terminal, each note is
 such an object too: {"note": "..."}. On a terminal a job shows colours and a progress bar. Elsewhere it writes a line every few
-seconds.
-TERM=dumb turns off both, NO_COLOR the colours.
+seconds. TERM=dumb turns off the colours and the bar. NO_COLOR turns off the colours only.
 
 Exit codes:
 
@@ -111,7 +110,7 @@ func newRoot() *cobra.Command {
 	root.Version = buildinfo.Of().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
-	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`")
+	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`. sketch, compare and cluster --input use the defaults instead, unless it is given")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})

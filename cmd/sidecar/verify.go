@@ -33,12 +33,12 @@ func verifyCommand() *cobra.Command {
 		Long: `Verify reads every document of the indices that a rule matches, computes the sketch of its text, and compares it with the stored
 sketch. It writes nothing unless --repair is given. For each index it counts the documents of each kind:
 
-  right                the stored sketch is that of the text
-  absent               there is no sketch: searches compute it
-  incomparable         the sketch was made with another scheme or from other fields: it counts as absent
-  stale                the sketch is that of another text. The text was changed inside the engine or written directly to it
-  textless with one    there is a sketch, but no text any more: also stale
-  without text         there is no sketch, because there is no word
+  right                    the stored sketch is that of the text
+  absent                   there is no sketch: searches compute it
+  incomparable             the sketch was made with another scheme or from other fields: it counts as absent
+  stale                    the sketch is that of another text. The text was changed directly in the engine
+  textless with a sketch   there is a sketch, but no text any more: also stale
+  without text             there is no text and no sketch
 
 If the rule stores bands or clusters, it checks them too. They can be absent, stale (made from another sketch) or left over from an
 earlier rule. A cluster can also be foreign (made with another threshold or scheme). On Elasticsearch and OpenSearch it also names
