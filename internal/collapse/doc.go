@@ -3,7 +3,7 @@
 // It is written as a loop that reads from top to bottom. Requests go out through an [Ask], so that nothing here does I/O. The dialect
 // writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
-// An ordinary search is all in page.go and reading.go. What they call elsewhere in the package does nothing for it:
+// An ordinary search is all in page.go and reading.go. What they call elsewhere in the package returns at once for it and changes nothing:
 //
 //	Answer             the searches of one request
 //	  run              one search: collapsed, or left alone with its reason
@@ -14,7 +14,8 @@
 //	        keep       what the page is rendered from
 //	      rendered     the page's hits in the engine's own reply
 //
-// A page whose hits are known by their sketches alone takes one more reading: readShown.
+// Page 1 of short hits is one reading with sources: judged, and rendered from the same reply. A page that is found by sketches alone, such as a later one
+// or one of long hits, takes one more reading (readShown), which brings its hits as the client wants them.
 //
 // What is passed along is of these types:
 //

@@ -3,6 +3,7 @@ package collapse
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
@@ -89,6 +90,9 @@ type search struct {
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays.
 	frame   *adapters.Listing
 	counted *adapters.Listing // the last that told the engine's count of hits, nil until one did
+	// uncollapsed is a listing that holds the whole page as the engine has it, nil until there is one: the answer if the time for collapsing is over.
+	uncollapsed *adapters.Listing
+	hitBytes    int // how long hits are, in the mean of the reading that last said so; 0 where it does not matter
 
 	rounds  int // how often the engine was asked
 	special special
@@ -215,12 +219,38 @@ func (s *search) readShown(ctx context.Context, span rerank.Span) error {
 	return s.found.Add(span, hits)
 }
 
+// unmoved returns those hits of a reading that are of the page; none if one that was judged is not there any more, for then the list has moved.
+func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
+	hits := make([]rerank.Hit, len(l.Hits))
+	for i := range hits {
+		hits[i].ID = l.Hits[i].ID
+	}
+	if !s.found.Agrees(r.Ranks, hits) {
+		if s.special.moved = true; s.needsPoint(adapters.ErrMoved) {
+			return nil, adapters.ErrMoved // it is not read again but in a point in time
+		}
+		return nil, nil
+	}
+	for i, rank := range r.Ranks[:min(len(hits), len(r.Ranks))] {
+		if _, of := slices.BinarySearch(page, rank); of {
+			shown = append(shown, hits[i])
+		}
+	}
+	return shown, nil
+}
+
 // wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
 func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
 
 // keep keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total. Its error is of what a cursor needs.
 func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.Listing) error {
 	s.keepSpecial(r, l)
+	if l.HitBytes > 0 && s.asked.Ways.Weighed {
+		s.hitBytes = l.HitBytes
+	}
+	if s.uncollapsed == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+		s.uncollapsed = l
+	}
 	if !s.asksOwn() && l.Total >= 0 {
 		s.counted = l
 	}
@@ -284,13 +314,22 @@ func (s *search) shown() (page []*rule.Seen, ranks []int, err error) {
 	return page, ranks, nil
 }
 
+// ranks returns the engine's ranks of the page's hits.
+func (s *search) ranks() []int {
+	ranks := s.found.Ranks
+	if n := s.special.neighbours; n != nil && n.own != nil {
+		ranks = ranks[:min(len(ranks), n.behind(s.page.From))]
+	}
+	return ranks
+}
+
 // outcome returns what was done.
 func (s *search) outcome() adapters.Outcome {
 	o := adapters.Outcome{
 		Target: s.asked.Target, Raw: s.total(), Stats: s.found.Stats(), Without: s.judge.Lacking, Sketches: s.judge.Sketches(),
 		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun,
 	}
-	o.Exact = o.Ended
+	o.Exact, o.HitBytes = o.Ended, s.hitBytes
 	if o.Raw < 0 {
 		o.Raw = o.Read
 	}

@@ -3,15 +3,15 @@ package collapse
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
-// This file is what page.go and reading.go call for the sake of a few searches: nothing here does anything for an ordinary one, whose rule has the default
-// settings and whose hits have sketches.
+// This file is what page.go calls for the sake of a few searches. For an ordinary one, whose rule has the default settings and whose hits have sketches,
+// its functions change nothing: suit leaves the page as it is, keepSpecial keeps nothing, completed returns the error it was given, and noteSpecial notes
+// nothing.
 
 // special is what only some searches need.
 type special struct {
@@ -19,15 +19,11 @@ type special struct {
 	cursor     *cursor     // nil where clients do not go through the list by cursors
 	texts      texts       // which readings bring them too
 	native     adapters.NativeOutcome
-	// ownResult is the result of the client's own search as the client wrote it, uncollapsed a listing that holds the whole page as the engine has it;
-	// nil until there is one.
-	ownResult   []byte
-	uncollapsed *adapters.Listing
+	ownResult  []byte // of the client's own search as the client wrote it; nil until there is one
 
-	hitBytes int  // how long hits are, in the mean of the reading that last said so; 0 where it does not matter
-	pointed  bool // a point in time was asked for
-	moved    bool // the list did, while it was read
-	atOnce   bool // so all is read in one reading
+	pointed bool // a point in time was asked for
+	moved   bool // the list did, while it was read
+	atOnce  bool // so all is read in one reading
 }
 
 // suit has a page read in the way that suits the search.
@@ -52,15 +48,8 @@ func (s *search) suit(page *rerank.Page) {
 
 // keepSpecial keeps what a reading brought that only some searches need.
 func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
-	x := &s.special
-	if l.HitBytes > 0 && s.asked.Ways.Weighed {
-		x.hitBytes = l.HitBytes
-	}
-	if x.neighbours != nil && r.Ranks == nil {
-		x.neighbours.length, x.neighbours.full = l.Total, l.Full
-	}
-	if x.uncollapsed == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
-		x.uncollapsed = l
+	if n := s.special.neighbours; n != nil && r.Ranks == nil {
+		n.length, n.full = l.Total, l.Full
 	}
 }
 
@@ -105,7 +94,6 @@ func (s *search) readFrame(ctx context.Context) error {
 // noteSpecial puts into the outcome what only some searches have to say.
 func (s *search) noteSpecial(o *adapters.Outcome) {
 	x := &s.special
-	o.HitBytes = x.hitBytes
 	if o.NativeOutcome = x.native; x.native.Tried {
 		o.Rounds++
 	}
@@ -133,33 +121,4 @@ func (s *search) collapsedTotal() (hits int, exact bool) {
 		read, folded = read+before.Ranks(), folded+before.Folded()
 	}
 	return max(max(total, read)-folded, 0), exact
-}
-
-// ranks returns the engine's ranks of the page's hits.
-func (s *search) ranks() []int {
-	ranks := s.found.Ranks
-	if n := s.special.neighbours; n != nil && n.own != nil {
-		ranks = ranks[:min(len(ranks), n.behind(s.page.From))]
-	}
-	return ranks
-}
-
-// unmoved returns those hits of a reading that are of the page; none if one that was judged is not there any more, for then the list has moved.
-func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
-	hits := make([]rerank.Hit, len(l.Hits))
-	for i := range hits {
-		hits[i].ID = l.Hits[i].ID
-	}
-	if !s.found.Agrees(r.Ranks, hits) {
-		if s.special.moved = true; s.needsPoint(adapters.ErrMoved) {
-			return nil, adapters.ErrMoved // it is not read again but in a point in time
-		}
-		return nil, nil
-	}
-	for i, rank := range r.Ranks[:min(len(hits), len(r.Ranks))] {
-		if _, of := slices.BinarySearch(page, rank); of {
-			shown = append(shown, hits[i])
-		}
-	}
-	return shown, nil
 }
