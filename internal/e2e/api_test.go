@@ -223,7 +223,11 @@ type oracle struct {
 	keep      int // how many of each group are shown
 }
 
-var minShingles = uint32(rerank.Default().MinShingles) // the shipped default
+// The shipped defaults.
+var (
+	minShingles = uint32(rerank.Default().MinShingles)
+	minWords    = uint32(rerank.Default().MinWords)
+)
 
 func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
 	t.Helper()
@@ -279,7 +283,8 @@ func (o *oracle) near(a, b sketch.Sketch) bool {
 		return true
 	}
 	agreement, comparable := a.Agreement(&b)
-	return comparable && agreement >= o.threshold && min(a.Shingles, b.Shingles) >= minShingles
+	long := min(a.Shingles, b.Shingles) >= minShingles && min(a.Words, b.Words) >= minWords
+	return comparable && agreement >= o.threshold && (a.SameWords(&b) || long && !a.OtherTopics(&b))
 }
 
 // queries are searches of the corpus with short, long and whole lists.

@@ -56,7 +56,7 @@ func newChaosStack(t *testing.T, e *engines.Engine, start uint64) *chaosStack {
 	s := &chaosStack{t: t, e: e, rand: rand.New(rand.NewPCG(start, 5))}
 	rule := chaos.Rule{Sketcher: sketcherOf(t, seed), Fields: []string{"title", "body"}, Exact: e.Kind != engines.Typesense}
 	s.run = chaos.NewRun(start, rule, e.Kind == engines.Typesense, func(a, b *sketch.Sketch) bool {
-		is, _ := (&rerank.Profile{Threshold: 0.7, MinShingles: 8}).NearDuplicates(a, b)
+		is, _ := (&rerank.Profile{Threshold: 0.7, MinShingles: 8, MinWords: 50}).NearDuplicates(a, b)
 		return is
 	})
 	s.back = inject.Start(t, e.URL)

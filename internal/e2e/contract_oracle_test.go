@@ -19,6 +19,8 @@ type terms struct {
 	fields      []string
 	threshold   float64
 	minShingles int
+	minWords    int
+	decide      bool   // numbers: decide
 	measure     string // "" is resemblance
 	window      int
 	keep        int // 0 is 1
@@ -191,8 +193,18 @@ func near(hit, leader *standing) bool {
 		}
 	}
 	agreement, same := agreementOf(hit, leader)
-	enough := min(hit.sketch.Shingles, leader.sketch.Shingles) >= uint32(r.minShingles)
-	return same || enough && agreement >= r.threshold
+	if same || agreement < r.threshold {
+		return same
+	}
+	if r.decide && hit.sketch.Numbers != leader.sketch.Numbers {
+		return false
+	}
+	if agreement >= 1 && hit.sketch.SameWords(leader.sketch) {
+		return true
+	}
+	words := min(hit.sketch.Words, leader.sketch.Words)
+	enough := min(hit.sketch.Shingles, leader.sketch.Shingles) >= uint32(r.minShingles) && words >= uint32(r.minWords)
+	return enough && (r.measure == "containment" || !hit.sketch.OtherTopics(leader.sketch))
 }
 
 // maxContainmentError is beyond which standard error a containment is none.
@@ -375,6 +387,8 @@ func (r *terms) yaml(match string) string {
 		{true, "fields", list(r.fields)},
 		{true, "threshold", r.threshold},
 		{true, "min_shingles", r.minShingles},
+		{true, "min_words", r.minWords},
+		{r.decide, "numbers", "decide"},
 		{true, "window", r.window},
 		{true, "missing", map[bool]string{true: "alone", false: "compute"}[r.alone]},
 		{r.measure != "", "measure", r.measure},

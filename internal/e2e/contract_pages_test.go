@@ -150,7 +150,7 @@ func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
 // plainTerms is a rule without anything that a rule need not have.
 func plainTerms() *terms {
-	return &terms{fields: []string{"title", "body"}, threshold: 0.64, minShingles: 8, window: 1000}
+	return &terms{fields: []string{"title", "body"}, threshold: 0.64, minShingles: 8, minWords: 50, window: 1000}
 }
 
 // randomTerms makes up a rule. Windows go up to the largest that lists of so many documents make use of.
@@ -158,6 +158,7 @@ func randomTerms(r *rand.Rand, transitive bool) *terms {
 	t := plainTerms()
 	t.threshold = pick(r, 0.3, 0.5, 0.64, 0.64, 0.8, 0.95, 1)
 	t.minShingles = pick(r, 1, 8, 8, 20)
+	t.minWords, t.decide = pick(r, 0, 30, 50, 50, 80), r.IntN(5) == 0
 	t.window = pick(r, 10, 25, 60, 150, 400, 1000, contractMaxWindow)
 	t.alone = r.IntN(4) == 0
 	t.fields = pick(r, t.fields, t.fields, []string{"body"}, []string{"body", "title"})

@@ -21,7 +21,7 @@ import (
 )
 
 // nearDuplicates is what the rules of these tests go by.
-var nearDuplicates = rerank.Profile{Threshold: 0.7, MinShingles: 8}
+var nearDuplicates = rerank.Profile{Threshold: 0.7, MinShingles: 8, MinWords: 50}
 
 // duplicates starts a sidecar whose rule has on_duplicate, and makes an index through it.
 func duplicates(t *testing.T, e *engines.Engine, index, on string) (through, direct api) {

@@ -30,7 +30,7 @@ type clustered struct {
 func nativeRule(t testing.TB) *rule.Rule {
 	t.Helper()
 	return &rule.Rule{Fields: []string{"title", "body"}, Sketcher: sketcherOf(t, seed), Profile: rerank.Profile{
-		Threshold: 0.7, MinShingles: int(minShingles), Measure: rerank.Resemblance, Keep: 1,
+		Threshold: 0.7, MinShingles: int(minShingles), MinWords: int(minWords), Numbers: rerank.CountNumbers, Measure: rerank.Resemblance, Keep: 1,
 	}}
 }
 
