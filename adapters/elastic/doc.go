@@ -21,4 +21,21 @@
 //
 //	write.go      EnrichWrite   its lines, one by one: rule.Enricher adds our fields to each document
 //	clean.go      CleanReply    the reply, should it quote our fields
+//
+// Jobs read and write documents by the store. A reindex reads a part of an index in this order:
+//
+//	store_scan.go     Scan, prepare, filter              what is read
+//	                  readShards, readShard, page        each shard of the part, page by page, in the order of its sequence numbers
+//	                  yieldHits, yieldDocuments          a page for the job, and where the scan goes on after it
+//	store_part.go     Split, parsePart, part.after       the parts of an index, and how far each is read
+//	store_found.go    search, find, readScanPage         a request for documents, and the documents of its reply
+//
+// and writes its documents in this one:
+//
+//	store_patch.go    Patch, openDestination             the index, reached through an alias of our own
+//	                  send, throughAlias, appendPatch    a bulk, of two lines for each document
+//	store_compare.go  writeAndCompare                    the first document of an index, before and after
+//
+// The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go sends all requests; store_index.go and
+// store_prepare.go say what an index is like and prepare it; store_journal.go keeps what jobs note of their work.
 package elastic

@@ -18,6 +18,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
+// This file holds the ordinary scan, of a part of an index or of all of it; store_select.go holds the others.
+//
 // A document never leaves its shard, and has a sequence number there that no other one shares, greater than all that were given
 // before. So an index is read shard by shard, each in the order of these numbers: nothing comes twice or not at all, a number is
 // where to go on, and what changes meanwhile comes after it.
@@ -189,6 +191,133 @@ func (r *scan) part() (p part, err error) {
 	return p, p.moveOn(r.sel.After)
 }
 
+// readShard reads a range of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
+// meanwhile comes a second time then.
+func (r *scan) readShard(ctx context.Context, p part, i int) error {
+	for lost := 0; ; {
+		if p[i].point == "" && !r.live {
+			switch err := r.openPoint(ctx, &p[i]); {
+			case err == nil:
+			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy):
+				return err
+			default:
+				r.live = true
+			}
+		}
+		n := r.want()
+		found, err := r.page(ctx, p[i], n)
+		switch {
+		case errors.Is(err, errTooLong) && n > 1:
+			r.size = n / 2
+			continue
+		case missing(err) && p[i].point != "" && lost < pointTries:
+			p[i].point, lost = "", lost+1
+			continue
+		case err != nil:
+			return err
+		}
+		lost, p[i].point = 0, cmp.Or(found.point, p[i].point)
+		last := len(found.hits) < n
+		if err := r.yieldHits(p, i, found, last); err != nil || last {
+			return err
+		}
+	}
+}
+
+// want is how many documents to ask for.
+func (r *scan) want() int {
+	if r.sel.Limit > 0 {
+		return min(r.size, r.left)
+	}
+	return r.size
+}
+
+// page reads the next n documents of a range, in its point in time if there is one.
+func (r *scan) page(ctx context.Context, s shardRange, n int) (scanPage, error) {
+	body := `{"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
+	if s.next > 0 {
+		body += `,"search_after":[` + strconv.FormatInt(s.next-1, 10) + `]`
+	}
+	body += `,"query":` + allOf(r.query, s.beforeEnd())
+	if s.point == "" {
+		return r.search(ctx, post(r.index+"/_search", s.preference(), body+`}`))
+	}
+	body += `,"pit":{"id":` + string(jsonedit.AppendString(nil, s.point)) + `,"keep_alive":"` + pointHeld + `"}}`
+	return r.search(ctx, raw{http.MethodPost, "/_search", "", body})
+}
+
+// yieldHits yields a page of a shard; last says that there is no more.
+func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
+	before, s := p.after(r.settled), &p[i]
+	for _, d := range found.hits {
+		seqNo := versionOf(d).seqNo
+		if seqNo < s.next { // an index can be without them
+			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.ID, seqNo)
+		}
+		s.next = seqNo + 1
+	}
+	if settled, known := r.settled[s.shard]; known && last && s.to < 0 {
+		s.next = max(s.next, settled)
+	}
+	after := p.after(r.settled)
+	if len(found.hits) == 0 && after != before {
+		return r.yieldPage(adapters.Page{Total: r.total, After: after})
+	}
+	return r.yieldDocuments(found.hits, after)
+}
+
+// yieldDocuments yields documents of one reply.
+func (r *scan) yieldDocuments(documents []adapters.Stored, after string) error {
+	if len(documents) == 0 {
+		return nil
+	}
+	if r.sel.Limit > 0 {
+		documents = documents[:min(len(documents), r.left)]
+		r.left -= len(documents)
+	}
+	if err := r.yieldPage(adapters.Page{Total: r.total, Documents: documents, After: after}); err != nil {
+		return err
+	}
+	if r.sel.Limit > 0 && r.left == 0 {
+		return errEnough
+	}
+	return nil
+}
+
+func (r *scan) yieldPage(page adapters.Page) error {
+	r.yieldErr = r.yield(page)
+	return r.yieldErr
+}
+
+// openPoint opens a point in time of a shard.
+func (r *scan) openPoint(ctx context.Context, s *shardRange) error {
+	var reply struct {
+		ID    string
+		PitID string `json:"pit_id"`
+	}
+	endpoint := "/_pit"
+	if r.s.dialect().OpenSearch {
+		endpoint = "/_search/point_in_time"
+	}
+	err := r.s.do(ctx, post(r.index+endpoint, "keep_alive="+pointHeld+"&"+s.preference(), ""), &reply)
+	if s.point = reply.ID + reply.PitID; err == nil && s.point == "" {
+		err = errors.New("the engine opened a point in time and named none")
+	}
+	return err
+}
+
+// closePoint closes the point in time of a range, if there is one.
+func (r *scan) closePoint(ctx context.Context, s *shardRange) {
+	switch name := string(jsonedit.AppendString(nil, s.point)); {
+	case s.point == "":
+	case r.s.dialect().OpenSearch:
+		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
+	default:
+		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
+	}
+	s.point = ""
+}
+
 // refresh makes what was stored visible to searches.
 func (s *Store) refresh(ctx context.Context, index string) error {
 	return s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(index)}}, nil)
@@ -227,414 +356,4 @@ func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
 		}
 	}
 	return all
-}
-
-// readShard reads a range of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
-// meanwhile comes a second time then.
-func (r *scan) readShard(ctx context.Context, p part, i int) error {
-	for lost := 0; ; {
-		if p[i].point == "" && !r.live {
-			switch err := r.openPoint(ctx, &p[i]); {
-			case err == nil:
-			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy):
-				return err
-			default:
-				r.live = true
-			}
-		}
-		n := r.want()
-		found, err := r.page(ctx, p[i], n)
-		switch {
-		case errors.Is(err, errTooLong) && n > 1:
-			r.size = n / 2
-			continue
-		case missing(err) && p[i].point != "" && lost < pointTries:
-			p[i].point, lost = "", lost+1
-			continue
-		case err != nil:
-			return err
-		}
-		lost, p[i].point = 0, cmp.Or(found.point, p[i].point)
-		last := len(found.hits) < n
-		if err := r.yieldHits(p, i, found, last); err != nil || last {
-			return err
-		}
-	}
-}
-
-// yieldHits yields a page of a shard; last says that there is no more.
-func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
-	before, s := p.after(r.settled), &p[i]
-	for _, d := range found.hits {
-		seqNo := versionOf(d).seqNo
-		if seqNo < s.next { // an index can be without them
-			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.ID, seqNo)
-		}
-		s.next = seqNo + 1
-	}
-	if settled, known := r.settled[s.shard]; known && last && s.to < 0 {
-		s.next = max(s.next, settled)
-	}
-	after := p.after(r.settled)
-	if len(found.hits) == 0 && after != before {
-		return r.yieldPage(adapters.Page{Total: r.total, After: after})
-	}
-	return r.yieldDocuments(found.hits, after)
-}
-
-// openPoint opens a point in time of a shard.
-func (r *scan) openPoint(ctx context.Context, s *shardRange) error {
-	var reply struct {
-		ID    string
-		PitID string `json:"pit_id"`
-	}
-	endpoint := "/_pit"
-	if r.s.dialect().OpenSearch {
-		endpoint = "/_search/point_in_time"
-	}
-	err := r.s.do(ctx, post(r.index+endpoint, "keep_alive="+pointHeld+"&"+s.preference(), ""), &reply)
-	if s.point = reply.ID + reply.PitID; err == nil && s.point == "" {
-		err = errors.New("the engine opened a point in time and named none")
-	}
-	return err
-}
-
-// closePoint closes the point in time of a range, if there is one.
-func (r *scan) closePoint(ctx context.Context, s *shardRange) {
-	switch name := string(jsonedit.AppendString(nil, s.point)); {
-	case s.point == "":
-	case r.s.dialect().OpenSearch:
-		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
-	default:
-		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
-	}
-	s.point = ""
-}
-
-// page reads the next n documents of a range, in its point in time if there is one.
-func (r *scan) page(ctx context.Context, s shardRange, n int) (scanPage, error) {
-	body := `{"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
-	if s.next > 0 {
-		body += `,"search_after":[` + strconv.FormatInt(s.next-1, 10) + `]`
-	}
-	body += `,"query":` + allOf(r.query, s.beforeEnd())
-	if s.point == "" {
-		return r.search(ctx, post(r.index+"/_search", s.preference(), body+`}`))
-	}
-	body += `,"pit":{"id":` + string(jsonedit.AppendString(nil, s.point)) + `,"keep_alive":"` + pointHeld + `"}}`
-	return r.search(ctx, raw{http.MethodPost, "/_search", "", body})
-}
-
-// yieldDocuments yields documents of one reply.
-func (r *scan) yieldDocuments(documents []adapters.Stored, after string) error {
-	if len(documents) == 0 {
-		return nil
-	}
-	if r.sel.Limit > 0 {
-		documents = documents[:min(len(documents), r.left)]
-		r.left -= len(documents)
-	}
-	if err := r.yieldPage(adapters.Page{Total: r.total, Documents: documents, After: after}); err != nil {
-		return err
-	}
-	if r.sel.Limit > 0 && r.left == 0 {
-		return errEnough
-	}
-	return nil
-}
-
-func (r *scan) yieldPage(page adapters.Page) error {
-	r.yieldErr = r.yield(page)
-	return r.yieldErr
-}
-
-// want is how many documents to ask for.
-func (r *scan) want() int {
-	if r.sel.Limit > 0 {
-		return min(r.size, r.left)
-	}
-	return r.size
-}
-
-// scanPage is what a search, or a request for documents by their ids, has found.
-type scanPage struct {
-	hits   []adapters.Stored // their sources share the reply's memory
-	absent []absent
-	sort   []byte // where a search goes on after the last hit
-	total  int
-	point  string // the point in time to go on in
-}
-
-// absent is a document that was asked for by its id and not found. failed says why it could not be looked for.
-type absent struct{ id, failed string }
-
-// search asks for documents, with their vectors if they are to be written again, and chooses the size of the next page by the reply's length.
-func (r *scan) search(ctx context.Context, request raw) (scanPage, error) {
-	if r.vectors && !r.sel.Brief {
-		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
-	}
-	found, length, err := r.find(ctx, request)
-	if n := len(found.hits); err == nil && n > 0 {
-		r.size = min(max(scanBytes/(length/n+1), 1), 2*r.size, scanMost)
-	}
-	return found, err
-}
-
-// find sends a search whose body says what is shown of the documents; withVectors would overrule that. It fails where it was not answered for all
-// that it concerns.
-func (r *scan) find(ctx context.Context, request raw) (found scanPage, length int, err error) {
-	body, err := r.s.body(ctx, request, scanLimit)
-	if err == nil {
-		found, err = readScanPage(body, r.uuid)
-	}
-	return found, len(body), err
-}
-
-// readScanPage reads a reply, in which it goes over each document twice: by jsonedit.Members alone these would be four times. uuid is
-// that of the index.
-func readScanPage(body []byte, uuid string) (f scanPage, err error) {
-	var total, shards []byte
-	late := false
-	r := jsonedit.NewReader(body)
-	for in := r.Enter('{'); in && r.Next(); {
-		switch string(r.Key()) {
-		case "hits":
-			for in := r.Enter('{'); in && r.Next(); {
-				switch string(r.Key()) {
-				case "hits":
-					f.read(&r, uuid, false)
-				case "total":
-					total = r.Value()
-				}
-			}
-		case "docs":
-			f.read(&r, uuid, true)
-		case "_shards":
-			shards = r.Value()
-		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
-			late = string(r.Value()) == "true"
-		case "pit_id":
-			f.point, _ = jsonedit.Text(r.Value())
-		}
-	}
-	if !r.Done() {
-		return f, fmt.Errorf("a reply that is not understood: %.100q", body)
-	}
-	if late {
-		return f, fmt.Errorf("it was not done within search.default_search_timeout: %w", adapters.ErrBusy)
-	}
-	members, _ := jsonedit.Members(shards) // a reply by ids has none
-	if failed := number(jsonedit.Get(members, "failed")); failed > 0 {
-		return f, fmt.Errorf("%d shards failed: run it again when the index is whole", failed)
-	}
-	members, _ = jsonedit.Members(total) // nor any total, as is not asked for everywhere
-	f.total = max(0, int(number(jsonedit.Get(members, "value"))))
-	return f, nil
-}
-
-// read reads a list of documents; byID says that they were asked for by their ids.
-func (f *scanPage) read(r *jsonedit.Reader, uuid string, byID bool) {
-	for in := r.Enter('['); in && r.Next(); {
-		members, _ := jsonedit.Members(r.Value())
-		get := func(key string) []byte { return jsonedit.Get(members, key) }
-		id, _ := jsonedit.Text(get("_id"))
-		if byID && string(get("found")) != "true" {
-			none := absent{id: id}
-			if failure := get("error"); failure != nil {
-				of, _ := jsonedit.Members(failure) // what is no object has no type
-				kind, _ := jsonedit.Text(jsonedit.Get(of, "type"))
-				none.failed = kind + ": " + string(failure)
-			}
-			f.absent = append(f.absent, none)
-			continue
-		}
-		v := version{uuid: uuid, seqNo: number(get("_seq_no")), primaryTerm: number(get("_primary_term")), number: number(get("_version"))}
-		v.routing, _ = jsonedit.Text(get("_routing"))
-		f.hits, f.sort = append(f.hits, adapters.Stored{ID: id, Source: get("_source"), Version: v}), get("sort")
-	}
-}
-
-// versionOf returns the version of a document that a scan has read.
-func versionOf(d adapters.Stored) version {
-	v, _ := d.Version.(version)
-	return v
-}
-
-// number reads a whole number, or returns -1.
-func number(value []byte) int64 {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
-// shardRange is what is left to read of a shard's documents that belong to a part: those with a number from next up to, but not with, to.
-// Without an end, to is -1.
-type shardRange struct {
-	shard    int
-	next, to int64
-	point    string // a point in time of the shard, while it is read
-}
-
-// preference returns the parameter that directs a search to the shard.
-func (s shardRange) preference() string { return "preference=_shards:" + strconv.Itoa(s.shard) }
-
-// beforeEnd returns the query for the documents before the range's end, empty for all of them. A cursor says where it goes on: alike on all
-// pages, the query can be cached.
-func (s shardRange) beforeEnd() string {
-	if s.to < 0 {
-		return ""
-	}
-	return fmt.Sprintf(`{"range":{"_seq_no":{"gte":0,"lt":%d}}}`, s.to)
-}
-
-// part is some of an index, of one shard or several. As text it is a list such as 0:0-49999,1:50000- of shards and the first
-// and the last number there.
-type part []shardRange
-
-func (p part) String() string {
-	var list []string
-	for _, s := range p {
-		text := strconv.Itoa(s.shard) + ":" + strconv.FormatInt(s.next, 10) + "-"
-		if s.to >= 0 {
-			text += strconv.FormatInt(s.to-1, 10)
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, ",")
-}
-
-func parsePart(text string) (p part, err error) {
-	for item := range strings.SplitSeq(text, ",") {
-		shard, numbers, _ := strings.Cut(item, ":")
-		from, to, isRange := strings.Cut(numbers, "-")
-		s := shardRange{to: -1}
-		var errs [3]error
-		s.shard, errs[0] = strconv.Atoi(shard)
-		s.next, errs[1] = strconv.ParseInt(from, 10, 64)
-		if to != "" {
-			s.to, errs[2] = strconv.ParseInt(to, 10, 64)
-			s.to++
-		}
-		if errors.Join(errs[:]...) != nil || !isRange || s.shard < 0 || s.next < 0 || to != "" && s.to <= s.next {
-			return nil, fmt.Errorf("%q is no part of an index: a part is a list such as 0:0-49999,1:50000-", text)
-		}
-		p = append(p, s)
-	}
-	return p, nil
-}
-
-// open reports whether documents can come in later.
-func (p part) open() bool { return slices.ContainsFunc(p, func(s shardRange) bool { return s.to < 0 }) }
-
-// after returns where each range goes on, at most where all is settled.
-func (p part) after(settled map[int]int64) string {
-	var list []string
-	for _, s := range p {
-		if limit, known := settled[s.shard]; known && s.to < 0 {
-			s.next = min(s.next, limit)
-		}
-		list = append(list, strconv.FormatInt(s.next, 10))
-	}
-	return strings.Join(list, ",")
-}
-
-// moveOn moves the ranges on to where an earlier reading ended.
-func (p part) moveOn(after string) error {
-	if after == "" {
-		return nil
-	}
-	list := strings.Split(after, ",")
-	if len(list) != len(p) {
-		return fmt.Errorf("the mark %q is of another part than %s", after, p)
-	}
-	for i, text := range list {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%q does not say where a scan goes on", after)
-		}
-		p[i].next = max(p[i].next, n)
-		if p[i].to >= 0 {
-			p[i].next = min(p[i].next, p[i].to)
-		}
-	}
-	return nil
-}
-
-// Split implements adapters.JobStore. The last part is open, and holds what is stored later.
-func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []string, documents int, err error) {
-	r := &scan{s: s, index: index, sel: adapters.Selection{Query: query}}
-	if err = r.filter(ctx); err != nil {
-		return nil, 0, err
-	}
-	traits, err := s.traitsOf(ctx, index)
-	settled := s.settled(ctx, index)
-	if err == nil {
-		err = r.s.refresh(ctx, r.index)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("split %s: %w", index, err)
-	}
-	all, counts := make(part, traits.shards), make([]int, traits.shards)
-	for i := range all {
-		if all[i], counts[i], err = r.numbersOf(ctx, i); err != nil {
-			return nil, 0, fmt.Errorf("split %s: %w", index, err)
-		}
-		documents += counts[i]
-		if limit, known := settled[i]; known {
-			all[i].to = min(all[i].to, limit)
-		}
-	}
-	return parted(all, counts, n), documents, nil
-}
-
-// numbersOf returns how many documents a shard holds, and from which sequence number to which.
-func (r *scan) numbersOf(ctx context.Context, shard int) (all shardRange, documents int, err error) {
-	var reply struct {
-		Hits struct {
-			Total struct{ Value int }
-		}
-		Aggregations struct {
-			Least, Most struct{ Value float64 }
-		}
-	}
-	all.shard = shard
-	err = r.s.do(ctx, post(r.index+"/_search", all.preference(), `{"size":0,"query":`+r.query+`,"track_total_hits":true,`+
-		`"aggs":{"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`), &reply)
-	if documents = reply.Hits.Total.Value; err == nil && documents > 0 {
-		all.next, all.to = int64(reply.Aggregations.Least.Value), int64(reply.Aggregations.Most.Value)+1
-	}
-	return all, documents, err
-}
-
-// partDocuments is how many documents a part has at least where there are fewer parts than wanted for speed, and morePieces how many
-// times as many parts there are where there are documents enough: the smaller, the sooner one is done that has to be done again. No more
-// than mostPieces are asked for; each shard rounds up.
-const (
-	partDocuments = 10000
-	morePieces    = 8
-	mostPieces    = 64
-)
-
-// parted returns the names of the parts of shards, each with its number of documents: stretches of each shard, in proportion to its
-// documents, and one part for what follows them in any.
-func parted(all part, documents []int, n int) (names []string) {
-	total := 0
-	for _, count := range documents {
-		total += count
-	}
-	closed := max(min(total/partDocuments, morePieces*n, mostPieces), min(n-1, total))
-	tail := make(part, len(all))
-	for i, s := range all {
-		tail[i] = shardRange{shard: i, to: -1}
-		pieces := int64((closed*documents[i] + total - 1) / max(1, total))
-		for k := range pieces {
-			if to := s.next + (s.to-s.next)*(k+1)/pieces; to > tail[i].next {
-				names = append(names, part{{shard: i, next: tail[i].next, to: to}}.String())
-				tail[i].next = to
-			}
-		}
-	}
-	return append(names, tail.String())
 }
