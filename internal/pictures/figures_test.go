@@ -87,8 +87,8 @@ func foldsTable() string {
 func lengthsTable() string {
 	var b strings.Builder
 	threshold := rerank.Default().Threshold
-	fmt.Fprintf(&b, "| `positions` | bytes stored | error at %.2f | 5 %% of pairs fold at | ", threshold)
-	b.WriteString("95 % of pairs fold from |\n")
+	fmt.Fprintf(&b, "| `positions` | bytes of a sketch | error at %.2f | resemblance at which 5 %% of pairs fold | ", threshold)
+	b.WriteString("resemblance at which 95 % fold |\n")
 	b.WriteString("|---|---|---|---|---|\n")
 	for _, k := range []int{32, 64, 96, 128, 256, 512, 1024} {
 		m := matches(threshold, k)
