@@ -89,9 +89,11 @@ func (b *baseWriter) blocks() {
 		low := ^(x + each*(0x80-' '))
 		small := x | each*('a'-'A')
 		letters := (small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))
-		digits := (x + each*(0x80-'0')) ^ (x + each*(0x80-'9'-1))
 		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
-		wordBits[i/8] = byte(gather(letters | digits | signBytes(x)))
+		if notLetters := ^(x<<1 | blanks) & tops; notLetters != 0 { // few blocks have digits or punctuation
+			letters |= digitBytes(x) | signBytes(x)
+		}
+		wordBits[i/8] = byte(gather(letters))
 		odd := (x | low | blanks&(blanks<<8|blank)) & tops
 		if odd != 0 {
 			if more = bits.TrailingZeros64(odd) / 8; more > 0 {
@@ -109,6 +111,9 @@ func (b *baseWriter) blocks() {
 	b.blank, b.ccc = blank&0x80 != 0, 0
 	b.in, b.n = b.in+i, b.n+i
 }
+
+// digitBytes has the top bit set in each byte of ASCII that is a digit.
+func digitBytes(x uint64) uint64 { return (x + each*(0x80-'0')) ^ (x + each*(0x80-'9'-1)) }
 
 // signBytes has the top bit set in each byte of ASCII that is a sign: one of $%&*+<=>.
 func signBytes(x uint64) uint64 {
@@ -164,7 +169,7 @@ func (b *baseWriter) runes() {
 		}
 	}
 	for i := from &^ 7; i < b.n; i += 8 {
-		b.wordBits[i/8] = byte(wordBytes8(b.out[i:]))
+		b.wordBits[i/8] = byte(gather(wordBytes(binary.LittleEndian.Uint64(b.out[i:]))))
 	}
 }
 

@@ -32,8 +32,8 @@ type chunk struct {
 const maxWord = 256
 
 // cutRun appends the tokens of a run of word bytes without looking at the rest of its chunk. It can do so if each rune is a letter with its
-// marks, a digit, a sign or a token by itself, or ends a word. Otherwise it appends nothing and reports false. next is the byte after the
-// run.
+// marks, a digit, a sign, a token by itself or an apostrophe between two letters, or ends a word. Otherwise it appends nothing and reports
+// false. next is the byte after the run.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	word, n, tokens, hebrews, number := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false, false
 	ccc := uint8(0) // of the last rune
@@ -45,7 +45,13 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		}
 		if b < utf8.RuneSelf {
 			i, ccc = i+1, 0
-			if b < 'a' && !isASCIIDigit(b) { // a sign
+			if b < 'a' && !isASCIIDigit(b) { // a sign or an apostrophe
+				if b == '\'' {
+					if !betweenTwoLetters(run, i-1, i) {
+						n = maxWord + 1 // ends the loop
+					}
+					continue
+				}
 				s.addWord(w, n, number)
 				n, number = 0, false
 				s.addSign(w, rune(b))
@@ -75,6 +81,9 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		case class == runeInfo(letter) && size < utf8.UTFMax && info.word() == r: // it stays as it is, as most do
 			copy(word[n:n+utf8.UTFMax-1], run[i-size:])
 			n, ccc = n+size, 0
+		case class == runeInfo(letter) && info.word() < utf8.RuneSelf: // it loses its accent
+			word[n] = byte(info.word())
+			n, ccc = n+1, 0
 		case class == runeInfo(letter), class == runeInfo(digit), class == runeInfo(hebrew):
 			hebrews, number = hebrews || class == runeInfo(hebrew), number || class == runeInfo(digit)
 			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
@@ -91,6 +100,8 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			n, number, ccc = 0, false, 0
 			s.addSign(w, info.word())
 		case info.class() == nothing:
+		case (class == runeInfo(betweenLetters) || class == runeInfo(betweenBoth)) && betweenTwoLetters(run, i-size, i):
+			ccc = 0 // an apostrophe is left out
 		case info.class() == attached && n > 0 && info&(doubtWord|manyWord) == 0 && (ccc == 0 || info.ccc() == 0):
 			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
 			ccc = info.ccc()
@@ -114,6 +125,23 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	}
 	s.addWord(w, n, number)
 	return true
+}
+
+// betweenTwoLetters reports whether there is a letter on each side of the bytes from begin to end, so that a mark there joins them.
+func betweenTwoLetters(run []byte, begin, end int) bool {
+	before, _ := utf8.DecodeLastRune(run[:begin])
+	after, _ := utf8.DecodeRune(run[end:])
+	return isPlainLetter(before) && isPlainLetter(after)
+}
+
+// isPlainLetter reports whether a rune of a base text is one letter in a word, or several of ASCII.
+func isPlainLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= 'a' && r <= 'z'
+	}
+	p := pageOf(r)
+	info := p.info[r&(pageSize-1)]
+	return info>>42 == runeInfo(letter) || info&manyWord != 0 && info&(doubtWord|raised) == 0 && isLetters(p.many[info.word()])
 }
 
 // decodeRune decodes the first rune of valid UTF-8.

@@ -35,13 +35,15 @@ func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || isASCIIDigit(c) || c >= utf8.RuneSelf || asciiSigns[c]
 }
 
-// wordBytes8 returns one bit for each of eight bytes that says whether it is a word byte.
-func wordBytes8(b []byte) uint64 {
-	y := binary.LittleEndian.Uint64(b)
-	z := y & sevens
+// wordBytes has the top bit set in each word byte of a base text.
+func wordBytes(x uint64) uint64 {
+	z := x & sevens
 	letters := (z + each*(0x80-'a')) ^ (z + each*(0x80-'z'-1))
-	digits := (z + each*(0x80-'0')) ^ (z + each*(0x80-'9'-1))
-	return gather(letters | digits | signBytes(z) | y)
+	blanks := tops - (z ^ each*' ')
+	if notLetters := ^(z<<1 | blanks) & tops; notLetters != 0 { // few blocks have digits or punctuation
+		letters |= digitBytes(z) | signBytes(z)
+	}
+	return letters | x
 }
 
 // cutFast fills the tokens from the base text that begins at start of w.base.
@@ -130,15 +132,14 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) i
 	for i := first; i < end; i += 8 {
 		x, mask := binary.LittleEndian.Uint64(buffer[i:]), masks[min(end-i, 8)][0]
 		if x&tops&mask != 0 {
-			if !goesOn && s.cutRun(w, buffer[first:end], buffer[end]) {
-				return end
+			return s.cutWide(w, buffer, first, end)
+		}
+		if ^x&mask&(each*0x40) != 0 { // a digit or a sign
+			if signBytes(x)&tops&mask != 0 {
+				return s.cutChunk(w, buffer, first)
 			}
-			return s.cutChunk(w, buffer, first)
+			number = true
 		}
-		if signBytes(x)&tops&mask != 0 {
-			return s.cutChunk(w, buffer, first)
-		}
-		number = number || ^x&mask&(each*0x40) != 0
 	}
 	if goesOn {
 		return s.cutJoined(w, buffer, first, end, number)
@@ -150,11 +151,11 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) i
 // cutJoined appends the token of a word of ASCII that may continue after its last byte, such as "isn't" or "10.30", and returns its end.
 // number: it has a digit.
 func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number bool) int {
-	word, n := w.word[:maxWord], copy(w.word[:maxWord], buffer[first:end])
+	word, n, wide := w.word[:maxWord], copy(w.word[:maxWord], buffer[first:end]), end
 	for mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0 {
 		mark, before, after := asciiClass[buffer[end]&0x7f], asciiClass[buffer[end-1]&0x7f], asciiClass[buffer[end+1]&0x7f]
 		if mark == connector || buffer[end+1] >= utf8.RuneSelf || after != letter && after != digit || n+2 >= maxWord {
-			return s.cutChunk(w, buffer, first)
+			return s.cutWide(w, buffer, first, wide)
 		}
 		if before != after || mark != betweenBoth && (mark == betweenLetters) != (after == letter) {
 			break // two words
@@ -166,7 +167,7 @@ func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number
 		}
 		for c := buffer[end]; isWordByte(c); c = buffer[end] {
 			if k := asciiClass[c&0x7f]; c >= utf8.RuneSelf || k == sign || n == maxWord {
-				return s.cutChunk(w, buffer, first)
+				return s.cutWide(w, buffer, first, wide)
 			}
 			number = number || c < 'a'
 			word[n] = c
@@ -175,6 +176,19 @@ func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number
 	}
 	s.add(w, flagged(s.keys.hashPadded(w.word, n), number), false)
 	return end
+}
+
+// cutWide appends the tokens of a run of word bytes and of those that follow it after an apostrophe, such as "l'été", and returns the end of
+// what is cut.
+func (s *Sketcher) cutWide(w *workspace, buffer []byte, first, end int) int {
+	for buffer[end] == '\'' && isWordByte(buffer[end+1]) {
+		for end++; isWordByte(buffer[end]); end++ {
+		}
+	}
+	if mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] == 0 && s.cutRun(w, buffer[first:end], buffer[end]) {
+		return end
+	}
+	return s.cutChunk(w, buffer, first)
 }
 
 // signed reports whether the byte before a word belongs to it: a minus before a digit, or the first half of "!=".
