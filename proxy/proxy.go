@@ -62,6 +62,8 @@ func (l Limits) withDefaults() Limits {
 
 // Engine is what a Handler stands in front of. The fields are set before New and not changed after.
 type Engine struct {
+	// Dialect is the engine's. New wraps it in a [careful], so that a panic of EnrichWrite or CleanReply becomes an error: a call of h.Dialect goes
+	// through there.
 	Dialect adapters.Dialect
 	// Open returns a store that acts with a client's headers and the credentials of its query.
 	Open func(header adapters.Header, query string) adapters.Store

@@ -9,10 +9,12 @@
 //	search.go    ParseSearch, parse  what the client asks for, under the rules of the collection
 //	params.go    paramsOf, put       parameters, as the engine reads them
 //	reading.go   Requests            a reading: the client's own search, with other pages and our field beside it
-//	wire.go      Join, Split         the searches as one multi-search, its reply as results
-//	reply.go     readResult          the bytes of one result
+//	wire.go      Join                the searches as one multi-search
+//	reply.go     Split, readResult   its reply as results, each read in one pass
 //	listing.go   Listing             the hits of the results
 //	render.go    Render              the page's hits in place of the reply's own
+//
+// A reading is of one or two contents, each in one or several pages. An ordinary reading, that of page 1, is one search: one content (full) of one page.
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go
 // a vector query, pages.go ranks far apart, deciding.go what hits fold by beside the sketch, native.go clusters.

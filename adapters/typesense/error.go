@@ -33,6 +33,11 @@ func declined(reason, code, result []byte) error {
 	return d
 }
 
+// Refusal implements adapters.Search.
+func (q *query) Refusal(_ []*adapters.Request, reply *adapters.Reply) error {
+	return refused(reply.Status)
+}
+
 // refused sorts the engine's refusals by whose fault they can be.
 func refused(status int) error {
 	switch {

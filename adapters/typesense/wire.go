@@ -53,53 +53,6 @@ func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, p
 	return joined, parts, nil
 }
 
-// Refusal implements adapters.Search.
-func (q *query) Refusal(_ []*adapters.Request, reply *adapters.Reply) error {
-	return refused(reply.Status)
-}
-
-// Split implements adapters.Wire. Of raw searches, and of results beyond the searches, it takes the bytes alone.
-func (w *wire) Split(parts []*adapters.Request, reply *adapters.Reply) ([]*adapters.Reply, error) {
-	r := jsonedit.NewReader(reply.Body)
-	if !r.Enter('{') {
-		return nil, jsonedit.ErrMalformed
-	}
-	var list []*adapters.Reply
-	for r.Next() {
-		if string(r.Key()) != "results" {
-			continue
-		}
-		if list = make([]*adapters.Reply, 0, len(parts)); !r.Enter('[') {
-			return nil, errShape
-		}
-		for r.Next() {
-			at := len(list)
-			if at >= len(parts) || parts[at].Raw {
-				list = append(list, &adapters.Reply{Status: reply.Status, Body: r.Value()})
-				continue
-			}
-			sketched := w.sketched
-			if parts[at].JudgingOnly {
-				sketched = nil
-			}
-			res := readResult(&r, reply.Body, parts[at].Hits, sketched)
-			list = append(list, &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res})
-		}
-	}
-	if !r.Done() {
-		return nil, jsonedit.ErrMalformed
-	}
-	return list, nil
-}
-
-// resultOf returns what [wire.Split] read of a reply, nothing of one that is handed on as it comes.
-func resultOf(reply *adapters.Reply) *result {
-	if res, read := reply.Parsed.(*result); read {
-		return res
-	}
-	return &result{raw: reply.Body}
-}
-
 // Body implements adapters.Envelope, for a multi-search of the client's.
 func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	list := make([][]byte, len(results))
