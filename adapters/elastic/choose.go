@@ -14,26 +14,6 @@ import (
 // hash table, whose order changes when it grows.
 const maxExtracted = 8
 
-// decidingOf returns the fields to extract for the conditions and choices of the rules, each once: as a date, if it is wanted
-// as one too.
-func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
-	for _, d := range list {
-		same := func(other rule.Deciding) bool { return other.Field == d.Field }
-		if at := slices.IndexFunc(fields, same); at >= 0 {
-			fields[at].Date = fields[at].Date || d.Date
-		} else {
-			fields = append(fields, d)
-		}
-	}
-	return fields
-}
-
-// ways returns how the hits of the search can be read.
-func (q *clientSearch) ways() adapters.Ways {
-	whole := q.wholeSource()
-	return adapters.Ways{Apart: q.d.apart(q, q.asked.Scope.Deciding), TextsApart: !whole, Scattered: true, Weighed: whole && q.narrows}
-}
-
 // apart reports whether the fields that hits are judged by need a reading of their own. Read with the fields that the client asks for, they
 // could not be separated from these, or would change them. (Elasticsearch puts a hit's fields in another order when "fields" asks for one more.)
 func (d Dialect) apart(q *clientSearch, deciding []rule.Deciding) bool {

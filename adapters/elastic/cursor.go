@@ -30,16 +30,6 @@ func (q *clientSearch) cursorReason() adapters.Reason {
 	return ""
 }
 
-// has reports whether the search's body has one of the keys.
-func (q *clientSearch) has(keys ...string) bool {
-	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
-}
-
-// hasParam reports whether its URL has one of the parameters.
-func (q *clientSearch) hasParam(names ...string) bool {
-	return slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(names, p.Name) })
-}
-
 // Key implements adapters.Cursor.
 func (q *clientSearch) Key() string {
 	if q.after == nil {

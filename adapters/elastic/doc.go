@@ -14,6 +14,13 @@
 //	listing.go    Listing      the hits of the reply, read in one pass
 //	render.go     Render       the page's hits in place of the reply's own
 //
+// They also ask whether the search needs more than that. The answers are in the files of what it would need:
+//
+//	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
+//	            and narrowable (picked.go), apart (choose.go)
+//	reading.go  asks pick and numbered (picked.go): whether hits are told apart by their sequence numbers and not by their ids
+//	listing.go  asks numbered (picked.go), and ruleName (name.go): by what name rules know the index of a hit
+//
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
 // hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), filter_path (envelope.go).
 //

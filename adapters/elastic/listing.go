@@ -127,6 +127,23 @@ func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.S
 	return seen, nil
 }
 
+// appendID appends what tells a hit from the others of its index.
+func (h *hit) appendID(dst []byte, numbered bool) ([]byte, error) {
+	if numbered {
+		number, term := h.at(h.number), h.at(h.term)
+		if len(number) == 0 || number[0] == '-' || len(term) == 0 { // an index can be without them
+			return nil, errUnnumbered
+		}
+		dst = append(append(append(dst, number...), '.'), term...)
+		return append(append(dst, '.'), h.at(h.sort)...), nil
+	}
+	id, ok := jsonedit.Text(h.at(h.id))
+	if !ok {
+		return nil, errors.New("a hit without _id")
+	}
+	return append(dst, id...), nil
+}
+
 // Name implements adapters.Search.
 func (q *clientSearch) Name(hit *rule.Seen) []byte {
 	d := documentOf(hit)
@@ -174,6 +191,9 @@ type hit struct {
 	raw                                                   []byte
 	index, id, number, term, sort, source, fields, sketch extent
 }
+
+// hitOf returns a hit as it was read.
+func hitOf(seen *rule.Seen) *hit { return seen.Shown.(*hit) }
 
 // extent is where a part of a hit begins and ends; the zero extent says that the hit lacks it.
 type extent struct{ from, to int32 }

@@ -41,9 +41,6 @@ func (q *clientSearch) pick(r *adapters.Reading) error {
 	return nil
 }
 
-// hitOf returns a hit as it was read.
-func hitOf(seen *rule.Seen) *hit { return seen.Shown.(*hit) }
-
 // mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
 const mostIndices = 64
 
@@ -211,21 +208,4 @@ func (q *clientSearch) asksNumbers() bool {
 		value = strings.Trim(string(jsonedit.Get(q.members, "seq_no_primary_term")), `"`)
 	}
 	return value == "true" || inURL && value == ""
-}
-
-// appendID appends what tells a hit from the others of its index.
-func (h *hit) appendID(dst []byte, numbered bool) ([]byte, error) {
-	if numbered {
-		number, term := h.at(h.number), h.at(h.term)
-		if len(number) == 0 || number[0] == '-' || len(term) == 0 { // an index can be without them
-			return nil, errUnnumbered
-		}
-		dst = append(append(append(dst, number...), '.'), term...)
-		return append(append(dst, '.'), h.at(h.sort)...), nil
-	}
-	id, ok := jsonedit.Text(h.at(h.id))
-	if !ok {
-		return nil, errors.New("a hit without _id")
-	}
-	return append(dst, id...), nil
 }

@@ -132,6 +132,16 @@ func (q *clientSearch) check() adapters.Reason {
 	return paramsReason(q.params)
 }
 
+// has reports whether the search's body has one of the keys.
+func (q *clientSearch) has(keys ...string) bool {
+	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
+}
+
+// hasParam reports whether its URL has one of the parameters.
+func (q *clientSearch) hasParam(names ...string) bool {
+	return slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(names, p.Name) })
+}
+
 // readPage reads from and size, and says why a page can't be collapsed. It sets how many ranks can be read (Limit) and the cursor (after) too.
 func (q *clientSearch) readPage() adapters.Reason {
 	for _, n := range []struct {
@@ -214,6 +224,26 @@ func (q *clientSearch) readRules(p adapters.Plan) adapters.Reason {
 		a.Native = q
 	}
 	return ""
+}
+
+// decidingOf returns the fields to extract for the conditions and choices of the rules, each once: as a date, if it is wanted
+// as one too.
+func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
+	for _, d := range list {
+		same := func(other rule.Deciding) bool { return other.Field == d.Field }
+		if at := slices.IndexFunc(fields, same); at >= 0 {
+			fields[at].Date = fields[at].Date || d.Date
+		} else {
+			fields = append(fields, d)
+		}
+	}
+	return fields
+}
+
+// ways returns how the hits of the search can be read.
+func (q *clientSearch) ways() adapters.Ways {
+	whole := q.wholeSource()
+	return adapters.Ways{Apart: q.d.apart(q, q.asked.Scope.Deciding), TextsApart: !whole, Scattered: true, Weighed: whole && q.narrows}
 }
 
 // Asked implements adapters.Search.
