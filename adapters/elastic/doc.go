@@ -18,7 +18,7 @@
 //
 //	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
 //	            and narrowable (picked.go), apart (choose.go)
-//	reading.go  asks pick and numbered (picked.go): whether hits are told apart by their sequence numbers and not by their ids
+//	reading.go  asks numbered (picked.go): whether hits are told apart by their sequence numbers and not by their ids
 //	listing.go  asks numbered (picked.go), and ruleName (name.go): by what name rules know the index of a hit
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking

@@ -79,7 +79,7 @@ type search struct {
 	dialect adapters.Search // the client's search, as its dialect reads it
 	asked   *adapters.Asked // what it asks for
 	all     *conversation   // that it is a part of
-	ask     Ask             // asks the engine for it: each reply is a success
+	member  *member         // this search as one of several (together.go), nil if it is alone
 	judge   *rule.Judge
 
 	page  rerank.Page   // what is wanted
@@ -98,20 +98,12 @@ type search struct {
 	special special
 }
 
-// newSearch returns one search of the request. It sends its own requests; together.go makes several go out as one.
+// newSearch returns one search of the request.
 func (c *conversation) newSearch(dialect adapters.Search) *search {
-	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, ask: c.asker()}
+	s := &search{dialect: dialect, asked: dialect.Asked(), all: c}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
 	s.judge, s.special.texts = s.newJudge(), textsOf(s.asked)
 	return s
-}
-
-// asker returns what asks the engine.
-func (c *conversation) asker() Ask {
-	if c.Wire != nil {
-		return c.askJoined
-	}
-	return c.ask
 }
 
 // newJudge returns what compares the hits of the search.

@@ -49,8 +49,24 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	return listing, nil
 }
 
-// ask asks the engine and returns a successful reply to each request. When the time is over nothing but the client's own searches is asked for.
+// ask asks the engine for the search, and returns a successful reply to each request. One of several searches waits until all of them have asked.
+func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	if s.member != nil {
+		return s.member.wait(requests)
+	}
+	return s.all.ask(ctx, requests...)
+}
+
+// ask asks the engine for one search or several, and returns a successful reply to each request.
 func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	if c.Wire != nil {
+		return c.askJoined(ctx, requests...)
+	}
+	return c.askEach(ctx, requests...)
+}
+
+// askEach sends the requests as they are. When the time is over nothing but the client's own searches is asked for.
+func (c *conversation) askEach(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 	if c.Plan.Late() && !allOwn(requests) {
 		return nil, adapters.ErrLate
 	}
@@ -74,7 +90,7 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 	return replies, nil
 }
 
-// askJoined is ask for requests that the Wire joins in as few as they fit in.
+// askJoined sends the requests in as few as they fit in, which the Wire joins, and splits the replies.
 func (c *conversation) askJoined(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
 	for len(requests) > 0 {
 		if c.Plan.Late() && !allOwn(requests) {
@@ -87,7 +103,7 @@ func (c *conversation) askJoined(ctx context.Context, requests ...*adapters.Requ
 		for i, part := range parts {
 			joined[i].Own = allOwn(part)
 		}
-		replies, err := c.ask(ctx, joined...)
+		replies, err := c.askEach(ctx, joined...)
 		if err != nil {
 			return nil, err
 		}
