@@ -183,14 +183,14 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 		s := adapters.Selection{Part: part, After: after, Query: r.options.Query}
 		return r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
 			r.startOthers()
-			return send(ctx, read, p)
+			return handOn(ctx, read, p)
 		})
 	})
 	steps.Go(func() error {
 		defer close(sketched)
 		for p := range read {
 			r.sketch(p)
-			if err := send(ctx, sketched, p); err != nil {
+			if err := handOn(ctx, sketched, p); err != nil {
 				return err
 			}
 		}
@@ -207,8 +207,8 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 	return steps.Wait()
 }
 
-// send hands a page to the next step.
-func send(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error {
+// handOn hands a page to the next step.
+func handOn(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error {
 	select {
 	case to <- p:
 		return nil

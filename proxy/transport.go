@@ -91,7 +91,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		resp, err := c.exchange(r, request.Bytes())
+		resp, err := c.roundTrip(r, request.Bytes())
 		if err == nil || !c.repeatable(r) {
 			return resp, err
 		}
@@ -165,12 +165,12 @@ const longestHead = 10 << 20
 // cut closes the connection.
 func (c *conn) cut() { _ = c.Close() }
 
-// exchange sends a request and returns the reply, whose body gives the connection back.
-func (c *conn) exchange(r *http.Request, request []byte) (*http.Response, error) {
+// roundTrip sends a request and returns the reply, whose body gives the connection back.
+func (c *conn) roundTrip(r *http.Request, request []byte) (*http.Response, error) {
 	ctx := r.Context()
 	c.reply = io.LimitedReader{R: c.Conn, N: longestHead}
 	stop := context.AfterFunc(ctx, c.cut)
-	resp, err := c.ask(r, request)
+	resp, err := c.writeAndReadHead(r, request)
 	if err != nil {
 		stop()
 		c.cut()
@@ -189,8 +189,8 @@ func (c *conn) exchange(r *http.Request, request []byte) (*http.Response, error)
 	return resp, nil
 }
 
-// ask sends a request and reads the head of the reply.
-func (c *conn) ask(r *http.Request, request []byte) (*http.Response, error) {
+// writeAndReadHead sends a request and reads the head of the reply.
+func (c *conn) writeAndReadHead(r *http.Request, request []byte) (*http.Response, error) {
 	n, failed := c.Write(request)
 	c.wrote = n > 0
 	if failed != nil { // the engine has hung up, and may have said why

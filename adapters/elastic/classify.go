@@ -123,24 +123,24 @@ type endpoint struct {
 }
 
 const (
-	both   = "GET POST" // what takes a body
-	write  = adapters.KindWrite
-	search = adapters.KindSearch
+	both       = "GET POST" // what takes a body
+	kindWrite  = adapters.KindWrite
+	kindSearch = adapters.KindSearch
 )
 
 // endpoints are what a request can be, by the first part of the path that is no name of an index.
 var endpoints = map[string][]endpoint{
-	"_bulk":   {{methods: "POST PUT", kind: write, form: formBulk}},
-	"_create": {{methods: "POST PUT", rest: "*", kind: write, form: formDoc}},
-	"_update": {{methods: "POST", rest: "*", kind: write, form: formUpdate}},
+	"_bulk":   {{methods: "POST PUT", kind: kindWrite, form: formBulk}},
+	"_create": {{methods: "POST PUT", rest: "*", kind: kindWrite, form: formDoc}},
+	"_update": {{methods: "POST", rest: "*", kind: kindWrite, form: formUpdate}},
 	"_search": {
-		{methods: both, kind: search, form: formSearch}, {methods: both, rest: "template", kind: search, form: formTemplate},
+		{methods: both, kind: kindSearch, form: formSearch}, {methods: both, rest: "template", kind: kindSearch, form: formTemplate},
 		{methods: both, rest: "scroll", reason: "export"}, {methods: both, rest: "scroll/*", reason: "export"},
 	},
-	"_msearch": {{methods: both, kind: search, form: formMulti}, {methods: both, rest: "template", reason: "template"}},
+	"_msearch": {{methods: both, kind: kindSearch, form: formMulti}, {methods: both, rest: "template", reason: "template"}},
 
 	"_doc": {
-		{methods: "POST", kind: write, form: formDoc}, {methods: "POST PUT", rest: "*", kind: write, form: formDoc},
+		{methods: "POST", kind: kindWrite, form: formDoc}, {methods: "POST PUT", rest: "*", kind: kindWrite, form: formDoc},
 		{methods: "GET HEAD", rest: "*"},
 	},
 	"_source":       {{methods: "GET HEAD", rest: "*", form: formSource}},
@@ -199,15 +199,15 @@ func endpointClass(method string, path []string) adapters.Class {
 		return adapters.Class{}
 	}
 	for _, e := range endpoints[path[0]] {
-		ofIndex := e.kind == write && e.form != formBulk // else it names no index to write to
+		ofIndex := e.kind == kindWrite && e.form != formBulk // else it names no index to write to
 		if !slices.Contains(strings.Fields(e.methods), method) || !follows(path[1:], e.rest) || ofIndex && target == "" {
 			continue
 		}
 		c := adapters.Class{
-			Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, CleanWrite: e.kind == write,
+			Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, CleanWrite: e.kind == kindWrite,
 			Elsewhere: slices.Contains(elsewhere, path[0]), Alters: path[0] == "_reindex",
 		}
-		if e.kind == write && len(path) == 2 {
+		if e.kind == kindWrite && len(path) == 2 {
 			c.ID = path[1]
 		}
 		return c
