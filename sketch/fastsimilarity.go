@@ -41,7 +41,16 @@ type slotArray struct {
 	slots [maxPositions]uint64
 	// spread has the hashes of the set, each spread.
 	spread []uint64
+	// hits has the throws of one round at open positions.
+	hits [hitsMost]uint64
 }
+
+const (
+	// few is the number of shingles up to which every throw of a round is made: to list some of them costs more than it saves.
+	few = 64
+	// hitsMost is the same for large sets, which leave hardly any position open. It is a power of two.
+	hitsMost = 1024
+)
 
 // fill fills the slots with the minima of a set of distinct, well mixed hashes.
 func (a *slotArray) fill(positions int, set []uint64) {
@@ -60,7 +69,11 @@ func (a *slotArray) fill(positions int, set []uint64) {
 		all[i] = spread(x)
 	}
 	for round := uint64(1); round < rounds && slices.Contains(slots, untaken); round++ {
-		throwAll(&a.slots, all, roundKeys[round], round<<56, uint64(positions))
+		if len(all) <= few || len(all) > hitsMost {
+			throwAll(&a.slots, all, roundKeys[round], round<<56, uint64(positions))
+		} else {
+			a.throwOpen(all, round, uint64(positions))
+		}
 	}
 	for i, slot := range slots {
 		if slot == untaken {
@@ -80,5 +93,22 @@ func throwAll(slots *[maxPositions]uint64, all []uint64, key, round, k uint64) {
 		y := x * key
 		slot := &slots[y>>32*k>>32&(maxPositions-1)]
 		*slot = min(*slot, round|y&(1<<56-1))
+	}
+}
+
+// throwOpen does what throwAll does. It first lists the throws at open positions, without a branch, because nearly all others miss.
+//
+//go:noinline
+func (a *slotArray) throwOpen(all []uint64, round, k uint64) {
+	slots, hits, key, n := &a.slots, &a.hits, roundKeys[round], 0
+	for _, x := range all {
+		y := x * key
+		hits[n&(hitsMost-1)] = y
+		n += int(slots[y>>32*k>>32&(maxPositions-1)] >> 63) // 1 if open
+	}
+	for _, y := range hits[:n] {
+		position, slot := throw(y, round, k)
+		position &= maxPositions - 1
+		slots[position] = min(slots[position], slot)
 	}
 }
