@@ -48,7 +48,7 @@ func clusterCommand() *cobra.Command {
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
 		Long: `Cluster groups the near-duplicates among all documents of an index, or of a file. A file needs no engine. Two documents are linked
-if they have the same text, or if both are long enough and agree at or above the threshold. A cluster is all documents that such
+if they are near-duplicates, by the same rules as in a search (docs/guarantees.md, What folds). A cluster is all documents that such
 links connect. The result does not depend on the order of the documents or on the memory.
 
 There are three algorithms:

@@ -37,8 +37,7 @@ func similarCommand() *cobra.Command {
 		Use:   "similar --index NAME ID | -",
 		Short: "Find the near-duplicates of a document or a text",
 		Long: `Similar finds the near-duplicates of a stored document, or of the text or JSON document on standard input (-). These are the
-documents that would fold in a search: they have the same text, or agree at or above the threshold. The conditions within, same and
-different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
+documents that would fold in a search (docs/guarantees.md, What folds). The conditions within, same and different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
 
 It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same.
 --source shows the documents too, with the exact resemblance.
