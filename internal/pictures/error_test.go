@@ -123,11 +123,11 @@ func (d *drawing) legend(p plot) {
 	d.text(x+18, y+59, "small", fmt.Sprintf("the same, of %d shingles each", shortTexts))
 }
 
-// sizes writes below the axis what a sketch takes in the engine.
+// sizes writes below the axis how long a sketch is.
 func (d *drawing) sizes(p plot, at []float64) {
-	d.text(p.left-10, p.bottom+80, "end small", "stored")
+	d.text(p.left-10, p.bottom+80, "end small", "length")
 	for i, k := range lengths {
-		s, _ := sketcher(func(s *sketch.Scheme) { s.Positions = k }).Sketch(report)
+		s, _ := sketcher(func(s *sketch.Scheme) { s.Positions = k }).Sketch(report, reprint, unlike) // as in the table of the same page
 		d.text(p.x(at[i]), p.bottom+80, "middle small", thousands(len(s.String()))+" B")
 	}
 }
