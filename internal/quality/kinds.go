@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -18,10 +19,14 @@ var ways = []string{"default", "safe", "4 words", "5 characters"}
 
 const byPreset, byShingles = 2, 2 // the first two ways are presets, the last two exact resemblances
 
+// byOwn is one more way, which has a table of its own: the preset that a set is of the kind for, with its own sketches.
+const byOwn = byPreset + byShingles
+
 // verdict is how a pair was judged.
 type verdict struct {
 	pair
 	near    [byPreset]bool
+	own     bool
 	exactly [byShingles]float32
 }
 
@@ -61,38 +66,64 @@ func MeasureKinds(s *Set, subset string) (*Kinds, error) {
 	return k, nil
 }
 
-// newJudge returns a function that judges a pair in every way. It keeps what it has computed of a document.
+// newJudge returns a function that judges a pair in every way. It keeps what it has computed of a document. Exact resemblances are left out
+// of a set that is for a preset alone. The conditions of a preset on other fields, such as a host or a date, are taken to be met.
 func newJudge(s *Set) (func(pair) verdict, error) {
-	chosen := sketch.DefaultScheme()
-	chosen.DropNumbers = s.Preset == "logs" // as that preset does
-	scheme, err := sketch.New(chosen)
+	standard, err := sketches(s, sketch.DefaultScheme())
 	if err != nil {
 		return nil, err
 	}
-	words, characters, err := referenceSets(s)
-	if err != nil {
-		return nil, err
+	index := config.PresetOf(s.Preset).Start(config.Default().Sketch)
+	ownSketches, own := standard, index.Rule(nil).Profile
+	if s.Preset != "" {
+		if ownSketches, err = sketches(s, index.Scheme()); err != nil {
+			return nil, err
+		}
 	}
-	sketches := make([]sketch.Sketch, len(s.Docs))
-	for i, d := range s.Docs {
-		sketches[i], _ = scheme.Sketch(d.Text)
+	var words, characters [][]uint64
+	if s.ForDefault {
+		if words, characters, err = referenceSets(s); err != nil {
+			return nil, err
+		}
 	}
 	profiles := []rerank.Profile{rerank.Default(), rerank.Safe()}
 	return func(p pair) verdict {
 		v := verdict{pair: p}
-		a, b := &sketches[p.a], &sketches[p.b]
 		for i, profile := range profiles {
-			v.near[i], _ = profile.NearDuplicates(a, b)
+			v.near[i], _ = profile.NearDuplicates(&standard[p.a], &standard[p.b])
 		}
-		v.exactly = [byShingles]float32{float32(sketch.Resemblance(words[p.a], words[p.b])), float32(sketch.Resemblance(characters[p.a], characters[p.b]))}
+		v.own, _ = own.NearDuplicates(&ownSketches[p.a], &ownSketches[p.b])
+		if s.ForDefault {
+			v.exactly = [byShingles]float32{float32(sketch.Resemblance(words[p.a], words[p.b])), float32(sketch.Resemblance(characters[p.a], characters[p.b]))}
+		}
 		return v
 	}, nil
 }
 
+// sketches returns the sketch of each document. Where tags are what is sketched, each line of a text is one.
+func sketches(s *Set, scheme sketch.Scheme) ([]sketch.Sketch, error) {
+	sketcher, err := sketch.New(scheme)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]sketch.Sketch, len(s.Docs))
+	for i, d := range s.Docs {
+		texts := []string{d.Text}
+		if scheme.Features == sketch.Tags {
+			texts = strings.Split(d.Text, "\n")
+		}
+		list[i], _ = sketcher.Sketch(texts...)
+	}
+	return list, nil
+}
+
 // says reports what a way says of a pair, under the thresholds of the exact resemblances.
 func (v *verdict) says(way int, thresholds [byShingles]float32) bool {
-	if way < byPreset {
+	switch {
+	case way < byPreset:
 		return v.near[way]
+	case way == byOwn:
+		return v.own
 	}
 	return v.exactly[way-byPreset] >= thresholds[way-byPreset]
 }
@@ -121,9 +152,10 @@ func commonThresholds(list []*Kinds) (best [byShingles]float32) {
 }
 
 // ReportKinds writes for each set what each way reaches, then the share of pairs that it judges wrongly by kind, length and language.
-// Sets that are meant for another preset than the default count in the first table alone.
+// Sets that are for another preset than the default have a table of their own, and only those that are for both count in the others.
 func ReportKinds(w io.Writer, all []*Kinds) {
-	list := slices.DeleteFunc(slices.Clone(all), func(k *Kinds) bool { return k.set.Preset != "" })
+	reportPresets(w, all)
+	list := slices.DeleteFunc(slices.Clone(all), func(k *Kinds) bool { return !k.set.ForDefault })
 	thresholds := commonThresholds(list)
 	fmt.Fprintf(w, "exact resemblance of 4 words from %.2f, of 5 characters from %.2f\n\n", thresholds[0], thresholds[1])
 	fmt.Fprintln(w, "F1 (precision / recall), or the share judged wrongly where all pairs of a set must fold or none")
@@ -131,14 +163,10 @@ func ReportKinds(w io.Writer, all []*Kinds) {
 	defer table.Flush()
 	heads := "\t" + strings.Join(ways, "\t") + "\n"
 	fmt.Fprint(table, "set\tmust fold\tmust not", heads)
-	for _, k := range all {
+	for _, k := range list {
 		scores := scores(k.verdicts, thresholds)
 		positive := scores[0].right + scores[0].missed
-		name := k.set.Name
-		if k.set.Preset != "" {
-			name += ", for the preset " + k.set.Preset
-		}
-		fmt.Fprintf(table, "%s\t%d\t%d", name, positive, len(k.verdicts)-positive)
+		fmt.Fprintf(table, "%s\t%d\t%d", k.set.Name, positive, len(k.verdicts)-positive)
 		for _, s := range scores {
 			if positive > 0 && positive < len(k.verdicts) {
 				fmt.Fprintf(table, "\t%s", s)
@@ -173,6 +201,39 @@ func ReportKinds(w io.Writer, all []*Kinds) {
 	reportWrong(table, "share judged wrongly, by language", heads, byLanguage, thresholds)
 }
 
+// reportPresets writes what each preset reaches on the sets of its kind, beside the default, then the share of pairs that both judge wrongly.
+func reportPresets(w io.Writer, all []*Kinds) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	rows, none := "", [byShingles]float32{}
+	fmt.Fprintln(table, "presets, each on its kind\tset\tmust fold\tmust not\tF1 (precision / recall)\tdefault\tadjusted Rand index\tdefault")
+	for _, k := range all {
+		if k.set.Preset == "" {
+			continue
+		}
+		own, standard := scoreOf(k.verdicts, byOwn, none), scoreOf(k.verdicts, 0, none)
+		positive := own.right + own.missed
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s", k.set.Preset, k.set.Name, positive, len(k.verdicts)-positive, own, standard)
+		if len(k.groups) > 0 {
+			fmt.Fprintf(table, "\t%.3f\t%.3f", k.randIndex(byOwn, none), k.randIndex(0, none))
+		}
+		fmt.Fprintln(table)
+		byKind := map[string][]verdict{}
+		for _, v := range k.verdicts {
+			byKind[v.kind] = append(byKind[v.kind], v)
+		}
+		for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+			rows += fmt.Sprintf("%s\t%s\t%d", k.set.Name, kind, len(byKind[kind]))
+			for _, way := range []int{byOwn, 0} {
+				s := scoreOf(byKind[kind], way, none)
+				rows += fmt.Sprintf("\t%.3f", share(s.wrong+s.missed, len(byKind[kind])))
+			}
+			rows += "\n"
+		}
+	}
+	fmt.Fprintf(table, "\nshare judged wrongly\tkind\tpairs\tpreset\tdefault\n%s\n", rows)
+}
+
 func reportWrong(w io.Writer, title, heads string, groups map[string][]verdict, thresholds [byShingles]float32) {
 	fmt.Fprintf(w, "\n%s\tpairs\t%s", title, heads)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -184,14 +245,18 @@ func reportWrong(w io.Writer, title, heads string, groups map[string][]verdict, 
 	}
 }
 
-func scores(verdicts []verdict, thresholds [byShingles]float32) []Score {
-	list := make([]Score, len(ways))
-	for i := range verdicts {
-		for way := range list {
-			list[way].add(verdicts[i].says(way, thresholds), verdicts[i].positive)
-		}
+func scores(verdicts []verdict, thresholds [byShingles]float32) (list []Score) {
+	for way := range ways {
+		list = append(list, scoreOf(verdicts, way, thresholds))
 	}
 	return list
+}
+
+func scoreOf(verdicts []verdict, way int, thresholds [byShingles]float32) (score Score) {
+	for i := range verdicts {
+		score.add(verdicts[i].says(way, thresholds), verdicts[i].positive)
+	}
+	return score
 }
 
 // lengthOf names the bucket of a length, so that the names sort by length.

@@ -121,10 +121,6 @@ func referenceSets(s *Set) (words, characters [][]uint64, err error) {
 // Measure judges every pair of the set in every way.
 func Measure(s *Set) (*Result, error) {
 	scheme := sketch.DefaultScheme()
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		return nil, err
-	}
 	exact, err := sets(s, scheme)
 	if err != nil {
 		return nil, err
@@ -133,9 +129,9 @@ func Measure(s *Set) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	sketches := make([]sketch.Sketch, len(s.Docs))
-	for i, d := range s.Docs {
-		sketches[i], _ = sketcher.Sketch(d.Text)
+	sketches, err := sketches(s, scheme)
+	if err != nil {
+		return nil, err
 	}
 	r := &Result{set: s, presets: map[string]*Score{}}
 	for _, c := range []*curve{&r.agreement, &r.exact, &r.lecture, &r.characters} {

@@ -21,9 +21,11 @@ import (
 // Set is a labelled set.
 type Set struct {
 	Name string
-	// Preset is the preset that the labels are meant for, if not the default one.
-	Preset string
-	Docs   []Document
+	// Preset is the preset whose kind of duplicates the set has, if not the default one; ForDefault says whether its labels are right for
+	// the default one too.
+	Preset     string
+	ForDefault bool
+	Docs       []Document
 	// listed are the judged pairs of pairs.tsv.
 	listed []pair
 	// clusters is the cluster of each document, by its place in Docs, for the subset it belongs to; empty where pairs alone count.
@@ -54,7 +56,8 @@ func Load(folder string) (*Set, error) {
 	s := &Set{Name: filepath.Base(folder)}
 	var meta struct {
 		Gold, Preset string
-		Clusters     any // true, or in some sets their number
+		ForDefault   bool `json:"for_default"`
+		Clusters     any  // true, or in some sets their number
 	}
 	raw, err := os.ReadFile(filepath.Join(folder, "meta.json"))
 	if err != nil {
@@ -63,7 +66,7 @@ func Load(folder string) (*Set, error) {
 	if err := json.Unmarshal(raw, &meta); err != nil {
 		return nil, fmt.Errorf("%s: meta.json: %w", s.Name, err)
 	}
-	s.Preset = meta.Preset
+	s.Preset, s.ForDefault = meta.Preset, meta.ForDefault || meta.Preset == ""
 	places, err := s.readDocs(filepath.Join(folder, "docs.jsonl"))
 	if err != nil {
 		return nil, err

@@ -109,7 +109,7 @@ var allowed = map[string][]string{
 	"internal/clients":       {"internal/engines"},
 	"cmd/sidecar":            nil, // anything
 	"internal/e2e":           nil,
-	"internal/quality":       {"sketch", "rerank", "demo/corpus"},
+	"internal/quality":       {"sketch", "rerank", "demo/corpus", "internal/config"},
 	"bench":                  nil, // a module of its own
 	"bench/fieldtypes":       nil,
 	"bench/e2e":              nil,

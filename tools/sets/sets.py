@@ -3,7 +3,7 @@
 Labels follow from how a pair was made, or from exact word edit similarity of two releases; never from a sketch. Each set is a folder in the
 format that internal/quality reads. `subset` is the side of the split: choose (two thirds of the source documents) or kept (one third)."""
 
-import argparse, collections, functools, hashlib, json, os, random as randoms, re, sys
+import argparse, collections, functools, hashlib, html, json, os, random as randoms, re, sys
 import edits, sources, words
 
 UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Chinese characters
@@ -53,8 +53,9 @@ def similarity(a, b):
 class Set:
     """A set in the making. At most `most` pairs of one kind and language are kept."""
 
-    def __init__(self, name, source, licence, most, preset="", clusters=False):
+    def __init__(self, name, source, licence, most, preset="", clusters=False, for_default=False):
         self.name, self.source, self.licence, self.most, self.preset, self.clusters = name, source, licence, most, preset, clusters
+        self.for_default = for_default or not preset
         self.docs, self.pairs, self.count, self.seen = {}, [], collections.Counter(), set()
 
     def wants(self, kind, lang):
@@ -99,6 +100,7 @@ class Set:
             "gold": "pairs",
             "clusters": self.clusters,
             "preset": self.preset,
+            "for_default": self.for_default,
             "source": self.source,
             "license": self.licence,
             "docs": len(self.docs),
@@ -143,7 +145,7 @@ class Set:
 def language(code):
     """One code a language: zh_CN and zh_TW stay apart."""
     code = code.split("@")[0]
-    if code in ("code", "log", "zh"):
+    if code in ("code", "log", "tags", "zh"):
         return code
     return {"zh_CN": "zh_CN", "zh_TW": "zh_TW", "zh_HK": "zh_TW"}.get(code, code[:2] if code[:3] != "fil" else "fil")
 
@@ -304,6 +306,154 @@ def short_paragraphs(docs, high=50):
             yield d._replace(key="%s#%d" % (d.key, i), text=p)
 
 
+# Sets for one preset each.
+
+
+def part(text, start, share):
+    """A part of the text, both bounds by share of its characters, moved to the next blank if one is near."""
+    bounds = []
+    for at in (int(start * len(text)), int((start + share) * len(text))):
+        blank = re.compile(r"\s").search(text, at, min(len(text), at + 30))
+        bounds.append(blank.start() if at and blank else at)
+    return text[bounds[0] : bounds[1]].strip()
+
+
+def quotes(a, b):
+    """Whether a has a run of 40 characters of b."""
+    return any(b[i : i + 40] in a for i in range(0, len(b) - 40, 40))
+
+
+def with_another(docs, low, high):
+    """Yields documents of these lengths with another one of the same language and side of the split that quotes nothing of it, or None."""
+    last = {}
+    for d in sorted(docs, key=lambda d: digest("another", d.key)):
+        if low <= length(d.text) <= high:
+            at = d.lang, side(d.family)
+            other = last.get(at)
+            yield d, other if other and other.family != d.family and not quotes(d.text, other.text) else None
+            last[at] = d
+
+
+def excerpts(set_, docs):
+    """Parts of a long text beside the whole, and beside the whole of another text."""
+    for d, other in with_another(docs, 1000, 8000):
+        lang, random = language(d.lang), seeded("excerpt", d.key)
+        for percent in (5, 10, 25, 50):
+            start, share = random.random() * (1 - percent / 100), percent / 100
+            set_.add("must_fold/part_%02d" % percent, lang, d.family, part(d.text, start, share), d.text)
+            if other:
+                set_.add("must_not_fold/part_%02d_of_other" % percent, lang, d.family, part(other.text, start, share), d.text)
+
+
+def passages(set_, docs):
+    """Passages of 100 to 300 words of one text that overlap, or lie one in the other, or are neighbours."""
+    for d, other in with_another(docs, 700, 8000):
+        lang, random = language(d.lang), seeded("passage", d.key)
+        size = random.uniform(100, 300) / length(d.text)
+        start = random.random() * (1 - 2 * size)
+        base = part(d.text, start, size)
+        for percent in (90, 75, 20, 10, 0):
+            kind = "must_fold/overlap_%02d" if percent > 50 else "must_not_fold/overlap_%02d"
+            set_.add(kind % percent, lang, d.family, base, part(d.text, start + size * (1 - percent / 100), size))
+        for percent in (70, 50):
+            inside = start + random.random() * size * (1 - percent / 100)
+            set_.add("must_fold/within_%02d" % percent, lang, d.family, base, part(d.text, inside, size * percent / 100))
+        if other:
+            set_.add("must_not_fold/other_text", lang, d.family, base, part(other.text, start, size))
+
+
+def reports(set_, docs, headlines):
+    """One report in two papers: another headline, byline and date, and up to a quarter cut from its end; or two reports in one paper."""
+
+    def paper(random, lang, text):
+        head = [random.choice(headlines[lang]), edits.line("byline", random, lang), edits.line("date", random, lang)]
+        return "\n".join(head + [part(text, 0, random.uniform(0.75, 1))])
+
+    for d, other in with_another(docs, 120, 500):
+        lang, random = language(d.lang), seeded("report", d.key)
+        set_.add("must_fold/report", lang, d.family, paper(random, lang, d.text), paper(random, lang, d.text))
+        if other:
+            state = random.getstate()
+            first = paper(random, lang, d.text)
+            random.setstate(state)
+            set_.add("must_not_fold/other_report", lang, d.family, first, paper(random, lang, other.text))
+
+
+def site(random, lang, lines, words_):
+    """A frame of about so many words around the pages of a site: a menu, a list of other pages and a footer."""
+    teasers, have = [], 0
+    while have < words_:
+        teasers.append(random.choice(lines[lang]))
+        have += length(teasers[-1])
+    links = ["<li><a href=/%d>%s</a></li>" % (i, html.escape(t)) for i, t in enumerate(teasers)]
+    menu, foot = edits.menu_line(random, lang, 8).split(" · "), html.escape(random.choice(lines[lang]))
+    menu = "".join("<li><a href=/%d>%s</a></li>" % x for x in enumerate(menu))
+    before, after = random.choice(
+        (
+            ("<nav><ul>%s</ul></nav>", "<aside><ul>%s</ul></aside>"),
+            ('<div class="menu"><ul>%s</ul></div>', '<div id="sidebar"><ul>%s</ul></div>'),
+        )
+    )
+    first = random.random() < 0.5
+    aside = after % "".join(links)
+
+    def page(text):
+        body = "<div>%s</div>" % "".join("<p>%s</p>" % html.escape(p) for p in text.split("\n"))
+        return "<html><head><title>%s</title></head><body>%s%s%s%s<footer><p>%s</p></footer></body></html>" % (
+            foot,
+            before % menu,
+            aside if first else "",
+            body,
+            "" if first else aside,
+            foot,
+        )
+
+    return page
+
+
+def pages(set_, docs, lines):
+    """One text as a page of two sites, whose frames have a tenth, half or as many words as the text; or two texts in the frame of one site."""
+    for d, other in with_another(docs, 150, 1000):
+        lang, random = language(d.lang), seeded("page", d.key)
+        for percent in (10, 50, 100):
+            size = length(d.text) * percent / 100
+            one, two = site(random, lang, lines, size), site(random, lang, lines, size)
+            set_.add("must_fold/frame_%03d" % percent, lang, d.family, one(d.text), two(d.text))
+            if other:
+                set_.add("must_not_fold/other_text_%03d" % percent, lang, d.family, one(d.text), one(other.text))
+
+
+def tags(set_, docs):
+    """The tags of a thing, one a line, in another order, without one or with one more; or with another value of one or two tags; or another
+    thing's that has at least half of them."""
+    values, last = collections.defaultdict(set), {}
+    docs = [d for d in docs if 4 <= len(d.text.split("\n")) <= 25]
+    for d in docs:
+        for t in d.text.split("\n"):
+            values[t.split("::")[0]].add(t)
+    for d in sorted(docs, key=lambda d: digest("tags", d.key)):
+        have, random = d.text.split("\n"), seeded("tags", d.key)
+
+        def add(kind, tags_):
+            random.shuffle(tags_)
+            set_.add(kind, "tags", d.family, d.text, "\n".join(tags_))
+
+        def others(count):
+            chosen = random.sample(have, count)
+            return [random.choice(sorted(values[t.split("::")[0]] - set(have)) or [t + "-2"]) if t in chosen else t for t in have]
+
+        add("must_fold/order", have[:])
+        add("must_fold/one_left_out", random.sample(have, len(have) - 1))
+        add("must_fold/one_more", have + [random.choice(sorted(values["use"] | values["works-with"]))])
+        add("must_not_fold/one_other_value", others(1))
+        add("must_not_fold/two_other_values", others(2))
+        other = last.get((side(d.family), have[-1]), d)
+        theirs = set(other.text.split("\n"))
+        if other.family != d.family and len(theirs & set(have)) >= len(have) / 2 and theirs != set(have):
+            set_.add("must_not_fold/other_thing", "tags", d.family, d.text, other.text)
+        last[side(d.family), have[-1]] = d
+
+
 def make(raw, out, only):
     DEBIAN, MANUAL = (
         "Debian package descriptions and their translations",
@@ -352,12 +502,13 @@ def make(raw, out, only):
     ALL = ("number", "version", "unit", "sign", "negation", "size", "colour", "place", "date", "name")
     makers = {}
 
-    def maker(name, source, licence, most, preset="", clusters=False):
-        """Registers a function that fills the set of this name."""
+    def maker(name, source, licence, most, preset="", clusters=False, for_default=False):
+        """Registers a function that fills the set of this name. The set is of the kind of duplicates that the preset is for; for_default
+        says that its labels are right for the default preset too."""
 
         def register(fill):
             def run():
-                set_ = Set(name, source, licence, most, preset, clusters)
+                set_ = Set(name, source, licence, most, preset, clusters, for_default)
                 fill(set_)
                 set_.write(out)
 
@@ -475,12 +626,12 @@ def make(raw, out, only):
                 if text:
                     s.add("must_fold/script", "zh", d.family, text, traditional(text))
 
-    @maker("manual-releases", MANUAL + " of three releases", GPL, 400, clusters=True)
+    @maker("manual-releases", MANUAL + " of three releases", GPL, 400, "versions", clusters=True, for_default=True)
     def _(s):
         releases(s, [by_key(manuals(suite)) for suite in sources.SUITES])
         neighbours(s, manuals("bookworm"), "sibling", lambda d: d.key.split("/")[-1][:3], 0.15, 0.5)
 
-    @maker("guide-releases", DOCS + " of three releases and two architectures", GPL, 400, clusters=True)
+    @maker("guide-releases", DOCS + " of three releases and two architectures", GPL, 400, "versions", clusters=True, for_default=True)
     def _(s):
         releases(s, [by_key(guides(suite)) for suite in sources.SUITES])
         by_arch = [
@@ -490,7 +641,7 @@ def make(raw, out, only):
         releases(s, by_arch)
         neighbours(s, guides("bookworm"), "sibling", lambda d: d.key.rsplit("/", 1)[0] + d.key.rsplit("/", 1)[1][:4], 0.15, 0.5)
 
-    @maker("description-releases", DEBIAN + " of three releases", GPL, 500, clusters=True)
+    @maker("description-releases", DEBIAN + " of three releases", GPL, 500, "versions", clusters=True, for_default=True)
     def _(s):
         releases(s, [by_key(descriptions(suite)) for suite in sources.SUITES], least=0.8)
 
@@ -510,7 +661,7 @@ def make(raw, out, only):
     def _(s):
         neighbours(s, [d for d in dictionaries() if digest(d.family) % 5 == 0], "headword", lambda d: (d.family, d.text[:4]), 0.3, 0.6)
 
-    @maker("readme-releases", "readmes and changelogs of npm packages in several versions", "MIT", 200, clusters=True)
+    @maker("readme-releases", "readmes and changelogs of npm packages in several versions", "MIT", 200, "versions", clusters=True, for_default=True)
     def _(s):
         versions = collections.defaultdict(list)
         for key, version, text in sources.readmes(raw):
@@ -531,6 +682,33 @@ def make(raw, out, only):
                     event = edits.other_event(random, d.text)
                     if event:
                         s.add("must_not_fold/log_event", "log", d.family, d.text, event)
+
+    @functools.lru_cache(None)
+    def headlines():
+        lines = collections.defaultdict(list)
+        for d in guides("bookworm"):
+            lines[language(d.lang)] += [p for _, p in paragraphs(d, 4, 14)]
+        return lines
+
+    @maker("excerpts", DOCS, GPL, 30, "plagiarism", clusters=True)
+    def _(s):
+        excerpts(s, guides("bookworm"))
+
+    @maker("passages", DOCS, GPL, 40, "chunks", clusters=True)
+    def _(s):
+        passages(s, guides("bookworm"))
+
+    @maker("reports", DOCS, GPL, 80, "news", clusters=True)
+    def _(s):
+        reports(s, [d for d in guides("bookworm") if headlines()[language(d.lang)]], headlines())
+
+    @maker("pages", DOCS, GPL, 40, "mirrors", clusters=True)
+    def _(s):
+        pages(s, [d for d in guides("bookworm") if headlines()[language(d.lang)]], headlines())
+
+    @maker("tags", "tags of Debian packages (debtags)", GPL, 1500, "goods", clusters=True)
+    def _(s):
+        tags(s, list(sources.tags(raw, "bookworm")))
 
     for name, run in makers.items():
         if not only or name in only:
@@ -561,6 +739,15 @@ How labels were made:
 - Variants: other bytes for the same text: case, punctuation, quotes, Unicode forms, invisible characters, widths, spaces, ue for ü,
   accents left out, traditional for simplified characters.
 - Logs: time, address and process number differ (must fold), or the event does (must not). They are meant for a preset for logs.
+- Excerpts: a part of a text of 1000 to 8000 words beside the whole (must fold) or beside another whole (must not). A text that has a run of
+  40 characters of the other is no other text.
+- Passages: of 100 to 300 words, of one text; overlap_75 share three quarters, within_50 is half of the other (must fold); neighbours share a
+  fifth or less (must not).
+- Reports: one text under two headlines, bylines and dates, up to a quarter cut from its end; or two texts under one head (must not).
+- Pages: one text as HTML in the frames of two sites, of a tenth, half or as many words as the text; or two texts in one frame (must not).
+- Tags: a package's tags in any order, one left out or added (must fold); one or two with another value, or those of another package that
+  shares half of them (must not).
+- for_default in meta.json says whether the labels are right for the default preset too, where a set is meant for a preset.
 
 Known noise, from reading some hundred pairs of each kind:
 

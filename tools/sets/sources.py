@@ -303,6 +303,18 @@ def descriptions(raw, suite):
                 yield Doc("package/%s/%s" % (lang, m.group(1)), lang, "source/" + source_of[m.group(1)], text)
 
 
+def tags(raw, suite):
+    """The tags of packages, one a line. The family is the source package."""
+    for path in glob.glob(os.path.join(raw, "apt/state/lists", "*_dists_%s_main_binary-*_Packages*" % suite)):
+        out = subprocess.run(["/usr/lib/apt/apt-helper", "cat-file", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+        for block in out.split("\n\n"):
+            m = re.search(r"^Package: (\S+)", block, re.M)
+            t = re.search(r"^Tag: (.*(?:\n .*)*)", block, re.M)
+            if m and t:
+                source = re.search(r"^Source: (\S+)", block, re.M)
+                yield Doc("package/" + m.group(1), "tags", "source/" + (source or m).group(1), "\n".join(t.group(1).replace(",", " ").split()))
+
+
 SCRIPTS = {
     "ru": "[Ѐ-ӿ]",
     "uk": "[Ѐ-ӿ]",
