@@ -283,6 +283,9 @@ func TestRealSearches(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", sum)
+	if sum.undefined > rounds/8 {
+		t.Errorf("the engine does not agree with itself on neighbours in %d of %d searches", sum.undefined, rounds)
+	}
 	if sum.pages < rounds/3 || rounds >= 24 && sum.folded == 0 {
 		t.Error("hardly any search was collapsed")
 	}
@@ -291,6 +294,7 @@ func TestRealSearches(t *testing.T) {
 // sums are what searches came to.
 type sums struct {
 	pages, folded int
+	undefined     int // see expected
 	left          map[adapters.Reason]int
 }
 
@@ -314,6 +318,10 @@ func (b *bench) try(c trial, r *rand.Rand, key string, sum *sums) {
 	switch {
 	case outcome.Reason == "":
 		x := b.expect(c, own.Body)
+		if x.undefined {
+			sum.undefined++
+			return
+		}
 		if outcome.Folded > x.hidden || outcome.Exact && outcome.Folded != x.hidden || outcome.DryRun != c.choice.dryRun() {
 			t.Fatalf("%+v: %+v, but %d are folded", c, outcome, x.hidden)
 		}
