@@ -88,7 +88,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.engine, "engine", "", "the engine with the index has this `name`; or flink: find the pairs on an Apache Flink")
+	flags.StringVar(&c.engine, "engine", "", "`name` of the engine that holds the index; or flink: find the pairs on an Apache Flink")
 	flags.StringVar(&c.index, "index", "", "cluster the index with this `name`; with --input: use the rule for it")
 	flags.StringVar(&c.input, "input", "", "cluster the documents of this `file`, - for standard input")
 	flags.StringVar(&c.id, "id", "id", "the `field` with the id of a file's documents, a text or a number")
@@ -101,7 +101,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
-	flags.StringVar(&c.output, "output", "", "write the clusters to this file, whose name ends in .jsonl or .csv; text or json instead is the `form` of the report, as with --report")
+	flags.StringVar(&c.output, "output", "", "the name of a `file` that ends in .jsonl or .csv: write the clusters there. The word text or json: print the report in that form, as --report does")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
 	c.bindUntested(cmd)

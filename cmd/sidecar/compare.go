@@ -70,7 +70,7 @@ Exit code 0: done, whatever the answer. 1: failed or interrupted.`,
 	f.StringVar(&flags.Docs, "docs", "", "`file` of documents, - for standard input")
 	f.StringVar(&flags.Pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
 	f.Var(choice{&flags.Options.Preset, config.PresetNames()}, "preset", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
-	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, instead of the preset's")
+	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1, instead of the preset's")
 	boundShare(f, "threshold")
 	return cmd
 }

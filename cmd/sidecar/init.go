@@ -24,7 +24,8 @@ none are set, init asks for them on a terminal. They are not written: the config
 If the file exists, init fails unless --force is given. In a clone of the repository, where config.yaml is the manual, it writes
 config.local.yaml.
 
-Exit code 0: the file is written, and with --serve all requests ended. 1: it is not, or serving failed.`,
+Exit code 0: the file is written, and with --serve the sidecar was stopped without cutting off a request.
+1: the file is not written, or serving failed.`,
 		Example: `  sidecar init
   sidecar init --serve http://localhost:9200
   sidecar init --index news,blog-* --output news.yaml https://search.example:9200

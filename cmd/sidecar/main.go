@@ -110,7 +110,7 @@ func newRoot() *cobra.Command {
 	root.Version = buildinfo.Of().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
-	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`. sketch, compare and cluster --input use the defaults instead, unless it is given")
+	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`. The commands sketch, compare and cluster --input read no configuration, unless you give this flag")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})

@@ -42,9 +42,10 @@ documents that would fold in a search (docs/guarantees.md, What folds). The cond
 It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same.
 --source shows the documents too, with the exact resemblance.
 
-It looks them up by bands, which the rule must store (bands: auto). This finds 99 of 100 documents whose agreement is exactly the
-threshold, and more of those above it. With a lower --threshold it finds fewer, and prints how many of 100. --scan compares with
-every sketch of the index instead. That takes longer, misses nothing and needs no bands.
+It looks them up by bands, which the rule must store (bands: auto). This finds at least 99 of 100 documents whose agreement is exactly
+the rule's threshold, and more of those above it. With a --threshold below the rule's it misses more of the documents at that
+threshold, and prints which percentage of them it finds. --scan compares with every sketch of the index instead. That takes longer,
+misses nothing and needs no bands.
 
 Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar similar --index news-2024 4711

@@ -41,8 +41,8 @@ sketch. It writes nothing unless --repair is given. For each index it counts the
   without text             there is no text and no sketch
 
 If the rule stores bands or clusters, it checks them too. They can be absent, stale (made from another sketch) or left over from an
-earlier rule. A cluster can also be foreign (made with another threshold or scheme). On Elasticsearch and OpenSearch it also names
-mappings that fill our fields (copy_to, an alias, a runtime field).
+earlier rule. A cluster can also be foreign (made with another threshold or scheme). Bands are never foreign: in the JSON that number
+is 0. On Elasticsearch and OpenSearch it also names mappings that fill our fields (copy_to, an alias, a runtime field).
 
 --repair fixes the documents. It reads a document again that changes meanwhile. sidecar reindex fixes the same, but skips a document
 that changes meanwhile.
