@@ -140,7 +140,7 @@ func TestTypedPaths(t *testing.T) {
 			t.Errorf("%s shows our field: %s", path, ours.body)
 		}
 	}
-	if outcome := seven(through.base, "GET", "/article/_search", "").want(t, 200).header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; raw=4; folded=3;") {
+	if outcome := seven(through.base, "GET", "/article/_search", "").want(t, 200).header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; raw=4; folded=2;") { // document 3 has other words in its title, and the texts are short
 		t.Error(outcome)
 	}
 }
