@@ -144,17 +144,6 @@ func isPlainLetter(r rune) bool {
 	return info>>42 == runeInfo(letter) || info&manyWord != 0 && info&(doubtWord|raised) == 0 && isLetters(p.many[info.word()])
 }
 
-// decodeRune decodes the first rune of valid UTF-8.
-func decodeRune(b []byte) (r rune, size int) {
-	switch {
-	case len(b) >= 2 && b[0] < 0xe0:
-		return rune(b[0]&0x1f)<<6 | rune(b[1]&0x3f), 2
-	case len(b) >= 3 && b[0] < 0xf0:
-		return rune(b[0]&0x0f)<<12 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f), 3
-	}
-	return utf8.DecodeRune(b)
-}
-
 // parted reports whether a raised number begins a word of its own after the text: it ends with a number.
 func parted(text []byte) bool {
 	before, _ := utf8.DecodeLastRune(text)
@@ -207,13 +196,15 @@ func (c *chunk) cut(text []byte) bool {
 			}
 			i++
 			if k := asciiClass[b]; (k == letter || k == digit) && (c.last == letter || c.last == digit) && c.point == 0 && c.n <= maxWord {
-				i += c.putPlain(text[i-1:]) - 1
+				c.w.word[c.n] = b // as put does, without a call
+				c.n, c.last, c.kept, c.digit = c.n+1, k, true, k == digit
+				c.number = c.number || c.digit
 			} else {
 				c.put(rune(b), k)
 			}
 			continue
 		}
-		r, size := decodeRune(text[i:])
+		r, size := utf8.DecodeRune(text[i:])
 		i += size
 		p := pages[r>>pageBits].Load() // pageOf is not inlined
 		if p == nil {
@@ -244,24 +235,6 @@ func (c *chunk) cut(text []byte) bool {
 	}
 	c.flush()
 	return c.n <= maxWord
-}
-
-// putPlain adds the letters and digits of ASCII that a text begins with, as put does for each, and returns how many there were.
-func (c *chunk) putPlain(text []byte) int {
-	word, from := c.w.word, c.n
-	n, number, k := from, c.number, letter
-	for _, b := range text {
-		next := asciiClass[b&0x7f]
-		if b >= utf8.RuneSelf || next != letter && next != digit || n > maxWord {
-			break
-		}
-		k = next
-		number = number || k == digit
-		word[n] = b
-		n++
-	}
-	c.n, c.last, c.number, c.kept, c.digit = n, k, number, true, k == digit
-	return n - from
 }
 
 // putSigned adds a minus before a digit or the sign "!=", and returns how many bytes that took.

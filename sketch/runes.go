@@ -198,7 +198,7 @@ func classOf(r rune) class {
 	case isSign(r):
 		return sign
 	case joins("(" + s):
-		if isMark(r) {
+		if unicode.IsMark(r) {
 			return attached
 		}
 		return ignored

@@ -45,8 +45,8 @@ func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 }
 
 // appendMixed is appendShingles for texts with both words and characters. With w words or n characters to a shingle, a word counts n and a
-// character w, and a shingle needs w·n. So a shingle of both kinds is as long as one of either. If the last
-// whole shingle ends before the text, what follows its first token is a shingle too.
+// character w, and a shingle needs w·n. So a shingle of both kinds is as long as one of either. If the last whole shingle ends before the
+// text, what follows its first token is a shingle too.
 func (s *Sketcher) appendMixed(set []uint64, t tokens) []uint64 {
 	whole := s.scheme.Words * s.scheme.Characters
 	end, size, sum := 0, 0, uint64(0)

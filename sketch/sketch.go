@@ -261,7 +261,7 @@ func (s *Sketcher) gather(w *workspace, texts []string) {
 
 // measure adds the length of a text to that of the document and its numbers and signs to their hash, and counts its words.
 func (w *workspace) measure(characters bool) {
-	t, numbers := &w.tokens, w.numbers
+	t := &w.tokens
 	if len(t.hashes) == 0 {
 		return
 	}
@@ -274,17 +274,14 @@ func (w *workspace) measure(characters bool) {
 	for _, h := range t.hashes[:counted] {
 		counts.add(h)
 		if h&numberFlag != 0 {
-			numbers = mix(numbers*base + h)
-			signs += h >> 2 & 1 // of all words alone signs have this flag
+			signs += w.addNumber(h)
 		}
 	}
 	for _, h := range t.hashes[counted:] {
 		if h&numberFlag != 0 {
-			numbers = mix(numbers*base + h)
-			signs += h >> 2 & 1 // of all words alone signs have this flag
+			signs += w.addNumber(h)
 		}
 	}
-	w.numbers = numbers
 	if t.sizes == nil && !characters { // all are words or signs
 		w.quarters += 4 * (uint64(len(t.hashes)) - signs)
 		return
@@ -292,6 +289,12 @@ func (w *workspace) measure(characters bool) {
 	for _, h := range t.hashes {
 		w.quarters += quartersOf(h)
 	}
+}
+
+// addNumber adds a number or a sign to the hash of these. It returns 1 for a sign, 0 for a number in a text of words.
+func (w *workspace) addNumber(hash uint64) (sign uint64) {
+	w.numbers = mix(w.numbers*base + hash)
+	return hash >> 2 & 1 // of all words signs alone have this flag
 }
 
 // Fingerprint returns the fingerprint of the sketch of these texts, in a quarter of the time. Use it to check whether a sketch is of these

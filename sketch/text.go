@@ -185,12 +185,10 @@ var asciiSigns = func() (is [utf8.RuneSelf]bool) {
 
 const fractionSlash = '⁄'
 
-// isVisible reports what can be seen: no control characters.
+// isVisible reports what can be seen: no format and control characters.
 func isVisible(r rune) bool { return !unicode.In(r, unicode.Cf, unicode.Cc) }
 
 func isLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
-
-func isMark(r rune) bool { return unicode.IsMark(r) }
 
 // isDigit reports the digits that UAX #29 joins to a number.
 func isDigit(r rune) bool {
@@ -212,9 +210,9 @@ func joins(text string) bool {
 	return it.Next() && len(it.Value()) == len(text)
 }
 
-// Words returns the words of a text as word shingles are made of them under the default scheme's folding: NFKC, case, accents and
-// punctuation folded, cut at the word borders of UAX #29. Segments that hold neither a letter nor a digit are no words; marks
-// of punctuation inside a word are left out ("don't" is "dont").
+// Words returns the words, numbers and signs of a text as word shingles are made of them under the default scheme's folding: NFKC, case,
+// accents and punctuation folded, cut at the word borders of UAX #29. A mark of punctuation between two digits stays ("1.5"), one between
+// letters is left out ("don't" is "dont").
 func Words(text string) []string {
 	var list []string
 	for _, t := range cut(foldedText(baseText(text, Keep{}), Keep{}), WordShingles, Keep{}) {
@@ -277,7 +275,7 @@ func appendSegment(list []token, segment string, features Features, also func(ru
 				list = append(list, token{text: string(r), character: true})
 				continue
 			}
-		case kept && isMark(r):
+		case kept && unicode.IsMark(r):
 			// goes with the rune before it
 			if last := len(list) - 1; word.Len() == 0 && last >= 0 && list[last].character {
 				list = append(list, token{text: string(r), character: true})
