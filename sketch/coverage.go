@@ -39,7 +39,7 @@ func (s *Sketcher) Text(texts ...string) *Text {
 		}
 		s.fill(w, list)
 		t.shingles = s.appendSpans(t.shingles, w.tokens, place)
-		place += len(list)
+		place += len(w.tokens.hashes)
 		t.parts = append(t.parts, place)
 	}
 	w.distinct()

@@ -144,3 +144,17 @@ func TestCoverageOfNoText(t *testing.T) {
 		t.Errorf("ready values: resemblance %v, coverage %v of no sets, want 0 and 0", resemblance, coverage)
 	}
 }
+
+// TestTextWithoutNumbers: a scheme that leaves numbers out does so for the exact resemblance too.
+func TestTextWithoutNumbers(t *testing.T) {
+	const a, b = "at 10:30:01 the server 10.0.0.7 closed the connection + 5", "at 23:59 the server 192.168.1.1 closed the connection"
+	for _, features := range []Features{Auto, WordShingles} { // of characters the blanks beside a number stay
+		for _, drop := range []bool{true, false} {
+			s := newSketcher(t, func(scheme *Scheme) { scheme.Features, scheme.DropNumbers = features, drop })
+			resemblance, coverage := s.Text(a).Compare(s.Text(b))
+			if same := resemblance == 1 && coverage == 1; same != drop {
+				t.Errorf("%s, numbers dropped %t: resemblance %v, coverage %v", features, drop, resemblance, coverage)
+			}
+		}
+	}
+}

@@ -335,8 +335,13 @@ func (s *Sketcher) cutText(w *workspace, text string) {
 		s.cutPlain(w, string(w.base[start:]))
 	default:
 		s.cutFast(w, start)
+		s.dropNumbers(w)
 	}
-	if s.scheme.DropNumbers && s.scheme.Features != Tags {
+}
+
+// dropNumbers drops the numbers and signs among the tokens, if the scheme leaves them out.
+func (s *Sketcher) dropNumbers(w *workspace) {
+	if s.scheme.DropNumbers {
 		w.tokens.dropNumbers()
 	}
 }
@@ -365,10 +370,11 @@ func (s *Sketcher) cutPlain(w *workspace, base string) {
 	s.fill(w, plainTokens(base, s.scheme.Features, s.scheme.Keep))
 }
 
-// fill fills the tokens with those of a list.
+// fill fills the tokens with those of a list that the scheme does not leave out.
 func (s *Sketcher) fill(w *workspace, list []token) {
 	w.tokens.hashes, w.tokens.sizes = w.tokens.hashes[:0], nil
 	s.addAll(w, list)
+	s.dropNumbers(w)
 }
 
 func (s *Sketcher) addAll(w *workspace, list []token) {
