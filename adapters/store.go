@@ -180,6 +180,8 @@ type Stored struct {
 	Version any
 	// Wanted is what our fields are to hold; a field without a value is taken out. Scan leaves it nil, and such a document can't be patched.
 	Wanted *rule.Ours
+	// Right says that they hold it already, so that the document needs no patch.
+	Right bool
 }
 
 // With returns the document as Patch takes it.
@@ -188,7 +190,7 @@ func (d Stored) With(wanted rule.Ours) Stored {
 	return d
 }
 
-// ErrUnwanted is the error of Patch for a document of which nothing says what its fields of ours are to hold.
+// ErrUnwanted is the error of Patch for a document without Wanted.
 var ErrUnwanted = errors.New("nothing says what our fields of a document are to hold")
 
 // Result is what became of a patch.

@@ -217,12 +217,12 @@ func handOn(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error
 	}
 }
 
-// sketch sets what is wanted of those documents of a page whose fields of ours are not right.
+// sketch sets what our fields of a page's documents are to hold, and whether they do.
 func (r *run) sketch(p adapters.Page) {
 	for i, d := range p.Documents {
-		if wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID)); !right {
-			p.Documents[i] = d.With(wanted)
-		}
+		wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID))
+		p.Documents[i] = d.With(wanted)
+		p.Documents[i].Right = right
 	}
 }
 
@@ -235,10 +235,10 @@ func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 	var right Progress
 	for _, d := range p.Documents {
 		switch {
-		case d.Wanted != nil:
+		case !d.Right:
 			wrong = append(wrong, d)
 			continue
-		case rule.OursOf(d.Source).Sketch == "": // and it is to have none
+		case d.Wanted.Sketch == "":
 			right.Textless++
 		default:
 			right.Skipped++
