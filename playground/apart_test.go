@@ -29,7 +29,7 @@ func TestApart(t *testing.T) {
 		hits = append(hits, rerank.Hit{Sketch: &k, Profile: &profile})
 		shown = append(shown, hit{Fields: map[string]string{"body": text}})
 	}
-	got := apartOf(hits, shown)
+	_, got := compared(hits, shown)
 	for i := range got {
 		if got[i].Agreement < 0.5 || got[i].Agreement > 0.95 {
 			t.Errorf("agreement %v", got[i].Agreement)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -14,31 +15,6 @@ import (
 
 // minThreshold is the least threshold of the page. Pairs with a lower agreement are left out.
 const minThreshold = 0.05
-
-// pairsOf returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
-// fingerprints are equal. All of them meet the other conditions of the rule.
-func pairsOf(hits []rerank.Hit) [][]float64 {
-	pairs := [][]float64{}
-	for j := range hits {
-		hit := &hits[j]
-		if hit.Sketch == nil || hit.Pinned {
-			continue
-		}
-		profile := *hit.Profile
-		profile.Threshold = minThreshold
-		for i := range j {
-			near, agreement := profile.Near(hit, &hits[i])
-			switch {
-			case !near:
-			case hit.Sketch.SameText(hits[i].Sketch):
-				pairs = append(pairs, []float64{float64(i), float64(j), 1, 1})
-			default:
-				pairs = append(pairs, []float64{float64(i), float64(j), min(agreement, 1)})
-			}
-		}
-	}
-	return pairs
-}
 
 // apart is an earlier hit that a hit agrees with and does not fold into, whatever the threshold, and why.
 type apart struct {
@@ -48,9 +24,11 @@ type apart struct {
 	Why       string  `json:"why"`
 }
 
-// apartOf returns for each hit the one of these that it agrees with most, if there is one.
-func apartOf(hits []rerank.Hit, shown []hit) []apart {
-	list := []apart{}
+// compared returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
+// fingerprints are equal. All of them meet the other conditions of the rule. Of the earlier hits that a hit agrees with and does not fold into at any
+// threshold, kept has the one that it agrees with most.
+func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) {
+	pairs, kept = [][]float64{}, []apart{}
 	for j := range hits {
 		one := &hits[j]
 		if one.Sketch == nil || one.Pinned {
@@ -65,21 +43,25 @@ func apartOf(hits []rerank.Hit, shown []hit) []apart {
 				continue
 			}
 			agreement, reason := profile.Judge(one.Sketch, other.Sketch)
-			if reason.Near() || reason == rerank.Disagrees || reason == rerank.Incomparable || agreement <= best.Agreement {
-				continue
+			switch {
+			case reason == rerank.SameText:
+				pairs = append(pairs, []float64{float64(i), float64(j), 1, 1})
+			case reason.Near():
+				pairs = append(pairs, []float64{float64(i), float64(j), min(agreement, 1)})
+			case reason != rerank.Disagrees && reason != rerank.Incomparable && agreement > best.Agreement:
+				best.With, best.Agreement, best.Why = i, min(agreement, 1), profile.Why(one.Sketch, other.Sketch, agreement, reason)
 			}
-			best.With, best.Agreement, best.Why = i, min(agreement, 1), profile.Why(one.Sketch, other.Sketch, agreement, reason)
 		}
 		if best.Why == "" {
 			continue
 		}
 		in := fmt.Sprintf("in rank %d", best.With+1)
-		if numbers := rerank.NumbersApart(wordsOf(&shown[best.With]), wordsOf(&shown[j]), in, "here"); numbers != "" {
+		if numbers := rule.NumbersApart(wordsOf(&shown[best.With]), wordsOf(&shown[j]), in, "here"); numbers != "" {
 			best.Why += "; " + numbers
 		}
-		list = append(list, best)
+		kept = append(kept, best)
 	}
-	return list
+	return pairs, kept
 }
 
 // wordsOf returns the words of a hit's fields, in the order of their names.

@@ -158,8 +158,9 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *request) (any, error
 			shingles = append(shingles, hit.Sketch.Shingles)
 		}
 	}
+	pairs, kept := compared(hits, all)
 	reply := &searchReply{
-		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Apart: apartOf(hits, all), Rule: s.rule(), YAML: s.view.YAML,
+		Total: list.Total, Hits: all, Pairs: pairs, Apart: kept, Rule: s.rule(), YAML: s.view.YAML,
 		Curve: curveOf(s.view.Rule.Sketcher.Scheme(), s.view.Rule.Profile.Measure, shingles),
 	}
 	reply.Sidecar, err = s.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)

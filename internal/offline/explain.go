@@ -11,6 +11,7 @@ import (
 	"text/template"
 
 	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -173,7 +174,7 @@ func (e *Explanation) judge(name string, p rerank.Profile) {
 	agreement, reason := p.Judge(a, b)
 	v.NearDuplicate, v.Why = reason.Near(), p.Why(a, b, agreement, reason)
 	if reason == rerank.TooShort || reason == rerank.OtherNumbers {
-		if numbers := rerank.NumbersApart(e.A.words, e.B.words, "in A", "in B"); numbers != "" && e.HasWords() {
+		if numbers := rule.NumbersApart(e.A.words, e.B.words, "in A", "in B"); numbers != "" && e.HasWords() {
 			v.Why += "; " + numbers
 		}
 	}

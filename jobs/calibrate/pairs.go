@@ -90,9 +90,9 @@ func (c *calibration) countCandidate(i, j int, value float64) {
 func (c *calibration) countPartner(i, j int, value float64) {
 	u, v := &c.units[i], &c.units[j]
 	a, b := &c.docs[u.first].sketch, &c.docs[v.first].sketch
-	same, any := a.SameText(b), c.rule.Profile
-	any.Threshold = 0
-	if !any.JudgeAt(a, b, value).Near() { // at no threshold
+	same, profile := a.SameText(b), c.rule.Profile
+	profile.Threshold = 0
+	if !profile.JudgeAt(a, b, value).Near() { // at no threshold
 		return
 	}
 	for t, threshold := range thresholds {
