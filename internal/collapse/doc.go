@@ -10,7 +10,7 @@
 //	    collapse       the loop: which page is wanted, and readings ([rerank.Found.Spans]) until it is known
 //	      compare      one reading, whose hits are judged and added to what is found
 //	        read       (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])
-//	          ask      the requests go out and the replies come back: as they are (askEach), or joined by the [adapters.Wire] if there is one (askJoined)
+//	          ask      the requests go out and the replies come back: as they are (askEach), or joined by the [adapters.Wire] if there is one
 //	        keep       what the page is rendered from
 //	      rendered     the page's hits in the engine's own reply
 //

@@ -57,19 +57,40 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 	return s.all.ask(ctx, requests...)
 }
 
-// ask asks the engine for one search or several, and returns a successful reply to each request.
-func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Wire != nil {
-		return c.askJoined(ctx, requests...)
+// ask asks the engine for one search or several, and returns a successful reply to each request. If there is a Wire, it joins them in as few as they
+// fit in; those without room go out next. When the time is over nothing but the client's own searches is asked for.
+func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
+	for len(requests) > 0 {
+		switch {
+		case c.Plan.Late() && !allOwn(requests):
+			return nil, adapters.ErrLate
+		case c.Wire == nil:
+			return c.askEach(ctx, requests)
+		}
+		joined, parts, err := c.Wire.Join(requests)
+		if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+		replies, err := c.askEach(ctx, joined)
+		if err != nil {
+			return nil, err
+		}
+		for i, part := range parts {
+			split, err := c.Wire.Split(part, replies[i])
+			switch {
+			case err != nil:
+				return nil, portError(err)
+			case len(split) != len(part):
+				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
+			}
+			results, requests = append(results, split...), requests[len(part):]
+		}
 	}
-	return c.askEach(ctx, requests...)
+	return results, nil
 }
 
-// askEach sends the requests as they are. When the time is over nothing but the client's own searches is asked for.
-func (c *conversation) askEach(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	if c.Plan.Late() && !allOwn(requests) {
-		return nil, adapters.ErrLate
-	}
+// askEach sends the requests as they are, and returns a successful reply to each.
+func (c *conversation) askEach(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
 	replies, err := c.send(ctx, requests...)
 	if err != nil {
 		return nil, err
@@ -88,37 +109,6 @@ func (c *conversation) askEach(ctx context.Context, requests ...*adapters.Reques
 		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
 	}
 	return replies, nil
-}
-
-// askJoined sends the requests in as few as they fit in, which the Wire joins, and splits the replies.
-func (c *conversation) askJoined(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
-	for len(requests) > 0 {
-		if c.Plan.Late() && !allOwn(requests) {
-			return nil, adapters.ErrLate
-		}
-		joined, parts, err := c.Wire.Join(requests)
-		if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-		for i, part := range parts {
-			joined[i].Own = allOwn(part)
-		}
-		replies, err := c.askEach(ctx, joined...)
-		if err != nil {
-			return nil, err
-		}
-		for i, part := range parts {
-			split, err := c.Wire.Split(part, replies[i])
-			switch {
-			case err != nil:
-				return nil, portError(err)
-			case len(split) != len(part):
-				return nil, adapters.NotUnderstood(errors.New("not as many results as searches"))
-			}
-			results, requests = append(results, split...), requests[len(part):]
-		}
-	}
-	return results, nil
 }
 
 // refusal returns the error of a reply in which the engine refuses requests, nil if it does not.
