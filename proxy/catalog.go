@@ -88,9 +88,9 @@ func newCatalog(e Engine) *catalog {
 	}
 }
 
-// ruleOfDocument returns the rule of an index that a document is written to, nil if none matches, and what the index takes of our fields. These are
-// declared first where they lack. creates says that the document would create the index if there is none. steady says that another document to the
-// same index would find the same.
+// ruleOfDocument returns the rule of an index that a document is written to, nil if none matches, and which of our fields the index takes. Fields
+// that the index lacks are declared first. creates says that the document creates the index if it is missing. steady says that the next document to
+// the same index will find the same.
 func (c *catalog) ruleOfDocument(u *underway, index string, creates bool) (r *rule.Rule, takes rule.Takes, steady bool) {
 	who := u.sender.client()
 	e := c.lookup(u, who, index)

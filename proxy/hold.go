@@ -222,9 +222,9 @@ func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, err
 	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}, nil
 }
 
-// readUsual reads an engine's reply as read does. A reply that does not say how long it is gets a little more memory than the last ones took,
-// first than the short ones, then than the long ones: a deep page asks for a long and a short one. A buffer that grows takes more than twice the
-// reply's length, counting what the collector has not freed yet.
+// readUsual reads an engine's reply as read does. For a reply without a stated length it first makes room for a usual short reply, and then, if that
+// is too little, for a usual long one: a deep page asks for both. A buffer that grows step by step takes more than twice the reply's length, counting
+// what the collector has not freed yet.
 func (t *hold) readUsual(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
 	if t == nil || length >= 0 {
 		return t.read(r, n, length, likelyPiece, 0)
@@ -239,10 +239,10 @@ func (t *hold) readUsual(r io.Reader, n, length int64) (head []byte, whole bool,
 	return head, whole, err
 }
 
-// usual is about how long recent replies are.
+// usual is the usual length of recent replies.
 type usual struct{ mean atomic.Int64 }
 
-// room returns how much memory a reply gets, 0 where there was none yet.
+// room returns how much memory a reply gets, 0 before the first one.
 func (u *usual) room() int64 {
 	if mean := u.mean.Load(); mean > 0 {
 		return min(max(firstPiece, mean*9/8), usualMost)
@@ -256,7 +256,7 @@ func (u *usual) add(n int64) {
 }
 
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy
-// there is no room for more than what is returned. There is memory for no more than first bytes at first, then for twice as much each time, or for
+// there is no room for more than what is returned. The buffer begins with first bytes at most. Each time it is full it grows to twice its size, or to
 // then bytes if that is more.
 func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, whole bool, err error) {
 	if length >= 0 {

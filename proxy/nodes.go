@@ -111,7 +111,8 @@ func isDial(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// A connection is used again after a request whose head and body have no more than these bytes, with a hasty engine the latter for the body.
+// A connection is used again after a request whose head and body have no more than longHead and longBody bytes. With a hasty engine the bound of the
+// body is hastyBody.
 const (
 	longHead  = 3 << 10
 	longBody  = 1 << 20

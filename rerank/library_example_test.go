@@ -33,8 +33,7 @@ func ExampleCollapse() {
 	// The library in Saltmere stays … and 0 like it
 }
 
-// A profile says when two hits fold: here from 0.5 on, however short they are, and only those of different hosts, of which the longest is
-// shown.
+// A profile says when two hits fold: here from an agreement of 0.5 on, however short they are, and only if their hosts differ. The longest is shown.
 func ExampleProfile() {
 	s, err := sketch.New(sketch.Scheme{})
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 //	32           sides of hyperplanes, one bit each, the first in the low bit of the first byte
 //	48           a ready value: 8 bytes, big-endian
 //
-// At most 200 characters at 96 positions of 8 bits, none of which JSON escapes.
+// At 96 positions of 8 bits it has at most 200 characters. JSON escapes none of them.
 //
 // Versions of the format:
 //

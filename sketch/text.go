@@ -124,8 +124,8 @@ func isRaised(r rune) bool {
 	return r >= 0x80 && unicode.Is(unicode.No, r) && norm.NFKD.String(string(r)) != string(r)
 }
 
-// foldLetters folds letters that Unicode does not take apart and that editions of one text differ in: letters with a stroke, the i without a
-// dot, ligatures, and traditional Chinese characters, of which it makes simplified ones.
+// foldLetters folds letters that Unicode does not take apart and in which editions of one text differ: letters with a stroke, the i without
+// a dot and ligatures. It makes simplified characters of traditional Chinese ones.
 func foldLetters(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r >= 0x80 }) < 0 {
 		return text

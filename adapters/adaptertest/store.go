@@ -231,7 +231,7 @@ func (x *shelf) testPatch(t *testing.T) {
 	unwanted := slices.Clone(patches)
 	unwanted[len(unwanted)-1].Wanted = nil
 	if _, err := x.store.Patch(t.Context(), index, x.rule, unwanted); !errors.Is(err, adapters.ErrUnwanted) {
-		t.Errorf("a document of which nothing is wanted: %v", err)
+		t.Errorf("a document without Wanted: %v", err)
 	}
 	x.patch(t, index, patches, nil)                       // each of them: nothing was written
 	if left := x.patches(t, index, want); len(left) > 0 { // all have a text

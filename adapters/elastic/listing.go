@@ -43,7 +43,7 @@ func (q *clientSearch) Listing(r *adapters.Reading, replies []*adapters.Reply) (
 	return l, err
 }
 
-// meanLength returns how long the hits are in the mean, 0 where there are none.
+// meanLength returns the mean length of the hits, 0 without hits.
 func (l *parsedReply) meanLength() (mean int) {
 	for i := range l.hits {
 		mean += len(l.hits[i].raw)
@@ -153,7 +153,7 @@ func (q *clientSearch) Name(hit *rule.Seen) []byte {
 
 // Values implements rule.Shown.
 func (h *hit) Values(d rule.Deciding) []string {
-	fields, _ := jsonedit.Members(h.at(h.fields)) // there are none where none has a value
+	fields, _ := jsonedit.Members(h.at(h.fields)) // none if no field has a value
 	return extracted(fields).Values(d)
 }
 

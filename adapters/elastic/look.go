@@ -80,7 +80,7 @@ func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
 	if !ok || !identified {
 		return h, errors.New("a hit without _index or _id")
 	}
-	fields, _ := jsonedit.Members(jsonedit.Get(members, "fields")) // there are none where none has a value
+	fields, _ := jsonedit.Members(jsonedit.Get(members, "fields")) // none if no field has a value
 	h.Name, h.Document = index, orEmpty(jsonedit.Get(members, "_source"))
 	h.Seen = rule.Seen{
 		Index: d.ruleName(index), ID: id, Stored: storedSketch(fields), Shown: shownDocument{fields, h.Document},

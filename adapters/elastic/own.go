@@ -9,7 +9,7 @@ func (q *clientSearch) requestAsWritten() *adapters.Request {
 	return request
 }
 
-// listingAsWritten lists the hits of the reply to it, of which nothing need be known.
+// listingAsWritten lists the hits of the reply to it. A reply that can't be read is an empty list: it goes to the client as it is.
 func (q *clientSearch) listingAsWritten(r *adapters.Reading, reply []byte) (*adapters.Listing, error) {
 	if declined := q.declined(reply, true); declined != nil {
 		return nil, declined

@@ -14,7 +14,7 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 	if r.AsWritten {
 		return q.listingAsWritten(resultOf(replies[0]))
 	}
-	contents, pages := q.contentsOf(r), q.pages(r)
+	contents, pages := q.contentsOf(r), q.pages(r) // as in Requests
 	results := make([]*result, len(replies))
 	for i, reply := range replies {
 		results[i] = resultOf(reply)

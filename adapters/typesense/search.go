@@ -137,7 +137,7 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 func newQuery(body []byte, with string, outer adapters.Controls) (*query, error) {
 	q := &query{body: body, key: key{text: with}, most: maxPerPage, atOnce: maxSearches}
 	q.controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text: see the package
-	members, _ := jsonedit.Members(body)       // of which there are none where it is malformed
+	members, _ := jsonedit.Members(body)       // none if it is malformed
 	narrow, found, err := adapters.MemberControls(members)
 	if found {
 		q.controls = outer.Merge(narrow)

@@ -92,7 +92,7 @@ type search struct {
 	counted *adapters.Listing // the last that told the engine's count of hits, nil until one did
 	// uncollapsed is a listing that holds the whole page as the engine has it, nil until there is one: the answer if the time for collapsing is over.
 	uncollapsed *adapters.Listing
-	hitBytes    int // how long hits are, in the mean of the reading that last said so; 0 where it does not matter
+	hitBytes    int // the mean length of hits, of the last reading that gave one; 0 if it does not matter
 
 	rounds  int // how often the engine was asked
 	special special

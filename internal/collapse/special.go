@@ -9,9 +9,8 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// This file is what page.go calls for the sake of a few searches. For an ordinary one, whose rule has the default settings and whose hits have sketches,
-// its functions change nothing: suit leaves the page as it is, keepSpecial keeps nothing, completed returns the error it was given, and noteSpecial notes
-// nothing.
+// This file has what only a few searches need. For an ordinary search, whose rule has the default settings and whose hits have sketches, its functions
+// change nothing: suit leaves the page as it is, keepSpecial keeps nothing, completed returns the error that it was given, and noteSpecial notes nothing.
 
 // special is what only some searches need.
 type special struct {

@@ -44,7 +44,7 @@ type Comparer struct {
 	Sketcher *sketch.Sketcher
 	// Rule makes the sketches; it matches no index.
 	Rule *rule.Rule
-	// Index is the chosen rule of the configuration, nil if there is none. entry is that rule, or the defaults or the preset in its place.
+	// Index is the chosen rule of the configuration, or nil. entry is that rule, or else the preset, or else the defaults.
 	Index *config.Index
 	entry config.Index
 }

@@ -159,8 +159,8 @@ func (l *common) fill(ctx context.Context, omitted *sorter) error {
 	return cmp.Or(err, l.records.seal())
 }
 
-// alike returns the rule's measure, exactly, of two texts that share this number of shingles besides the common ones; where it is below
-// the threshold it may be less than that.
+// alike returns the rule's exact measure of two texts. shared is how many shingles they share besides the common ones. A value below the threshold
+// may leave out the common ones.
 func (l *common) alike(a, b uint32, shared uint64) (float64, error) {
 	c := l.c
 	share := func(shared uint64) float64 {

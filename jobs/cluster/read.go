@@ -57,7 +57,7 @@ func (r *reader) try(a, b uint32) error {
 	return nil
 }
 
-// join joins two texts of which the rule's measure is known, if they are near-duplicates by the rule's profile.
+// join joins two texts if they are near-duplicates by the rule's profile. alike is the rule's measure of them.
 func (r *reader) join(a, b uint32, alike float64) error {
 	if _, err := r.read(r.c.at[a], 0); err != nil {
 		return err
