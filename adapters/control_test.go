@@ -50,10 +50,7 @@ func TestMemberControls(t *testing.T) {
 
 // TestEveryControl: each control is carried by Merge and stands in docs/controls.md.
 func TestEveryControl(t *testing.T) {
-	page, err := os.ReadFile("../docs/controls.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := expect.Value(os.ReadFile("../docs/controls.md"))(t)
 	values := map[string]string{
 		"neardup": "dry_run", "neardup_threshold": "0.9", "neardup_keep": "2", "neardup_window": "50", "neardup_expand": "source", "neardup_explain": "true",
 		"neardup_totals": "collapsed",

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // FuzzJournal has anything for entries of a journal, as who may write the engine can put there: a worker reads them without harm, and
@@ -16,9 +17,7 @@ func FuzzJournal(f *testing.F) {
 		l := &ledger{}
 		for _, e := range []adapters.Entry{{Job: "j", Slot: part, Number: number, Data: data}, {Job: "j", Slot: part2,
 			Number: number2, Data: data2}} {
-			if _, err := l.Append(t.Context(), "j", e); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(l.Append(t.Context(), "j", e))(t)
 		}
 		b := newBoard(l, NewPace(0), "j", "me")
 		p, _, err := b.newest(t.Context())
@@ -28,8 +27,6 @@ func FuzzJournal(f *testing.F) {
 		_ = p.live()
 		_, _ = p.watched()
 		ours := plan{Parts: []string{"one"}}
-		if err := b.joinPlan(t.Context(), false, func() ([]string, int, error) { return ours.Parts, 0, nil }); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, b.joinPlan(t.Context(), false, func() ([]string, int, error) { return ours.Parts, 0, nil }))
 	})
 }

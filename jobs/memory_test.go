@@ -13,6 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -224,10 +225,7 @@ func (m *memory) patch(p adapters.Stored) adapters.Result {
 
 func testRule(t testing.TB) *rule.Rule {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	return &rule.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -29,10 +30,7 @@ func TestReindexCounts(t *testing.T) {
 	m.refuse["refused"] = true
 
 	var last Progress
-	got, err := Reindex(t.Context(), m.job(rule), Options{}, func(p Progress) { last = p })
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, func(p Progress) { last = p }))(t)
 	want := Progress{Total: 10, All: 10, Scanned: 10, Written: 7, Textless: 2, Refused: 1}
 	if diff := cmp.Diff(want, got.Progress); diff != "" {
 		t.Error(diff)

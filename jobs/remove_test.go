@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -34,10 +35,7 @@ func enriched(t testing.TB, r *rule.Rule, n int) (with, without map[string]strin
 	for i := range n {
 		id, source := fmt.Sprintf("%04d", i), odd[i%len(odd)]
 		want, _ := r.Wanted([]byte(source), numberOf(id))
-		document, err := rule.WithOurs([]byte(source), want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := expect.Value(rule.WithOurs([]byte(source), want))(t)
 		with[id], without[id] = string(document), source
 	}
 	return with, without

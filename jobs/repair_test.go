@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -79,19 +80,14 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 		{"left over", &plain, right, text, Findings{Right: 1, Leftover: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			source, err := rule.WithOurs([]byte(c.text), c.have)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := expect.Value(rule.WithOurs([]byte(c.text), c.have))(t)
 			m := byID{newMemory(10, map[string]string{"one": string(source)})}
 			c.want.Total, c.want.Scanned = 1, 1
 			got, err := Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{}, nil)
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || m.writes != 0 {
 				t.Error(err, m.writes, diff)
 			}
-			if _, err = Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
 			if want, fits := c.rule.Wanted([]byte(m.sources["one"]), numberOf("one")); !fits {
 				t.Errorf("after the repair %s, want %+v", m.sources["one"], want)
 			}
@@ -130,10 +126,7 @@ func TestRepair(t *testing.T) {
 				}
 				return batch, nil
 			}
-			got, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
 			if want := map[bool]int{false: 1, true: 0}[fine]; got.Repair.Refused != want {
 				t.Errorf("%d refused, want %d", got.Repair.Refused, want)
 			}

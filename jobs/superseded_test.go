@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // supersede makes a plan of the only job of a ledger, as another worker does.
@@ -24,10 +25,7 @@ func supersede(t *testing.T, l *ledger) (made plan) {
 		}
 	}
 	made.ID, made.Begun, made.Parts = "another", time.Now(), []string{"1-"}
-	data, err := json.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(json.Marshal(made))(t)
 	if ours, err := l.Append(t.Context(), entries[0].Job, adapters.Entry{Slot: 0, Number: made.number, Data: data}); err != nil || !ours {
 		t.Fatal(ours, err)
 	}

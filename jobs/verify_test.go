@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -27,10 +28,7 @@ func conditions(t testing.TB, r *rule.Rule) map[string]func(text string) string 
 	fields, scheme := *r, sketch.DefaultScheme()
 	fields.Fields = []string{"title", "body"}
 	scheme.Seed = "another"
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(scheme))(t)
 	seeded := *r
 	seeded.Sketcher = sketcher
 	with := func(text, sketch string) string { return `{"title":"` + text + `","neardup_sketch":` + sketch + `}` }
@@ -125,10 +123,7 @@ func TestVerifyCounts(t *testing.T) {
 		if m.writes != 0 {
 			t.Fatalf("verify wrote %d documents", m.writes)
 		}
-		progress, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		progress := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, nil))(t)
 		if differ := got.Absent + got.Incomparable + got.Wrong(); progress.Written != differ || progress.Skipped != got.Right {
 			t.Errorf("reindex wrote %d documents of %d and skipped %d of %d", progress.Written, differ, progress.Skipped, got.Right)
 		}

@@ -5,16 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // TestApart: a hit that agrees with an earlier one and does not fold is shown with the reason, and with the numbers that differ.
 func TestApart(t *testing.T) {
-	s, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	profile := rerank.Default()
 	texts := []string{
 		"Take one tablet of 1.5 mg in the morning and one of 4.0 mg at night",

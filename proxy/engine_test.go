@@ -20,6 +20,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/rerank"
@@ -223,10 +224,7 @@ func (l *lines) String() string {
 // rule sketches the title of news-*.
 func newRule(t testing.TB) *rule.Rule {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	return &rule.Rule{Match: "news-*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
 }
 
@@ -239,10 +237,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, node := range nodes {
-		u, err := url.Parse(node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := expect.Value(url.Parse(node))(t)
 		e.URLs = append(e.URLs, u)
 	}
 	if change != nil {
@@ -252,10 +247,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 		open := elastic.Dialect{}.Open(e.Transport, e.URLs, e.Rules)
 		e.Open = func(h adapters.Header, query string) adapters.Store { return open(h, query) }
 	}
-	h, err := proxy.New(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := expect.Value(proxy.New(e))(t)
 	return front{Handler: h, log: log}
 }
 
@@ -296,19 +288,13 @@ type answer struct {
 // do sends a request with the headers, given as "Name: value".
 func do(t testing.TB, method, url, body string, headers ...string) answer {
 	t.Helper()
-	a, err := try(t, method, url, strings.NewReader(body), headers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := expect.Value(try(t, method, url, strings.NewReader(body), headers...))(t)
 	return a
 }
 
 func try(t testing.TB, method, url string, body io.Reader, headers ...string) (answer, error) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(http.NewRequestWithContext(t.Context(), method, url, body))(t)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
@@ -335,14 +321,8 @@ func zipped(s string) string {
 
 func unzipped(t testing.TB, s string) string {
 	t.Helper()
-	z, err := gzip.NewReader(strings.NewReader(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := expect.Value(gzip.NewReader(strings.NewReader(s)))(t)
+	plain := expect.Value(io.ReadAll(z))(t)
 	return string(plain)
 }
 

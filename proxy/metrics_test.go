@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -26,10 +27,7 @@ import (
 // sum behind _sum.
 func exported(t testing.TB, from prometheus.Gatherer) map[string]float64 {
 	t.Helper()
-	families, err := from.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := expect.Value(from.Gather())(t)
 	all := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.Metric {
@@ -112,9 +110,7 @@ func TestMetricsOfEachFlow(t *testing.T) {
 	for _, query := range []string{"", "?neardup=dry_run"} {
 		var rounds float64
 		_, text, _ := strings.Cut(do(t, "POST", m.url+"/news-1/_search"+query, `{}`).header.Get("Neardup"), "rounds=")
-		if _, err := fmt.Sscan(strings.ReplaceAll(text, ";", " "), &rounds); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(fmt.Sscan(strings.ReplaceAll(text, ";", " "), &rounds))(t)
 		refills += rounds - 1
 	}
 	do(t, "POST", m.url+"/news-1/_search?neardup=off", `{}`)
@@ -199,10 +195,7 @@ func TestClientsThatGo(t *testing.T) {
 				<-waiting
 				cancel()
 			}()
-			r, err := http.NewRequestWithContext(ctx, "POST", m.url+path, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := expect.Value(http.NewRequestWithContext(ctx, "POST", m.url+path, strings.NewReader("{}")))(t)
 			if resp, err := client.Do(r); err == nil {
 				if _, err = io.Copy(io.Discard, resp.Body); err == nil {
 					t.Errorf("%s: the reply ends whole", path)

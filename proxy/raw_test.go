@@ -158,9 +158,7 @@ func send(t *testing.T, addr, request string) []message {
 	conn := expect.Value(net.Dial("tcp", addr))(t)
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(30 * time.Second))
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(io.WriteString(conn, request))(t)
 	r := bufio.NewReader(conn)
 	var list []message
 	for {

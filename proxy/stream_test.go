@@ -65,20 +65,13 @@ func TestRepliesStream(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			first := make([]byte, 100)
-			if _, err := io.ReadFull(resp.Body, first); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(io.ReadFull(resp.Body, first))(t)
 			close(seen)
 			body := io.MultiReader(bytes.NewReader(first), resp.Body)
 			if c.gzip {
-				if body, err = gzip.NewReader(body); err != nil {
-					t.Fatal(err)
-				}
+				body = expect.Value(gzip.NewReader(body))(t)
 			}
-			got, err := io.ReadAll(body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(io.ReadAll(body))(t)
 			shown := bytes.Contains(got, []byte("neardup_sketch"))
 			if cleaned := c.path != "/_whatever"; cleaned == shown || len(got) < c.size-c.size/100 {
 				t.Errorf("%d bytes came, our field shown: %v", len(got), shown)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -62,10 +63,7 @@ func over(t *testing.T, transport *proxy.Transport, direct bool, method, body, r
 		f.Early = append(f.Early, fmt.Sprint(status, header))
 		return nil
 	}})
-	r, err := http.NewRequestWithContext(ctx, method, "http://engine:9200/a%2Fb?c", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(http.NewRequestWithContext(ctx, method, "http://engine:9200/a%2Fb?c", strings.NewReader(body)))(t)
 	r.Header = http.Header{"X-A": {"1", "2"}, "User-Agent": {""}}
 	via := http.RoundTripper(transport)
 	if !direct {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -138,10 +139,7 @@ func TestBrokenOffWrite(t *testing.T) {
 
 func dial(t testing.TB, f front) *net.TCPConn {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Value(net.Dial("tcp", strings.TrimPrefix(f.url, "http://")))(t)
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(60 * time.Second))
 	return conn.(*net.TCPConn)

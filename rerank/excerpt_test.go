@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -27,10 +28,7 @@ func TestExcerptOfAnotherTopic(t *testing.T) {
 		}
 	}
 	renamed := strings.ReplaceAll(strings.Join(whole, " "), "kettle", "lantern")
-	s, err := sketch.New(sketch.Scheme{Family: sketch.MSmallest, Positions: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(sketch.New(sketch.Scheme{Family: sketch.MSmallest, Positions: 128}))(t)
 	a, _ := s.Sketch(strings.Join(whole, " "))
 	b, _ := s.Sketch(strings.Join(excerpt, " "))
 	c, _ := s.Sketch(renamed)

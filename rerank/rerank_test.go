@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -87,10 +88,7 @@ func TestListThatEndsWithTheWindow(t *testing.T) {
 
 // TestReasons holds each reason of a verdict.
 func TestReasons(t *testing.T) {
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	long := strings.Repeat("the council of the town met on monday and spoke of a ferry that leaves at ten ", 1)
 	for i := range 80 {
 		long += fmt.Sprintf("word%c%c ", 'a'+i%26, 'a'+i/26)

@@ -6,15 +6,14 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestFormat1: sketches that were stored in format 1, by a build that wrote it, are refused by their version, whatever their form, and
 // nothing of them is taken over.
 func TestFormat1(t *testing.T) {
-	data, err := os.ReadFile("testdata/format_1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(os.ReadFile("testdata/format_1.json"))(t)
 	var stored map[string]string
 	if err := json.Unmarshal(data, &stored); err != nil || len(stored) < 10 {
 		t.Fatalf("%d sketches: %v", len(stored), err)

@@ -213,10 +213,7 @@ func BenchmarkSketch(b *testing.B) {
 		{"japanese", "日本語のテキストと English が混ざっています。２０２４年３月 Ｇｏｏｇｌｅで、々〇ー "},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := New(DefaultScheme())
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := expect.Value(New(DefaultScheme()))(b)
 			text := strings.Repeat(c.text, 4000/len(c.text)+1)
 			b.SetBytes(int64(len(text)))
 			var k Sketch

@@ -53,7 +53,7 @@ func TestLostCursors(t *testing.T) {
 				return adapters.Scope{Configured: true, Window: c.window, Texts: []string{"title", "body"}}
 			}
 			asks := 0
-			answer, err := adaptertest.Run((Dialect{}).ParseSearch(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
+			answer := expect.Value(adaptertest.Run((Dialect{}).ParseSearch(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 				asks++
 				body, reply := string(ask.Body), fakeReply(200, []byte(hits(c.own)))
 				switch {
@@ -75,10 +75,7 @@ func TestLostCursors(t *testing.T) {
 					}
 				}
 				return reply
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			got := ""
 			for _, h := range fakeHits(answer.Body)[0] {
 				got += idIn(t, h)

@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -174,14 +175,10 @@ func TestFilterPathIsBounded(t *testing.T) {
 					d := Dialect{OpenSearch: openSearch}
 					params := adapters.Params("filter_path=" + url.QueryEscape(filter))
 					used := allocated(func() {
-						if _, err := d.filtered(params, adapters.Pieces{[]byte(reply)}, nil); err != nil {
-							t.Fatal(err)
-						}
+						expect.Value(d.filtered(params, adapters.Pieces{[]byte(reply)}, nil))(t)
 						var out bytes.Buffer
 						c := adapters.Class{Kind: adapters.KindSearch, Form: formSearch, Params: params}
-						if err := d.CleanReply(c, &out, strings.NewReader(reply)); err != nil {
-							t.Fatal(err)
-						}
+						expect.OK(t, d.CleanReply(c, &out, strings.NewReader(reply)))
 					})
 					if used > 3*linear(reply, filter) {
 						t.Fatalf("%.20s… %d deep: %d bytes for a reply of %d", filter, depth, used, len(reply))

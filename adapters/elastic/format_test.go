@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -106,10 +107,7 @@ func TestFormatUpdates(t *testing.T) {
 		} {
 			for range 20 {
 				body := form.write(random, update)
-				got, err := enrichForm(t, form.mediaType, "POST", "/news-1/_update/1", body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := expect.Value(enrichForm(t, form.mediaType, "POST", "/news-1/_update/1", body))(t)
 				want := enrichJSON(t, "POST", "/news-1/_update/1", string(jsonOf(nil, update)))
 				if diff := cmp.Diff(readJSON(t, []byte(want)), form.read(t, got)); diff != "" || bytes.Contains(got, []byte(foreign)) {
 					t.Fatalf("%s: %s\n%q\n%q", form.name, diff, body, got)
@@ -277,12 +275,8 @@ func TestCleanFormats(t *testing.T) {
 				body = body[3:]
 			}
 			var got, plain bytes.Buffer
-			if err := (Dialect{}).CleanReply(kind, &got, bytes.NewReader(body)); err != nil {
-				t.Fatal(err)
-			}
-			if err := (Dialect{}).CleanReply(kind, &plain, bytes.NewReader(jsonOf(nil, reply))); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, (Dialect{}).CleanReply(kind, &got, bytes.NewReader(body)))
+			expect.OK(t, (Dialect{}).CleanReply(kind, &plain, bytes.NewReader(jsonOf(nil, reply))))
 			if diff := cmp.Diff(readJSON(t, plain.Bytes()), form.read(t, got.Bytes())); diff != "" {
 				t.Fatalf("%s: %s\n%s\n%q", form.name, diff, plain.Bytes(), body)
 			}
@@ -377,10 +371,7 @@ func enrichForm(t testing.TB, mediaType, method, path string, body []byte) ([]by
 }
 
 func enrichJSON(t testing.TB, method, path, body string) string {
-	out, err := enrichForm(t, "application/json", method, path, []byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(enrichForm(t, "application/json", method, path, []byte(body)))(t)
 	return string(out)
 }
 
@@ -399,9 +390,7 @@ func FuzzFormats(f *testing.F) {
 				t.Fatal(err)
 			}
 			var clean bytes.Buffer
-			if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead}, &clean, bytes.NewReader(body)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead}, &clean, bytes.NewReader(body)))
 			if err != nil || mediaType == "application/json" || path == "/news-1/_update/1" && !bytes.Equal(once, body) {
 				continue // of an update a second run clears what the first one set
 			}

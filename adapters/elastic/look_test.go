@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -105,10 +106,7 @@ func TestRealListed(t *testing.T) {
 		}
 		s := l.store(http.DefaultTransport)
 		s.rules = rule.Rules{{Match: "." + name + "c"}}
-		list, err := s.Listed(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := expect.Value(s.Listed(t.Context()))(t)
 		found := map[string]int{}
 		for _, i := range list {
 			if strings.Contains(i.Name, name) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -31,14 +32,11 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 	for n := range 300 {
 		documents = append(documents, document(n))
 	}
-	still, err := adaptertest.Run(Dialect{}.ParseSearch(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")),
+	still := expect.Value(adaptertest.Run(Dialect{}.ParseSearch(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")),
 		func(ask *adapters.Request) *adapters.Reply {
 			ask.RawQuery = ""
 			return fakeEngine(ask, func([]string) []adaptertest.Document { return documents })
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))(t)
 	want := fakeHits(still.Body)[0]
 	for name, refusal := range map[string]int{"granted": 0, "forbidden": 403} {
 		for _, openSearch := range []bool{false, true} {

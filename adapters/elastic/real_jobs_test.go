@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -247,9 +248,7 @@ func TestRealRemoved(t *testing.T) {
 				`"mappings":{"properties":{"title":{"type":"text"}}}}`,
 		}
 		template := func(path string) (v any) {
-			if err := json.Unmarshal([]byte(l.must("GET", path, "")), &v); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal([]byte(l.must("GET", path, "")), &v))
 			return v
 		}
 		before := map[string]any{}

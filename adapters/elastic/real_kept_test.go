@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -426,10 +427,7 @@ func TestRealRecreated(t *testing.T) {
 func TestRealAskedOnly(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		index := l.name + "0"
-		u, err := url.Parse(l.url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := expect.Value(url.Parse(l.url))(t)
 		for at, reached := 0, true; reached; at++ {
 			l.drop(index)
 			l.create(index, `"title":{"type":"text"}`, 1)

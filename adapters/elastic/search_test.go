@@ -304,12 +304,9 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 	}{{9980, 9982, 10, false}, {9988, 9990, 10, false}, {9989, 9991, 9, true}, {9990, 9992, 8, true}} {
 		class, r := searchFor("/news-1/_search", "", fmt.Sprintf(`{"from":%d}`, c.from))
 		x := Dialect{}.ParseSearch(class, r, searchPlan(t, true))
-		answer, err := adaptertest.Run(x, func(ask *adapters.Request) *adapters.Reply {
+		answer := expect.Value(adaptertest.Run(x, func(ask *adapters.Request) *adapters.Reply {
 			return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		hits := fakeHits(answer.Body)[0]
 		if len(hits) != c.hits || !strings.Contains(hits[0], fmt.Sprintf(`"_id":"%d"`,
 			c.first)) || answer.Outcomes[0].Limited != c.limited {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -138,14 +139,8 @@ func TestResolve(t *testing.T) {
 			map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01!")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			asked, err := url.PathUnescape(c.asked)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list, err := (&prompted{answers: c.answers}).store().Resolve(t.Context(), asked)
-			if err != nil {
-				t.Fatal(err)
-			}
+			asked := expect.Value(url.PathUnescape(c.asked))(t)
+			list := expect.Value((&prompted{answers: c.answers}).store().Resolve(t.Context(), asked))(t)
 			if diff := cmp.Diff(c.want, state(list)); diff != "" {
 				t.Error(diff)
 			}
@@ -175,10 +170,7 @@ func TestPrepare(t *testing.T) {
 	for _, c := range preparations {
 		t.Run(c.name, func(t *testing.T) {
 			s := &prompted{answers: c.answers}
-			list, err := s.store().Prepare(t.Context(), "a-1", c.create)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := expect.Value(s.store().Prepare(t.Context(), "a-1", c.create))(t)
 			if diff := cmp.Diff(c.want, state(list)); diff != "" {
 				t.Error(diff)
 			}

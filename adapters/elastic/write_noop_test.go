@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -17,10 +18,7 @@ import (
 func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []rule.Operation, replies adapters.Replies) {
 	t.Helper()
 	w := adaptertest.Starting{Writing: adaptertest.Always(nil), Starts: func(o rule.Operation) bool { list = append(list, o); return true }}
-	replies, err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), w, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replies = expect.Value(d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), w, 0))(t)
 	return list, replies
 }
 
@@ -119,10 +117,7 @@ func FuzzSplitBulk(f *testing.F) {
 		if len(items) != len(refused) {
 			t.Fatalf("%d items, %d outcomes", len(items), len(refused))
 		}
-		joined, err := bulkReply{}.Join([]byte(reply), items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		joined := expect.Value(bulkReply{}.Join([]byte(reply), items))(t)
 		again, _, err := bulkReply{}.Split(joined)
 		if diff := cmp.Diff(items, again); diff != "" || err != nil || strings.Count(string(joined), `"status"`) != strings.Count(reply, `"status"`) {
 			t.Errorf("%s becomes %s: %v %s", reply, joined, err, diff)

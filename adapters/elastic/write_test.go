@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -30,9 +31,7 @@ func enrichWith(t testing.TB, method, path, query string, body io.Reader) (strin
 	}
 	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, RawQuery: query})
 	var out bytes.Buffer
-	if _, err := (Dialect{}).EnrichWrite(c, &out, body, w, 1<<30); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value((Dialect{}).EnrichWrite(c, &out, body, w, 1<<30))(t)
 	return symbol(out.String()), changes
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -74,10 +75,7 @@ func FuzzContractSearches(f *testing.F) { adaptertest.FuzzSearches(f, subject(""
 
 func FuzzContractReplies(f *testing.F) {
 	for _, name := range []string{"document", "export", "import", "search", "collections"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name+".reply"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := expect.Value(os.ReadFile(filepath.Join("testdata", name+".reply")))(f)
 		f.Add(data)
 	}
 	adaptertest.FuzzReplies(f, subject(""))

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -23,10 +24,7 @@ import (
 
 func newSketcher(t testing.TB) *sketch.Sketcher {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	return sketcher
 }
 
@@ -35,9 +33,7 @@ func newRule(t testing.TB, match string, fields ...string) *rule.Rule {
 	r := &rule.Rule{
 		Match: match, Fields: fields, Profile: rerank.Profile{Threshold: 0.7}, Window: 1000, Compute: true, Sketcher: newSketcher(t),
 	}
-	if err := r.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Validate())
 	return r
 }
 

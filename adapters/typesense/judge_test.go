@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // author makes up documents whose texts an engine may write otherwise than it was sent them.
@@ -102,9 +103,7 @@ func TestRealFingerprints(t *testing.T) {
 				}
 			}
 			sketched := b.fits(t, "")
-			if _, err := b.store().Patch(t.Context(), b.collection, b.rule, b.patches()); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(b.store().Patch(t.Context(), b.collection, b.rule, b.patches()))(t)
 			filled := b.fits(t, "")
 			for _, shown := range []string{"&include_fields=title,body,meta", "&exclude_fields=n", "&include_fields=title", "&exclude_fields=meta"} {
 				b.fits(t, shown)

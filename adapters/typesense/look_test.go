@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -26,10 +27,7 @@ func TestLookFor(t *testing.T) {
 		Index: "ä b", Words: "say & \"hi\"", Size: 7, Fields: []string{"title", "meta.text"}, Titles: []string{"name"}, Judged: true,
 		Header: adapters.Header{keyHeader: {"x"}}, Deciding: []rule.Deciding{{Field: "at", Date: true}},
 	}
-	r, err := dialect.LookFor(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(dialect.LookFor(l))(t)
 	got, err := url.ParseQuery(r.RawQuery)
 	if err != nil {
 		t.Fatal(err)

@@ -132,15 +132,12 @@ func TestNativeTakes(t *testing.T) {
 				`{"searches":[{"collection":"news","q":"a","per_page":2,"facet_by":"k"`+c.more+`}]}`), p)
 			var asks []string
 			f := &fake{documents: []map[string]any{{"id": "a"}}}
-			answer, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
+			answer := expect.Value(adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 				if asks = append(asks, string(r.Body)); len(asks) == 1 {
 					return &adapters.Reply{Status: 200, Body: []byte(`{"results":[` + c.groups + `,` + c.counted + `]}`)}
 				}
 				return f.reply(r)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			o := answer.Outcomes[0]
 			switch {
 			case c.fell != "":

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -85,10 +86,7 @@ func TestRealCollectionWithoutSketches(t *testing.T) {
 	key := b.searchKey()(nil)
 	b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.6}, Lacking: true}, b.rule)
 	for _, seen := range []string{"", "include_fields=title", "exclude_fields=host,at,id"} {
-		params, err := url.ParseQuery("q=alpha&query_by=title&per_page=20&" + seen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		params := expect.Value(url.ParseQuery("q=alpha&query_by=title&per_page=20&" + seen))(t)
 		c := trial{params: params, window: b.rule.Window}
 		r := c.request(b.collection, false)
 		r.Header = adapters.Header{keyHeader: {key}}

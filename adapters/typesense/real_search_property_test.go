@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -240,14 +241,8 @@ func cleanHits(t *testing.T, reply []byte, named bool) [][]byte {
 	if !named {
 		reply = cleaned(t, string(reply), "")
 	}
-	members, err := jsonedit.Members(reply)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hits, err := jsonedit.Elements(jsonedit.Get(members, "hits"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := expect.Value(jsonedit.Members(reply))(t)
+	hits := expect.Value(jsonedit.Elements(jsonedit.Get(members, "hits")))(t)
 	return hits
 }
 
@@ -272,10 +267,7 @@ func TestRealSearches(t *testing.T) {
 	for range rounds {
 		c := randomTrial(r)
 		if c.preset != nil {
-			body, err := json.Marshal(map[string]any{"value": c.preset})
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := expect.Value(json.Marshal(map[string]any{"value": c.preset}))(t)
 			b.must(200)(b.direct("PUT", "/presets/"+name, string(body)))
 			c.params.Set("preset", name)
 		}

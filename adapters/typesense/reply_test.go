@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -170,10 +171,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			for _, found := range []int{-1, 5} {
 				var hits [][]byte
 				for i := len(r.hits) - 1; i >= 0; i-- {
-					hit, err := q.appendHit(nil, &r.hits[i])
-					if err != nil {
-						t.Fatal(err)
-					}
+					hit := expect.Value(q.appendHit(nil, &r.hits[i]))(t)
 					hits = append(hits, hit)
 				}
 				got := q.withHits(r, jsonedit.Array(hits), found).Bytes()

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -54,9 +55,7 @@ func TestOurFieldIsNotHighlighted(t *testing.T) {
 	for value, want := range map[string]string{"neardup_sketch": nothing, "title, neardup_sketch": "title", "title,body": "title,body"} {
 		s := search(get("/collections/news/documents/search?q=x&highlight_fields="+url.QueryEscape(value)), planFor(adapters.Scope{}, rule))
 		f := &fake{documents: []map[string]any{{"id": "1", "body": "b"}}}
-		if _, err := adaptertest.Run(s, f.reply); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(adaptertest.Run(s, f.reply))(t)
 		for _, asked := range f.searches {
 			if asked["highlight_fields"] != want {
 				t.Errorf("%q: asked for %q", value, asked["highlight_fields"])
@@ -136,9 +135,7 @@ func TestFarPages(t *testing.T) {
 			left++
 			continue
 		}
-		if _, err := adaptertest.Run(s, f.reply); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(adaptertest.Run(s, f.reply))(t)
 	}
 	for _, asked := range f.searches {
 		page, _ := fakeNumber(asked, "page", 1)
@@ -228,10 +225,7 @@ func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
 			t.Errorf("%s: %v", mark, err)
 		}
 		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, matched))
-		answer, err := adaptertest.Run(s, marked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Value(adaptertest.Run(s, marked))(t)
 		if o := answer.Outcomes[0]; o.Reason != "vector" || !o.Again || strings.Contains(string(answer.Body), rule.SketchField) {
 			t.Errorf("%s: %+v", mark, o)
 		}
@@ -249,10 +243,7 @@ func TestLimitAndOffset(t *testing.T) {
 		limit, offset := 1+r.IntN(30), 1+r.IntN(120)
 		query := fmt.Sprintf("/collections/news/documents/search?q=x&limit=%d&offset=%d&include_fields=id", limit, offset)
 		s := search(get(query), planFor(adapters.Scope{}, rule))
-		answer, err := adaptertest.Run(s, f.reply)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Value(adaptertest.Run(s, f.reply))(t)
 		from, size := 0, defaultPerPage
 		if f.obeys {
 			from, size = offset, limit
@@ -263,10 +254,7 @@ func TestLimitAndOffset(t *testing.T) {
 			want = append(want, fmt.Sprintf(`{"document":{"id":"d%d"},"highlight":{},"highlights":[]}`, rank))
 		}
 		own := f.reply(get(query)) // what the engine says of the client's own search
-		wanted, err := jsonedit.Set(own.Body, "hits", []byte("["+strings.Join(want, ",")+"]"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		wanted := expect.Value(jsonedit.Set(own.Body, "hits", []byte("["+strings.Join(want, ",")+"]")))(t)
 		if diff := cmp.Diff(string(wanted), string(answer.Body)); diff != "" {
 			t.Fatalf("limit %d, offset %d of %d, obeyed %t: %s", limit, offset, len(f.documents), f.obeys, diff)
 		}

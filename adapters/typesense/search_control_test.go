@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestControls(t *testing.T) {
@@ -25,10 +26,7 @@ func TestControls(t *testing.T) {
 		t.Errorf("plain body %s", s.Plain.Body)
 	}
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(1, 1)), newRule(t, "news", "body"), 30, 0.9)}
-	answer, err := adaptertest.Run(s, f.reply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Value(adaptertest.Run(s, f.reply))(t)
 	if answer.Outcomes[0].Reason != "off" || answer.Outcomes[1].Window != 5 || answer.Outcomes[1].Folded == 0 {
 		t.Errorf("outcomes %+v", answer.Outcomes)
 	}

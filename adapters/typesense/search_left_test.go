@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestLeftAlone(t *testing.T) {
@@ -145,14 +146,11 @@ func TestPresetThatGroups(t *testing.T) {
 	stored, bare := strings.Replace(grouped, "SKETCH", `,"neardup_sketch":"s"`, 1), strings.Replace(grouped, "SKETCH", "", 1)
 	asked := 0
 	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
-	answer, err := adaptertest.Run(search(get("/collections/news/documents/search?q=x&preset=p"), plan), func(r *adapters.Request) *adapters.Reply {
+	answer := expect.Value(adaptertest.Run(search(get("/collections/news/documents/search?q=x&preset=p"), plan), func(r *adapters.Request) *adapters.Reply {
 		asked++
 		searches, _ := fakeSearches(r)
 		return fakeReply(200, `{"results":[`+strings.Join(slices.Repeat([]string{stored}, len(searches)), ",")+`]}`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if o := answer.Outcomes[0]; o.Reason != "grouped" || o.Again || asked != 1 || string(answer.Body) != bare {
 		t.Errorf("%+v after %d requests: %s", o, asked, answer.Body)
 	}

@@ -120,10 +120,7 @@ func TestNeighboursThatDoNotFoldAreTheEnginesOwnPage(t *testing.T) {
 		query := url.Values{"q": {"*"}, "vector_query": {"v:([0.1], k:3)"}, "page": {fmt.Sprint(page)}, "per_page": {"3"}}
 		request := get("/collections/news/documents/search?" + query.Encode())
 		own := string(cleaned(t, string(f.reply(request).Body), ""))
-		answer, err := f.run(search(request, planFor(adapters.Scope{VectorWindow: 20}, r)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Value(f.run(search(request, planFor(adapters.Scope{VectorWindow: 20}, r))))(t)
 		if diff := cmp.Diff(own, string(answer.Body)); diff != "" {
 			t.Errorf("page %d: %s", page, diff)
 		}
@@ -154,9 +151,7 @@ func TestWhatTheEngineIsAsked(t *testing.T) {
 			t.Fatal(s.Reason)
 		}
 		f.searches = nil
-		if _, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }))(t)
 		facets, counted := 0, 0
 		for _, a := range f.searches {
 			if a["enable_analytics"] == nil {
@@ -286,7 +281,7 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 1)), matched, 30, 0.9)}
 	body := `{"searches":[{"collection":"news","per_page":5},{"collection":"news","per_page":7,"tight":true}]}`
 	s := search(post("/multi_search", body), planFor(adapters.Scope{}, matched))
-	answer, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
+	answer := expect.Value(adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		if f.asked == 1 {
 			root, _ := jsonedit.Members(reply.Body)
@@ -294,10 +289,7 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 			reply.Body = []byte(`{"results":[` + string(results[0]) + `,{"code":422,"error":"Too many."}]}`)
 		}
 		return reply
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if got := strings.Count(string(answer.Body), `"document":`); got != 12 || answer.Outcomes[1].Reason != "refused" || answer.Outcomes[0].Folded == 0 {
 		t.Errorf("%d hits, outcomes %+v", got, answer.Outcomes)
 	}

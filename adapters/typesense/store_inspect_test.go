@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestRecognize shows it the replies of an engine in its states, and of strangers.
@@ -37,10 +39,7 @@ func TestRecognize(t *testing.T) {
 				_, _ = w.Write([]byte(reply.body))
 			}))
 			defer server.Close()
-			u, err := url.Parse(server.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := expect.Value(url.Parse(server.URL))(t)
 			got, ours, err := Dialect{}.Open(http.DefaultTransport, []*url.URL{u}, nil)(nil, "").Recognize(t.Context())
 			if err != nil || ours != c.ours || got.Locked != c.locks || got.Version != c.version || ours && got.Name != "Typesense" {
 				t.Errorf("%+v, ours: %v, %v", got, ours, err)

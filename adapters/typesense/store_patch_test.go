@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -202,9 +203,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 			group := strconv.Itoa(kind*100 + at + 1)
 			name := w.name + " in gap " + strconv.Itoa(at)
 			m, id, twin := &meddler{bench: b, writes: 50 * (kind*100 + at + 1)}, "d"+group, "twin"+group
-			if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(b.store().Prepare(t.Context(), b.collection, false))(t)
 			document := m.whole(id, group)
 			b.must(201)(b.direct("POST", documentsPath, document))
 			b.must(201)(b.through("POST", documentsPath, strings.Replace(document, id, twin, 1)))

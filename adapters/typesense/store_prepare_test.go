@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -61,9 +62,7 @@ func TestRealSchemaInPassing(t *testing.T) {
 	b.must(200)(b.direct("DELETE", "/collections/NAME", ""))
 	d, r := Dialect{}, b.request("POST", "/collections", articles)
 	var body strings.Builder
-	if _, err := d.EnrichWrite(d.Classify(r), &body, strings.NewReader(string(r.Body)), adaptertest.Unprepared(b.rule), 1<<30); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(d.EnrichWrite(d.Classify(r), &body, strings.NewReader(string(r.Body)), adaptertest.Unprepared(b.rule), 1<<30))(t)
 	b.must(201)(b.direct("POST", "/collections", body.String()))
 	if got, err := b.store().Resolve(t.Context(), b.collection); err != nil || len(got) != 1 || !got[0].Ready {
 		t.Errorf("%+v %v", got, err)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/calibrate"
 )
@@ -32,10 +33,7 @@ func openedLibrary(t *testing.T) *upstream.Engine {
 			}
 			text += " " + word
 		}
-		source, err := json.Marshal(map[string]string{"title": text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := expect.Value(json.Marshal(map[string]string{"title": text}))(t)
 		l.sources["news-1"] = append(l.sources["news-1"], string(source))
 	}
 	e := openedShelf(t, &l.shelf)
@@ -56,10 +54,7 @@ func calibrateShelf(t *testing.T, html string) (string, error) {
 
 // TestCalibrateFitsATerminal reads the text as a terminal does: no line is too long, and nothing in it is obeyed.
 func TestCalibrateFitsATerminal(t *testing.T) {
-	out, err := calibrateShelf(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(calibrateShelf(t, ""))(t)
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
 		if utf8.RuneCountInString(line) > 100 || strings.HasSuffix(line, " ") {
@@ -84,17 +79,9 @@ func TestCalibrateFitsATerminal(t *testing.T) {
 // TestCalibratePage reads the report as a browser does. What documents say is text in it, and nothing in it asks for anything.
 func TestCalibratePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	if _, err := calibrateShelf(t, file); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := html.Parse(bytes.NewReader(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(calibrateShelf(t, file))(t)
+	page := expect.Value(os.ReadFile(file))(t)
+	root := expect.Value(html.Parse(bytes.NewReader(page)))(t)
 	counts, shown := map[string]int{}, false
 	for n := range root.Descendants() {
 		if n.Type == html.TextNode && strings.Contains(n.Data, "<script>alert(1)</script>") {

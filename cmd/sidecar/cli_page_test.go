@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonshape"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
@@ -34,14 +35,9 @@ const cliPage = "../../docs/cli.md"
 func TestCLIPage(t *testing.T) {
 	made := pageOfCommands()
 	if *update {
-		if err := os.WriteFile(cliPage, []byte(made), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(cliPage, []byte(made), 0o644))
 	}
-	text, err := os.ReadFile(cliPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(cliPage))(t)
 	if diff := cmp.Diff(string(text), made); diff != "" {
 		t.Errorf("docs/cli.md says (-), the commands say (+); write it anew with: go test ./cmd/sidecar -run TestCLIPage -update\n%s", diff)
 	}
@@ -227,9 +223,7 @@ func TestResultsHaveTheirShape(t *testing.T) {
 			decoder, values := json.NewDecoder(strings.NewReader(string(out))), 0
 			for ; decoder.More(); values++ {
 				var value json.RawMessage
-				if err := decoder.Decode(&value); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, decoder.Decode(&value))
 				if err := jsonshape.Check(printsJSON[c.command][c.form].keys, value); err != nil {
 					t.Errorf("%v: %s", err, value)
 				}
@@ -262,9 +256,7 @@ engines:
     indices: [{match: "news-*", fields: [title]}, {match: links, fields: [links], preset: goods, sketch: {family: m_smallest}}]
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
 	return folder
 }

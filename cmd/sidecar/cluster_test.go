@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/cluster"
@@ -42,16 +43,11 @@ type clusterLine struct {
 
 func clusterLines(t *testing.T, file string) map[string]clusterLine {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(file))(t)
 	found := map[string]clusterLine{}
 	for line := range strings.Lines(string(text)) {
 		var l clusterLine
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(line), &l))
 		found[l.ID] = l
 	}
 	return found
@@ -60,9 +56,7 @@ func clusterLines(t *testing.T, file string) map[string]clusterLine {
 func TestClusterFile(t *testing.T) {
 	dir := t.TempDir()
 	input, out := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "out.jsonl")
-	if err := os.WriteFile(input, []byte(pages), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(input, []byte(pages), 0o600))
 	for _, algorithm := range []string{"bands", "broder"} {
 		got := sidecar(t, "cluster", "--input", input, "--algorithm", algorithm, "--output", out, "--host-field", "url")
 		if got.code != 0 || !strings.Contains(got.stdout, "2 clusters of 4 documents, 2 documents alone") {
@@ -82,17 +76,12 @@ func TestClusterFile(t *testing.T) {
 			t.Errorf("%s: %+v", algorithm, l)
 		}
 	}
-	whole, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := expect.Value(os.ReadFile(out))(t)
 	var packed strings.Builder
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write([]byte(pages))
 	_ = z.Close()
-	if err := os.WriteFile(input+".gz", []byte(packed.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(input+".gz", []byte(packed.String()), 0o600))
 	sidecar(t, "cluster", "--input", input+".gz", "--output", out, "--memory", "1k", "--temp-dir", dir)
 	again, err := os.ReadFile(out)
 	if diff := cmp.Diff(string(whole), string(again)); diff != "" || err != nil {
@@ -124,10 +113,7 @@ func TestClusterCSV(t *testing.T) {
 	if got := piped(t, pages, "cluster", "--input", "-", "--algorithm", "exact", "--output", out); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(out))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if len(lines) != 7 || lines[0] != "id,cluster,size,agreement" ||
 		!strings.HasPrefix(lines[6], `"f, ""g""",`) || !strings.HasSuffix(lines[6], ",1,1.0000") {
@@ -171,9 +157,7 @@ func TestClusterRefuses(t *testing.T) {
 	for i := range 20000 {
 		fmt.Fprintf(&b, `{"id":%d,"text":"number %d of very many"}`+"\n", i, i)
 	}
-	if err := os.WriteFile(long, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(long, []byte(b.String()), 0o600))
 	out := filepath.Join(dir, "out.jsonl")
 	for _, test := range []struct{ args, want string }{
 		{"", "nothing to cluster: name an index"},
@@ -225,10 +209,7 @@ func (s byTexts) Scan(_ context.Context, _ string, _ *rule.Rule, selection adapt
 // TestClusterReadsTheTextsOfAll documents that lack a sketch, in however many requests.
 func TestClusterReadsTheTextsOfAll(t *testing.T) {
 	rule := openedShelf(t, &shelf{}).Rules[0]
-	corpus, err := cluster.New(cluster.Options{Rule: rule})
-	if err != nil {
-		t.Fatal(err)
-	}
+	corpus := expect.Value(cluster.New(cluster.Options{Rule: rule}))(t)
 	defer corpus.Close()
 	s := &indexSource{target: target{Job: jobs.Job{Store: byTexts{}, Rule: rule}}, command: &clusterJob{corpus: corpus}}
 	var ids []string

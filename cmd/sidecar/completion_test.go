@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // completions returns what the shell would be offered for the last argument.
@@ -33,17 +34,14 @@ func completions(t *testing.T, args ...string) []string {
 func TestCompletion(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	// Neither valid nor with its variables set: completing must not need either.
-	err := os.WriteFile(file, []byte(`engines:
+	expect.OK(t, os.WriteFile(file, []byte(`engines:
   - name: one
     kind: elasticsearch
     credentials: {api_key: "${NOBODY_SETS_THIS}"}
     indices: [{match: news-*}, {match: blog}, {match: "${NOBODY_SETS_THIS}"}]
   - kind: typesense
     indices: [{match: blog}, {match: goods}]
-`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	const nothing, byDefault = ":4", ":0"
 	for _, c := range []struct {
 		args string

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestInit(t *testing.T) {
@@ -189,15 +190,10 @@ func TestInitEndsWithWords(t *testing.T) {
 func TestInitWritesNothingOver(t *testing.T) {
 	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": articles()}}
 	at := e.at()
-	manual, err := os.ReadFile(filepath.Join("..", "..", "config.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	manual := expect.Value(os.ReadFile(filepath.Join("..", "..", "config.yaml")))(t)
 	t.Chdir(t.TempDir())
 	put := func(name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	holds := func(name, want string) {
 		t.Helper()
@@ -264,10 +260,7 @@ func TestInitOnTLS(t *testing.T) {
 	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": articles()}}
 	server := httptest.NewTLSServer(e)
 	defer server.Close()
-	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := expect.Value(url.Parse(server.URL))(t)
 	for _, at := range []string{server.URL, "http://" + u.Host} {
 		got, text := surveyedFor(t, at)
 		if got.code != exitFailed || text != "" || !strings.Contains(got.stderr, "knows no authority that vouches for its certificate: give that of the authority with --ca-file") {
@@ -280,9 +273,7 @@ func TestInitOnTLS(t *testing.T) {
 		t.Errorf("%+v: %s", got, text)
 	}
 	ca := filepath.Join(t.TempDir(), "ca file.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	got, text = surveyedFor(t, "--ca-file", ca, server.URL)
 	if got.code != exitDone || !strings.Contains(text, "ca_file: \""+ca+`"`) {
 		t.Errorf("%+v: %s", got, text)
@@ -329,10 +320,7 @@ func TestInitOnAShop(t *testing.T) {
 			t.Errorf("nothing says %q:\n%s%s", pattern, text, got.stdout)
 		}
 	}
-	c, err := config.Parse([]byte(text), os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(config.Parse([]byte(text), os.LookupEnv))(t)
 	for _, i := range c.Engines[0].Indices {
 		if i.DryRun != (i.Match != "news") {
 			t.Errorf("%s: dry_run: %v", i.Match, i.DryRun)

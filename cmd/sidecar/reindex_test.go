@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
@@ -97,10 +98,7 @@ func openedShelf(t *testing.T, s *shelf) *upstream.Engine {
 		index.Match, index.Fields = match, []string{"title"}
 		e.Indices = append(e.Indices, index)
 	}
-	rules, err := e.Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := expect.Value(e.Rules())(t)
 	return &upstream.Engine{Config: e, Rules: rules, Store: s}
 }
 

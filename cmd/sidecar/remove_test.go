@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
@@ -175,9 +176,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 			e.Store = m
 			var out strings.Builder
 			r := removeJob{job: job{output: formText, out: &out}, list: []jobs.Removal{{Engine: "shelf", Index: "news-1"}}}
-			if err := r.dropJournals(t.Context(), e, d); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, r.dropJournals(t.Context(), e, d))
 			left := 0
 			if c.others != "" {
 				left = 1

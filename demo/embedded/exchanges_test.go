@@ -44,9 +44,7 @@ func readExchanges(t *testing.T) (head string, list []exchange) {
 		case strings.HasPrefix(line, "< "):
 			x := &list[len(list)-1]
 			status, reply, _ := strings.Cut(strings.TrimSpace(line[2:]), " ")
-			if _, err := fmt.Sscan(status, &x.status); err != nil {
-				t.Fatal(err)
-			}
+			expect.Value(fmt.Sscan(status, &x.status))(t)
 			x.reply = reply
 		default:
 			list[len(list)-1].body += line

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -56,10 +57,7 @@ func TestListingsInPieces(t *testing.T) {
 		s := newShelf(r, rule, 150, 0.3)
 		all := searches(rule, single, [2]int{40, 20})
 		all.List[0].(*search).piece = 30
-		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Value(adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask)))(t)
 		if diff := cmp.Diff(s.page(rule, 40, 20), string(answer.Body)); diff != "" || s.rounds < 3 || answer.Outcomes[0].Rounds != s.rounds {
 			t.Errorf("%d rounds, %+v: %s", s.rounds, answer.Outcomes, diff)
 		}
@@ -108,9 +106,7 @@ func TestSearchesAskTogether(t *testing.T) {
 	longest := 0
 	for _, p := range pages {
 		alone := &shelf{documents: list}
-		if _, err := collapse.Answer(t.Context(), searches(rule, true, p), alone.ask); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(collapse.Answer(t.Context(), searches(rule, true, p), alone.ask))(t)
 		longest = max(longest, alone.rounds)
 	}
 	stored := newShelf(r, rule, 150, 0)
@@ -120,10 +116,7 @@ func TestSearchesAskTogether(t *testing.T) {
 	var first []string
 	for range 3 {
 		s := &shelf{documents: list}
-		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, pages...), s.ask))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Value(adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, pages...), s.ask)))(t)
 		rounds := 0
 		for _, o := range answer.Outcomes {
 			rounds = max(rounds, o.Rounds)
@@ -243,10 +236,7 @@ func TestSearchesThatFail(t *testing.T) {
 	rule := newRule(t, 100)
 	list := newShelf(rand.New(rand.NewPCG(7, 1)), rule, 50, 0).documents
 	s := &shelf{documents: list, decline: func(r adapters.Reading) bool { return !r.AsWritten && r.To > 20 }}
-	answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{0, 30}), s.ask))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Value(adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{0, 30}), s.ask)))(t)
 	want := s.page(rule, 0, 3) + "\n" + string((&search{}).Clean(s.raw([2]int{0, 30})))
 	if o := answer.Outcomes; string(answer.Body) != want || o[0].Reason != "" || o[1].Reason != "refused" || !o[1].Again {
 		t.Errorf("%s, want %s; %+v", answer.Body, want, o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -242,16 +243,11 @@ func (s *search) Clean(raw []byte) []byte {
 
 func newRule(t testing.TB, window int) *rule.Rule {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	rule := &rule.Rule{
 		Match: "shelf", Fields: []string{"text"}, Profile: rerank.Profile{Threshold: 0.7}, Window: window, Compute: true, Sketcher: sketcher,
 	}
-	if err := rule.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, rule.Validate())
 	return rule
 }
 

@@ -35,10 +35,7 @@ func environment(pairs ...string) Lookup {
 // TestConfigYAMLIsTheManual holds config.yaml to what it says of itself: each key stands in it with its default.
 func TestConfigYAMLIsTheManual(t *testing.T) {
 	const file = "../../config.yaml"
-	got, err := Load(file, environment())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(Load(file, environment()))(t)
 	index := DefaultIndex()
 	index.Match, index.Fields = "news-*", []string{"title", "body"}
 	engine := DefaultEngine()
@@ -59,9 +56,7 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	// What stands behind a # is what the presets set.
 	commented := regexp.MustCompile(`(?m)^( +)#(\w+: )`)
 	plain := commented.ReplaceAllString(string(text), "$1$2")
-	if got, err = Parse([]byte(plain), environment()); err != nil {
-		t.Fatal(err)
-	}
+	got = expect.Value(Parse([]byte(plain), environment()))(t)
 	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
@@ -72,10 +67,7 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	if diff := cmp.Diff(presetKeys(), behind, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("the keys that presets set (-), and those behind a # (+): %s", diff)
 	}
-	table, err := os.ReadFile("../../docs/presets.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := expect.Value(os.ReadFile("../../docs/presets.md"))(t)
 	for _, name := range PresetNames() {
 		own := PresetOf(name).Start(Default().Sketch)
 		row := fmt.Sprintf("| `%s` | %v | %d | %d |", name, own.Threshold, own.MinShingles, own.MinWords)

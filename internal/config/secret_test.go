@@ -138,9 +138,7 @@ func TestSecretFile(t *testing.T) {
 func TestSecretsFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"user": "admin\n", "word": secretText + "\n", "seed": "s\n", "window": "70\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	text := strings.ReplaceAll(`
 sketch: {seed: "${file:DIR/seed}"}
@@ -159,9 +157,7 @@ engines:
 	if got.Credentials.Username.Reveal() != "admin" || got.Credentials.Password.Reveal() != "x"+secretText || c.Sketch.Seed.Reveal() != "s" || got.Indices[0].Window != 70 {
 		t.Errorf("%+v", got)
 	}
-	if err := os.Remove(filepath.Join(dir, "word")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(filepath.Join(dir, "word")))
 	_, err = Parse([]byte(text), environment())
 	if err == nil || !strings.HasPrefix(err.Error(), "engines[0].credentials.password: ${file:"+dir+"/word} can't be read: ") || len(Flatten(err)) != 1 {
 		t.Errorf("%v", err)

@@ -34,6 +34,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // sections narrows a run down, to look at a finding.
@@ -106,10 +107,7 @@ func TestSuites(t *testing.T) {
 				if e.Name != engines.Elasticsearch8 { // the last that understands version 7
 					p.compat = ""
 				}
-				s, err := readSuite(filepath.Join(dir, p.suite, "rest-api-spec"), p.compat)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := expect.Value(readSuite(filepath.Join(dir, p.suite, "rest-api-spec"), p.compat))(t)
 				l.suite(t, p, s, ran, list)
 			}
 		})
@@ -149,10 +147,7 @@ func (l *lab) suite(t *testing.T, p program, s *suite, ran map[string]bool, list
 			continue
 		}
 		ran[se.name()] = true
-		v, err := l.judge(t.Context(), s, se)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := expect.Value(l.judge(t.Context(), s, se))(t)
 		if hits += v.folded; v.skipped == "" {
 			compared++
 		}

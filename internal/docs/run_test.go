@@ -4,15 +4,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // do runs a page without any engine.
 func do(t *testing.T, folder, text string, limit time.Duration) error {
 	t.Helper()
-	steps, err := Parse("x.md", text).Steps()
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := expect.Value(Parse("x.md", text).Steps())(t)
 	if len(steps) != 1 || steps["none"] == nil {
 		t.Fatalf("steps: %v", steps)
 	}
@@ -62,10 +61,7 @@ func TestRun(t *testing.T) {
 // TestStepsOfTwoEngines runs one block in front of two engines, and one without any in front of the first.
 func TestStepsOfTwoEngines(t *testing.T) {
 	const page = "<!-- run: elasticsearch and opensearch -->\n```sh\ntrue\n```\n<!-- output -->\n```text\na\n```\n<!-- run: none -->\n```sh\ntrue\n```\n"
-	steps, err := Parse("x.md", page).Steps()
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := expect.Value(Parse("x.md", page).Steps())(t)
 	es, os := steps["elasticsearch"], steps["opensearch"]
 	if len(steps) != 2 || len(es) != 2 || len(os) != 1 || es[0].Output == nil || os[0].Output == nil {
 		t.Errorf("steps: %v", steps)

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func load(t *testing.T) *Tree {
 	t.Helper()
-	tree, err := Load(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := expect.Value(Load(filepath.Join("..", "..")))(t)
 	if len(tree.Pages) < 40 {
 		t.Fatalf("only %d pages found", len(tree.Pages))
 	}

@@ -20,10 +20,7 @@ func TestFileAndIndexHaveTheSameTexts(t *testing.T) {
 		{`{"id":1,"a":[{"b":"one"},{"b":["two"]}],"a.b":"outer"}`, []string{"one", "two"}},
 		{`{"id":1,"a":{"b":null},"a.b":"outer"}`, nil},
 	} {
-		d, err := Read([]byte(c.line), "id", r.Fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := expect.Value(Read([]byte(c.line), "id", r.Fields))(t)
 		expect.Same(t, c.want, d.Texts, "%s", c.line)
 		expect.Same(t, c.want, r.Texts([]byte(c.line)), "%s", c.line)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -95,9 +96,7 @@ func (typesenseWords) found(t *testing.T, r reply) (ids []string, total int) {
 		Found int
 		Hits  []struct{ Document struct{ ID string } }
 	}
-	if err := json.Unmarshal(r.body, &body); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(r.body, &body))
 	for _, h := range body.Hits {
 		ids = append(ids, h.Document.ID)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestOfficialClients has the corpus go in and the pages come out through the sidecar with each engine's official Go client; TestMainJobPages does
@@ -62,11 +63,8 @@ func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 		for i, d := range list {
 			documents[i] = d
 		}
-		replies, err := typesense(a).Collection(index).Documents().Import(t.Context(), documents,
-			&tsapi.ImportDocumentsParams{Action: pointer.String("create"), BatchSize: pointer.Int(40)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		replies := expect.Value(typesense(a).Collection(index).Documents().Import(t.Context(), documents,
+			&tsapi.ImportDocumentsParams{Action: pointer.String("create"), BatchSize: pointer.Int(40)}))(t)
 		for _, r := range replies {
 			if !r.Success {
 				t.Fatalf("import: %+v", r)
@@ -99,11 +97,8 @@ func goWalk(t *testing.T, a api, index, q string, size int) [][]string {
 	for from := 0; ; from += size {
 		var ids []string
 		if a.typesense() {
-			result, err := typesense(a).Collection(index).Documents().Search(t.Context(), &tsapi.SearchCollectionParams{
-				Q: &q, QueryBy: pointer.String("title,body"), Page: pointer.Int(from/size + 1), PerPage: pointer.Int(size)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := expect.Value(typesense(a).Collection(index).Documents().Search(t.Context(), &tsapi.SearchCollectionParams{
+				Q: &q, QueryBy: pointer.String("title,body"), Page: pointer.Int(from/size + 1), PerPage: pointer.Int(size)}))(t)
 			for _, h := range *result.Hits {
 				ids = append(ids, (*h.Document)["id"].(string))
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -77,13 +78,11 @@ func seenAs[T any](t *testing.T, raw json.RawMessage) (value T) {
 func shelfPage(t *testing.T, list []corpus.Document) *monitored {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(`log: {format: json}
+	expect.OK(t, os.WriteFile(file, []byte(`log: {format: json}
 admin: 127.0.0.1:0
 engines:
   - {listen: "127.0.0.1:0", name: shelf, kind: embedded, limits: {deadline: 30s}, indices: [{match: shelf, fields: [title, body]}]}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	w := monitor(t, file, nil)
 	var lines strings.Builder
 	for _, d := range list {

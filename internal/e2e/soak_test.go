@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // sink is an engine that discards what it is sent, in which every index is prepared. No real one takes more than 100 MB in one
@@ -159,9 +160,7 @@ func TestLongBulkInFlatMemory(t *testing.T) {
 			var body io.Reader = newBulkStream(documents)
 			length := plain
 			if c.gzip {
-				if length, err = io.Copy(io.Discard, zip(newBulkStream(documents))); err != nil {
-					t.Fatal(err)
-				}
+				length = expect.Value(io.Copy(io.Discard, zip(newBulkStream(documents))))(t)
 				body = zip(body)
 			}
 			r := must(http.NewRequestWithContext(t.Context(), "POST", base+"/_bulk", body))(t)

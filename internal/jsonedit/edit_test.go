@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // Names of the fields that the tests cut.
@@ -155,10 +157,7 @@ func FuzzCutAndSet(f *testing.F) {
 		if !slices.EqualFunc(want, after, func(a, b Member) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) }) {
 			t.Fatalf("%q less our fields is %q", object, bare)
 		}
-		set, err := Set(bare, "neardup_sketch", []byte(`"new"`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := expect.Value(Set(bare, "neardup_sketch", []byte(`"new"`)))(t)
 		if list, err := Members(set); err != nil || string(Get(list, SketchField)) != `"new"` || len(list) != len(after)+1 {
 			t.Fatalf("%q with a member is %q: %v", bare, set, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 type inner struct {
@@ -66,12 +68,9 @@ func TestOf(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	keys := Of(reflect.TypeFor[outer]())
-	full, err := json.Marshal(outer{
+	full := expect.Value(json.Marshal(outer{
 		inner: &inner{"a", []string{"b"}}, Checks: []inner{{"c", nil}}, One: &inner{State: "d"}, Other: &inner{}, Raw: json.RawMessage(`{"x":[1]}`), own: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	const least = `{"state":"a","checks":[],"grid":[1,2],"one":null,"ok":true}`
 	for text, want := range map[string]string{
 		string(full): "",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -118,10 +119,7 @@ func patientZero() config.Engine {
 func healthy(t *testing.T) *clinic {
 	t.Helper()
 	e := patientZero()
-	rules, err := e.Rules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := expect.Value(e.Rules())(t)
 	c := &clinic{
 		products: map[string]adapters.Product{
 			"http://a:9200": {Name: "Elasticsearch", Version: "8.19.13", Cluster: "c", Nodes: []string{"10.0.0.1:9200"}},

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // chosenOf has fields chosen from so many documents, each made by its number, and returns them and why others are not.
@@ -14,10 +16,7 @@ func chosenOf(t *testing.T, names string, n, least int, make func(i int) map[str
 	t.Helper()
 	var documents [][]byte
 	for i := range n {
-		document, err := json.Marshal(make(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := expect.Value(json.Marshal(make(i)))(t)
 		documents = append(documents, document)
 	}
 	c := texts{Looked: n, least: least}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // Kubernetes versions that the chart is held to: the oldest that Chart.yaml admits and the newest that there are schemas of.
@@ -236,10 +238,7 @@ func TestChartLints(t *testing.T) {
 // TestChartHasTheRules compares the chart's copies of the alerts with the originals, which promtool has checked.
 func TestChartHasTheRules(t *testing.T) {
 	for _, name := range []string{"alerts.yaml", "recording.yaml"} {
-		original, err := os.ReadFile(filepath.Join(root(t), "deploy", "prometheus", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		original := expect.Value(os.ReadFile(filepath.Join(root(t), "deploy", "prometheus", name)))(t)
 		if !bytes.Equal(original, []byte(read(t, root(t), "deploy", "helm", "neardup", "files", name))) {
 			t.Errorf("deploy/helm/neardup/files/%s is not deploy/prometheus/%s: copy it", name, name)
 		}

@@ -5,20 +5,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
 func testRule(t testing.TB, fields ...string) *Rule {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	r := &Rule{Match: "news-*", Fields: fields, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Compute: true, Sketcher: sketcher}
-	if err := r.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.Validate())
 	return r
 }
 

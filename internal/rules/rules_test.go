@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 const module = "github.com/neardup/sidecar/"
@@ -31,7 +33,7 @@ func sources(t *testing.T) []source {
 	t.Helper()
 	var list []source
 	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	expect.OK(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -51,10 +53,7 @@ func sources(t *testing.T) []source {
 		rel = filepath.ToSlash(rel)
 		list = append(list, source{path: rel, dir: filepath.ToSlash(filepath.Dir(rel)), file: file, text: string(text), set: set})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(list) < 30 {
 		t.Fatalf("only %d files found: the walk went wrong", len(list))
 	}
@@ -64,10 +63,7 @@ func sources(t *testing.T) []source {
 // dialects returns the folders of the dialects: all below adapters but the contract's.
 func dialects(t *testing.T) []string {
 	t.Helper()
-	folders, err := os.ReadDir(filepath.Join("..", "..", "adapters"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	folders := expect.Value(os.ReadDir(filepath.Join("..", "..", "adapters")))(t)
 	var list []string
 	for _, f := range folders {
 		if f.IsDir() && f.Name() != "adaptertest" && f.Name() != "testdata" {
@@ -237,10 +233,7 @@ func TestExportedFunctionsAreDocumented(t *testing.T) {
 
 // TestLibraryStandsAlone: whoever imports sketch and rerank gets these modules and no other.
 func TestLibraryStandsAlone(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module+"sketch", module+"rerank").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module+"sketch", module+"rerank").Output())(t)
 	got := slices.Compact(slices.Sorted(slices.Values(strings.Fields(string(out)))))
 	want := []string{
 		"codeberg.org/readeck/go-readability/v2", "github.com/andybalholm/cascadia", "github.com/cespare/xxhash/v2", "github.com/clipperhouse/uax29/v2",

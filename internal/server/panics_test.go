@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // canary is a secret that must not be shown.
@@ -31,10 +33,7 @@ func TestGuarded(t *testing.T) {
 			server.Config.ErrorLog = serverErrors(slog.New(slog.NewTextHandler(&log, nil)))
 			server.Start()
 			defer server.Close()
-			request, err := http.NewRequest(http.MethodGet, server.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := expect.Value(http.NewRequest(http.MethodGet, server.URL, nil))(t)
 			request.Header.Set("Authorization", "ApiKey "+canary)
 			if resp, err := http.DefaultTransport.RoundTrip(request); err == nil {
 				t.Errorf("status %d, where the connection is to be cut", resp.StatusCode)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/kind"
 )
 
@@ -81,21 +82,12 @@ func (g *playGround) fill(t *testing.T, r *reloading) {
 // do sends a request with the engine's own key, also when the test has ended.
 func (g *playGround) do(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(http.NewRequest(method, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Typesense-Api-Key", g.key)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Value(http.DefaultClient.Do(r))(t)
 	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(text)
 }
 
@@ -109,10 +101,7 @@ type gate struct {
 // newGate lets through who brings one of the values in the header; with none it lets everybody through.
 func newGate(t *testing.T, target, header string, values ...string) *gate {
 	t.Helper()
-	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := expect.Value(url.Parse(target))(t)
 	onwards := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) }}
 	g := &gate{}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -164,10 +153,7 @@ func TestPlaygroundReadsOnly(t *testing.T) {
 			admin := r.base(t, "admin")
 			ask := func(path string, body map[string]any) (int, string) {
 				body["engine"] = "e"
-				text, err := json.Marshal(body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := expect.Value(json.Marshal(body))(t)
 				return call(t, "POST", admin+"/playground/api/"+path, string(text))
 			}
 			if status, text := call(t, "GET", admin+"/playground/api/engines", ""); status != 200 || len(in.all()) > 0 {

@@ -175,9 +175,7 @@ func TestEngineTrustReload(t *testing.T) {
 		return &tls.Config{Certificates: []tls.Certificate{pairOf(t, a, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()}
 	}
 	old, renewed := behindTLS(t, serving(before)), behindTLS(t, serving(after))
-	if _, err := askOn(transport, old, false); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(askOn(transport, old, false))(t)
 	if _, err := ask(transport, renewed); err == nil {
 		t.Fatal("an authority that is not known is trusted")
 	}

@@ -105,15 +105,12 @@ func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.
 	c := filled(t, o, list)
 	defer c.Close()
 	expect.OK(t, join(c, t.Context()))
-	err := c.Each(t.Context(), func(members []Member) error {
+	expect.OK(t, c.Each(t.Context(), func(members []Member) error {
 		for _, m := range members {
 			lines = append(lines, fmt.Sprintf("%s %s %d %.4f %v %s", m.Cluster, m.ID, m.Size, m.Agreement, m.First, m.Host))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(lines) != len(list) {
 		t.Fatalf("%d documents in, %d out", len(list), len(lines))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
@@ -122,7 +123,7 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(Written{Written: len(before)}, got); diff != "" || err != nil {
 		t.Fatal(diff, err)
 	}
-	err = c.Each(t.Context(), func(members []Member) error {
+	expect.OK(t, c.Each(t.Context(), func(members []Member) error {
 		for _, m := range members {
 			source := []byte(s.sources[m.ID])
 			if have := rule.OursOf(source).Cluster; have != m.Cluster {
@@ -136,10 +137,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	s.written = 0
 	got, err = corpusOf(t, r, s).Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil)
 	if diff := cmp.Diff(Written{Right: len(before)}, got); diff != "" || err != nil || s.written > 0 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 const whole = `package p
@@ -38,14 +40,9 @@ func f(a, b int, err error) (int, error) {
 // TestRender breaks a function at every place.
 func TestRender(t *testing.T) {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "p.go", whole, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(parser.ParseFile(fset, "p.go", whole, 0))(t)
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
-	if _, err := (&types.Config{Importer: importer.Default()}).Check("p", fset, []*ast.File{file}, info); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value((&types.Config{Importer: importer.Default()}).Check("p", fset, []*ast.File{file}, info))(t)
 	f := finder{fset: fset, info: info}
 	ast.Inspect(file, f.visit)
 	sortSites(f.sites)
