@@ -32,15 +32,9 @@ func TestReindexCounts(t *testing.T) {
 	var last Progress
 	got := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, func(p Progress) { last = p }))(t)
 	want := Progress{Total: 10, All: 10, Scanned: 10, Written: 7, Textless: 2, Refused: 1}
-	if diff := cmp.Diff(want, got.Progress); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(got.Progress, last); diff != "" {
-		t.Errorf("the last report differs: %s", diff)
-	}
-	if diff := cmp.Diff([]string{"refused"}, m.wrong(rule)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got.Progress, "the progress")
+	expect.Same(t, last, got.Progress, "the last report differs")
+	expect.Same(t, []string{"refused"}, m.wrong(rule), "documents with another sketch")
 	again, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
 	if diff := cmp.Diff(Progress{Total: 10, All: 10, Scanned: 10, Skipped: 7, Textless: 2, Refused: 1}, again.Progress); diff != "" || err != nil {
 		t.Error(err, diff)

@@ -63,9 +63,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
-		if diff := cmp.Diff(without, m.sources); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, without, m.sources, "the documents")
 		if again, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err != nil || again.Found != 0 || m.writes != found {
 			t.Errorf("again: %+v, %v, %d writes", again, err, m.writes)
 		}
@@ -111,9 +109,7 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 				got.Left != 0 { // what was written behind the scan
 				t.Fatalf("%+v, %v", got, err)
 			}
-			if diff := cmp.Diff(without, maps.Clone(m.sources)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, without, maps.Clone(m.sources), "the documents")
 		})
 	}
 }
@@ -145,9 +141,7 @@ func TestRemoveBreaksOff(t *testing.T) {
 	if _, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(without, m.sources); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, without, m.sources, "the documents")
 }
 
 // TestRemoveOfAnEngineWithoutRoom ends with an error when the engine refuses every request for long.

@@ -3,8 +3,6 @@ package playground
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -38,7 +36,5 @@ func TestApart(t *testing.T) {
 		{Rank: 2, With: 0, Why: "too short to fold by agreement: 16 words, 50 needed; numbers differ: 1.5, 4.0 only in rank 1; 15, 40 only here"},
 		{Rank: 3, With: 2, Why: "too short to fold by agreement: 16 words, 50 needed; numbers differ: 15, 40 only in rank 3; 1.5, 4.0 only here"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, "the texts")
 }

@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -109,9 +107,7 @@ func FuzzTransport(f *testing.F) {
 		if want.Failed || want.BrokeOff { // then nobody looks at the rest
 			want.Asked, want.Trailer, got.Asked, got.Trailer = "", nil, "", nil
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s %q to %q: %s", method, body, reply, diff)
-		}
+		expect.Same(t, want, got, "%s %q to %q", method, body, reply)
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestPinnedHitsAreNeverFolded(t *testing.T) {
@@ -13,9 +13,7 @@ func TestPinnedHitsAreNeverFolded(t *testing.T) {
 	want := []Group{
 		{Folded: []int{2}}, {Leader: 1, Representative: 1}, {Leader: 3, Representative: 3, Folded: []int{4}},
 	}
-	if diff := cmp.Diff(want, Collapse(hits, 5).Groups); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, Collapse(hits, 5).Groups, "the groups")
 }
 
 // A component that two pinned hits are near to joins the first of them, whichever of its members that one is near to; but none that
@@ -39,9 +37,7 @@ func TestComponentsJoinTheFirstPinnedHit(t *testing.T) {
 		{"one between", []Hit{far, a, close, b}, []Group{{Folded: []int{1, 3}}, {Leader: 2, Representative: 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, CollapseTransitive(c.hits, 4).Groups); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, CollapseTransitive(c.hits, 4).Groups, "the groups")
 		})
 	}
 }

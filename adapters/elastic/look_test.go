@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -113,8 +111,6 @@ func TestRealListed(t *testing.T) {
 				found[strings.Replace(i.Name, name, "", 1)] = i.Documents
 			}
 		}
-		if diff := cmp.Diff(want, found); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, want, found, "the hits")
 	})
 }

@@ -107,9 +107,7 @@ func checkPointed(t *testing.T, d Dialect, asked []string, answer *adapters.Answ
 	if refusal != 0 {
 		want = []string{outside, outside, open, outside}
 	}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, asked, "the requests")
 	last := ""
 	if answer.After != nil {
 		last = fmt.Sprintf("%s %s?%s", answer.After.Method, answer.After.Path, answer.After.Body)

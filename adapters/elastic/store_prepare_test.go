@@ -141,9 +141,7 @@ func TestResolve(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			asked := expect.Value(url.PathUnescape(c.asked))(t)
 			list := expect.Value((&prompted{answers: c.answers}).store().Resolve(t.Context(), asked))(t)
-			if diff := cmp.Diff(c.want, state(list)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, state(list), "the indices")
 		})
 	}
 }
@@ -171,12 +169,8 @@ func TestPrepare(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &prompted{answers: c.answers}
 			list := expect.Value(s.store().Prepare(t.Context(), "a-1", c.create))(t)
-			if diff := cmp.Diff(c.want, state(list)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.changes, s.changes); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, state(list), "the indices")
+			expect.Same(t, c.changes, s.changes, "the requests that change")
 		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
@@ -55,12 +53,8 @@ func TestBulk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			lines := strings.NewReplacer("|", "\n")
 			got, changes := enrichWith(t, "POST", c.path, "", strings.NewReader(lines.Replace(c.body)))
-			if diff := cmp.Diff(lines.Replace(c.want), got); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.changes, strings.Join(changes, " ")); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, lines.Replace(c.want), got, "the body")
+			expect.Same(t, c.changes, strings.Join(changes, " "), "the changes")
 		})
 	}
 }
@@ -138,9 +132,7 @@ func TestOneDocument(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, _ := enrichWith(t, c.method, c.path, c.query, strings.NewReader(c.body))
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got, "the body")
 		})
 	}
 }

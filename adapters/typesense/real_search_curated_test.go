@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -33,9 +31,7 @@ func TestRealPresetSetsThePage(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	named := b.must(200)(b.through("GET", "/collections/NAME/documents/search?q=*&per_page=3&page=2&include_fields=n,title,id", ""))
-	if diff := cmp.Diff(took.ReplaceAllString(named, ""), took.ReplaceAllString(presetted, "")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, took.ReplaceAllString(named, ""), took.ReplaceAllString(presetted, ""), "named, and by preset")
 }
 
 // Where a key hides a part of the sketched text, no sketch is computed of the rest. A field that decides and that a key hides is not got
@@ -96,9 +92,7 @@ func TestRealCollectionWithoutSketches(t *testing.T) {
 			t.Errorf("%s: %+v", seen, o)
 		}
 		want := framed(t, own.Body, b.expect(c, own.Body))
-		if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); diff != "" {
-			t.Errorf("%s: %s", seen, diff)
-		}
+		expect.Same(t, took.ReplaceAllString(want, ""), took.ReplaceAllString(got, ""), "%s", seen)
 	}
 }
 
@@ -132,8 +126,6 @@ func TestRealPinnedHits(t *testing.T) {
 		b.rule.Profile.Keep, b.rule.Choice, b.rule.Transitive = c.keep, c.choice, c.transitive
 		b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.3}}, b.rule)
 		got := ids(t, []byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+c.query, ""))))
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s, keep %d, transitive %t: %s", c.query, c.keep, c.transitive, diff)
-		}
+		expect.Same(t, c.want, got, "%s, keep %d, transitive %t", c.query, c.keep, c.transitive)
 	}
 }

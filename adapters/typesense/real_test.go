@@ -13,11 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -264,9 +263,7 @@ func TestRealImportReplies(t *testing.T) {
 			replies = append(replies, b.must(200)(send("POST", path, lines)))
 		}
 	}
-	if diff := cmp.Diff(replies[:3], replies[3:]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, replies[:3], replies[3:], "the replies")
 }
 
 // Keys that may only search, whole or scoped, can use the sidecar as they use the engine.

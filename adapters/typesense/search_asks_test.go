@@ -175,9 +175,7 @@ func TestOddKeys(t *testing.T) {
 	} {
 		key := strings.TrimRight(scopedKey(params), "=")
 		for _, tail := range []string{"", "=", "=A", "!A"} {
-			if diff := cmp.Diff(want, embedded(key+tail)); diff != "" {
-				t.Errorf("%s%s: %s", params, tail, diff)
-			}
+			expect.Same(t, want, embedded(key+tail), "%s%s", params, tail)
 		}
 		if diff := cmp.Diff(want, embedded(key+"A")); len(key)%4 == 0 && diff != "" {
 			t.Errorf("%sA: %s", params, diff)

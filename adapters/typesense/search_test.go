@@ -121,9 +121,7 @@ func TestNeighboursThatDoNotFoldAreTheEnginesOwnPage(t *testing.T) {
 		request := get("/collections/news/documents/search?" + query.Encode())
 		own := string(cleaned(t, string(f.reply(request).Body), ""))
 		answer := expect.Value(f.run(search(request, planFor(adapters.Scope{VectorWindow: 20}, r))))(t)
-		if diff := cmp.Diff(own, string(answer.Body)); diff != "" {
-			t.Errorf("page %d: %s", page, diff)
-		}
+		expect.Same(t, own, string(answer.Body), "page %d", page)
 	}
 }
 

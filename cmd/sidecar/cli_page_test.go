@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
@@ -38,9 +37,7 @@ func TestCLIPage(t *testing.T) {
 		expect.OK(t, os.WriteFile(cliPage, []byte(made), 0o644))
 	}
 	text := expect.Value(os.ReadFile(cliPage))(t)
-	if diff := cmp.Diff(string(text), made); diff != "" {
-		t.Errorf("docs/cli.md says (-), the commands say (+); write it anew with: go test ./cmd/sidecar -run TestCLIPage -update\n%s", diff)
-	}
+	expect.Same(t, string(text), made, "docs/cli.md says (-), the commands say (+); write it anew with: go test ./cmd/sidecar -run TestCLIPage -update")
 }
 
 // lineOfSketch and lineOfPair are what sketch and compare print for each document and each pair.

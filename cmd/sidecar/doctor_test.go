@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/onboard"
 )
 
@@ -32,9 +33,7 @@ fail  FILE:2: engines: must have at least one engine with listen, kind, urls and
 		t.Fatalf("%v: %+v", err, got)
 	}
 	first := onboard.Check{State: "ok", Check: "configuration", Text: embedded + " is valid: 1 engine, 1 rule"}
-	if diff := cmp.Diff(first, report.Checks[0]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, first, report.Checks[0], "the first check")
 	if seed := report.Checks[1]; seed.State != "warn" || !strings.HasPrefix(seed.Text, "sketch.seed is empty: ") {
 		t.Errorf("an empty seed: %+v", seed)
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
@@ -161,15 +159,11 @@ func TestReindexCommand(t *testing.T) {
 			r := c.run
 			r.output, r.out, r.err, r.engines = formText, &out, &stderr, []*upstream.Engine{openedShelf(t, &c.shelf)}
 			err := r.run(t.Context())
-			if diff := cmp.Diff(c.out, took.ReplaceAllString(out.String(), "$1")); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.out, took.ReplaceAllString(out.String(), "$1"), "the output")
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}
-			if diff := cmp.Diff(c.prepared, c.shelf.prepared); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.prepared, c.shelf.prepared, "what was prepared")
 		})
 	}
 }
@@ -187,9 +181,7 @@ func TestSetupCommand(t *testing.T) {
 shelf: news-2: not ready: it is read-only
 shelf: books-v1: not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, out.String(), "the output")
 	if len(config.Flatten(err)) != 2 {
 		t.Errorf("error: %v", err)
 	}

@@ -94,9 +94,7 @@ func TestRemoveCommand(t *testing.T) {
 			}}
 			r.DryRun = c.dry
 			err := r.run(t.Context())
-			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.out, tookSeconds.ReplaceAllString(out.String(), "\n"), "the output")
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}

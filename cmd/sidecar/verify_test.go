@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -82,9 +81,7 @@ shelf: news-2: stale, for example: 0
 			var out strings.Builder
 			v := verifyJob{job: job{index: c.index, output: formText, out: &out, err: io.Discard, engines: []*upstream.Engine{e}}}
 			err := v.run(t.Context())
-			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.out, tookSeconds.ReplaceAllString(out.String(), "\n"), "the output")
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}

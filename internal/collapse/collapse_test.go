@@ -127,9 +127,7 @@ func TestSearchesAskTogether(t *testing.T) {
 		if first == nil {
 			first = s.requests
 		}
-		if diff := cmp.Diff(first, s.requests); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, first, s.requests, "the requests")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -188,9 +189,7 @@ func compare[V any](t *testing.T, kind string, direct, through map[string]V) {
 		t.Fatalf("steps of %s: %s", kind, diff)
 	}
 	for _, step := range slices.Sorted(maps.Keys(direct)) {
-		if diff := cmp.Diff(direct[step], through[step]); diff != "" {
-			t.Errorf("%s, %q: %.3000s", kind, step, diff)
-		}
+		expect.Same(t, direct[step], through[step], "%s, %q", kind, step)
 	}
 }
 
@@ -279,14 +278,10 @@ func sameHits(t *testing.T, step string, direct, through []any) {
 	}
 	for _, page := range through {
 		for _, hit := range hitsOf(page) {
-			if diff := cmp.Diff(byID[hitID(hit)], hit); diff != "" {
-				t.Errorf("%q, %s: %.3000s", step, hitID(hit), diff)
-			}
+			expect.Same(t, byID[hitID(hit)], hit, "%q, %s", step, hitID(hit))
 		}
 	}
-	if diff := cmp.Diff(around(direct[0]), around(through[0])); diff != "" {
-		t.Errorf("%q, around the hits: %.3000s", step, diff)
-	}
+	expect.Same(t, around(direct[0]), around(through[0]), "%q, around the hits", step)
 }
 
 // around returns a reply without its hits.

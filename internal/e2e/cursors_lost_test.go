@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestCursorSeveralSidecars walks lists whose pages go to several sidecars in turn or at random, to sidecars that can remember
@@ -245,9 +244,7 @@ func TestCursorControls(t *testing.T) {
 			w := plain
 			w.bases, w.size, w.more, w.url, w.pit = bases, 13, c.more, c.url, r.IntN(2) == 0
 			got := w.run(t)
-			if diff := gocmp.Diff(want, got.ids); diff != "" {
-				t.Errorf("%s%s: headers %q: %s", c.url, c.more, got.headers[:3], diff)
-			}
+			expect.Same(t, want, got.ids, "%s%s: headers %q", c.url, c.more, got.headers[:3])
 			for i, h := range got.headers {
 				if !strings.HasPrefix(h, verb) || strings.Contains(h, "lost") {
 					t.Errorf("%s%s: header %q", c.url, c.more, h)

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/s2"
 
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -65,9 +65,7 @@ func twins(t *testing.T, e *engines.Engine, index string, prepare func(t *testin
 			if r != "" && strings.Contains(name, "_validate/query?rewrite") { // a query over all fields says which: see decision 023
 				continue
 			}
-			if diff := cmp.Diff(want[name], got[name]); diff != "" {
-				t.Errorf("%s, with %s (-directly +through the sidecar):\n%.3000s", name, field, diff)
-			}
+			expect.Same(t, want[name], got[name], "%s, with %s: directly (-), through us (+)", name, field)
 		}
 	}
 }

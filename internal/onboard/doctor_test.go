@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
@@ -260,9 +258,7 @@ func TestDoctor(t *testing.T) {
 			if c.clinic != nil {
 				c.clinic(at)
 			}
-			if diff := cmp.Diff(c.want, at.examined(t, e)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, at.examined(t, e), "the checks")
 		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 )
 
@@ -79,12 +77,8 @@ func TestInitChoosesFields(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, left := chosenOf(t, c.fields, 20, c.least, c.make)
-			if diff := cmp.Diff(c.want, strings.Join(got.Chosen, " ")); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.left, strings.Join(left, "; ")); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, strings.Join(got.Chosen, " "), "the fields chosen")
+			expect.Same(t, c.left, strings.Join(left, "; "), "the fields left out")
 		})
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -82,12 +80,8 @@ func TestAppendOurs(t *testing.T) {
 			if c.set != nil {
 				c.set(e)
 			}
-			if diff := cmp.Diff(c.want, string(e.Append(nil, "news-1", []byte(c.doc), c.partial))); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff([]Change{c.change}, changes); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, string(e.Append(nil, "news-1", []byte(c.doc), c.partial)), "the document")
+			expect.Same(t, []Change{c.change}, changes, "the changes")
 		})
 	}
 }

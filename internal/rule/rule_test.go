@@ -3,8 +3,6 @@ package rule
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -80,12 +78,8 @@ func TestAppendSplicesAndNothingElse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var changes []Change
 			got := enricher(rule, TakesAll, &changes).Append([]byte("> "), "news-1", []byte(c.doc), c.partial)
-			if diff := cmp.Diff("> "+c.want, string(got)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff([]Change{c.change}, changes); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, "> "+c.want, string(got), "the document")
+			expect.Same(t, []Change{c.change}, changes, "the changes")
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"go/types"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 )
 
@@ -49,7 +47,5 @@ func TestRender(t *testing.T) {
 	for i, s := range f.sites {
 		s.ID = i + 1
 	}
-	if diff := cmp.Diff(broken, imported(render(whole, 0, len(whole), f.sites))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, broken, imported(render(whole, 0, len(whole), f.sites)), "the broken file")
 }
