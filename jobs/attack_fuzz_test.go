@@ -27,6 +27,6 @@ func FuzzJournal(f *testing.F) {
 		_ = p.live()
 		_, _ = p.watched()
 		ours := plan{Parts: []string{"one"}}
-		expect.OK(t, b.joinPlan(t.Context(), false, func() ([]string, int, error) { return ours.Parts, 0, nil }))
+		expect.Value(b.joinPlan(t.Context(), "", false, func() ([]string, int, error) { return ours.Parts, 0, nil }))(t)
 	})
 }

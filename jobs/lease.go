@@ -69,16 +69,13 @@ type board struct {
 	journal     adapters.Journal
 	pace        *Pace
 	job, worker string
-	// identity is that of the index: a plan of another one counts for nothing.
-	identity string
 
 	mu      sync.Mutex
 	plan    plan           // that was joined
 	seen    map[int]record // the newest of each slot when the journal was read last
 	scanned int            // documents that all workers had read by then
 	ours    map[int]bool   // the slots of parts that this process is at work on
-	taken   int            // leases that had ended and were taken over
-	anew    bool           // the plan to be resumed was of another index
+	report  Report         // of which the board fills in what it says of plans and leases
 }
 
 func newBoard(journal adapters.Journal, pace *Pace, job, worker string) *board {
@@ -125,26 +122,37 @@ type record struct {
 func (p plan) slot(part int) int { return p.number*maxParts + 1 + part }
 
 // joinPlan joins the newest plan, where it is to be resumed or others are at work on it. Otherwise it makes one of the parts that split returns.
-func (b *board) joinPlan(ctx context.Context, resume bool, split splitter) error {
-	return b.pace.Retry(ctx, func() error { return b.tryToJoin(ctx, resume, split) })
+// A plan of an index with another identity counts for nothing. It returns how many documents there are as far as the engine says.
+func (b *board) joinPlan(ctx context.Context, identity string, resume bool, split splitter) (documents int, err error) {
+	err = b.pace.Retry(ctx, func() error { return b.tryToJoin(ctx, identity, resume, split) })
+	return b.plan.Total, err
+}
+
+// keepInMemory has the journal in memory from now on, because the engine's can't be kept.
+func (b *board) keepInMemory(why error) {
+	b.journal = &ledger{}
+	b.report.Unkept = why.Error()
 }
 
 // splitter returns the names of the parts of an index, and how many documents it has.
 type splitter func() (parts []string, documents int, err error)
 
 // tryToJoin is joinPlan, unless the engine is busy.
-func (b *board) tryToJoin(ctx context.Context, resume bool, split splitter) error {
+func (b *board) tryToJoin(ctx context.Context, identity string, resume bool, split splitter) error {
 	for {
 		p, entries, err := b.newest(ctx)
 		if err != nil {
 			return err
 		}
-		begin := len(p.Parts) == 0 || p.Of != b.identity || !resume && !p.live()
+		begin := len(p.Parts) == 0 || p.Of != identity || !resume && !p.live()
 		anew := begin && resume && len(p.Parts) > 0
 		if begin {
-			p = plan{number: p.number + 1, ID: b.worker, Begun: time.Now(), Of: b.identity}
+			p = plan{number: p.number + 1, ID: b.worker, Begun: time.Now(), Of: identity}
 			if p.Parts, p.Total, err = split(); err != nil {
 				return err
+			}
+			if n := len(p.Parts); n == 0 || n > maxParts-2 {
+				return fmt.Errorf("split: %d parts", n)
 			}
 			data, err := json.Marshal(p)
 			if err != nil {
@@ -160,7 +168,9 @@ func (b *board) tryToJoin(ctx context.Context, resume bool, split splitter) erro
 			}
 		}
 		b.mu.Lock()
-		b.plan, b.anew = p, b.anew || anew
+		b.plan, b.report.Parts = p, len(p.Parts)
+		b.report.Anew = b.report.Anew || anew
+		b.report.Resumed = b.report.Resumed || p.ID != b.worker
 		b.mu.Unlock()
 		if begin {
 			b.sweep(ctx, entries)
@@ -192,6 +202,9 @@ func (p plan) live() bool {
 	}
 	return false
 }
+
+// What a claim is for.
+const aPart, theWatch = false, true
 
 // claim returns a part, or the watch, for this worker to hold, and waits while other processes hold all that are left. It calls waiting before each
 // time. It returns nil where this process holds them all.
@@ -255,7 +268,7 @@ func (b *board) take(ctx context.Context, watch bool) (l *lease, wait time.Durat
 		defer b.mu.Unlock()
 		b.ours[slot] = true
 		if r.For > 0 {
-			b.taken++
+			b.report.Taken++
 		}
 		return l, wait, nil
 	}
@@ -307,14 +320,14 @@ func (l *lease) advance(after string, scanned int) {
 	l.Scanned += scanned
 }
 
-// during does the work on the part and renews the lease meanwhile. Then it marks the part as done, or after an error gives it back. Where an engine
-// without room ended the work, and it can't go on after its last page, it is done once more.
-func (l *lease) during(ctx context.Context, work func(context.Context) error) error {
-	defer l.forget()
+// whileHeld does the work on the part and renews the lease meanwhile. Then it marks the part as done, or after an error gives it back. Where
+// an engine without room ended the work, and it can't go on after its last page, it is done once more.
+func (l *lease) whileHeld(ctx context.Context, work func(context.Context, *lease) error) (err error) {
+	defer func() { l.ended(err) }()
 	held, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { l.keep(held, lose) })
-	err := l.board.pace.Retry(held, func() error { return work(held) })
+	err = l.board.pace.Retry(held, func() error { return work(held, l) })
 	lose(nil)
 	renewing.Wait()
 	if cause := context.Cause(held); errors.Is(cause, errLost) || errors.Is(cause, errSuperseded) {
@@ -409,11 +422,17 @@ func (l *lease) certain(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// forget says that nobody of this process is at work on the part any more.
-func (l *lease) forget() {
+// ended says that nobody of this process is at work on the part any more, and counts how that ended.
+func (l *lease) ended(err error) {
 	l.board.mu.Lock()
 	defer l.board.mu.Unlock()
 	delete(l.board.ours, l.slot)
+	switch {
+	case err == nil:
+		l.board.report.PartsDone++
+	case errors.Is(err, errLost):
+		l.board.report.Lost++
+	}
 }
 
 // read reads the journal on the plan that was joined. It fails if that is no longer the newest.
@@ -468,11 +487,11 @@ func (b *board) newest(ctx context.Context) (p plan, entries []adapters.Entry, e
 	return p, entries, nil
 }
 
-// fill fills in what a report says of the plan that was joined and of leases.
-func (b *board) fill(report *Report) {
+// reported returns what a report says of plans and leases.
+func (b *board) reported() Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	report.Parts, report.Taken, report.Anew = len(b.plan.Parts), b.taken, b.anew
+	return b.report
 }
 
 // scannedByAll returns how many documents all workers had read when the journal was read last.

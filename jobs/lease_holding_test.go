@@ -17,7 +17,7 @@ func heldPart(t *testing.T) (a, b *board, l *lease) {
 	a, b = newBoard(journal, NewPace(0), "j", "a"), newBoard(journal, NewPace(0), "j", "b")
 	one := func() ([]string, int, error) { return []string{""}, 0, nil }
 	for _, board := range []*board{a, b} {
-		expect.OK(t, board.joinPlan(t.Context(), true, one))
+		expect.Value(board.joinPlan(t.Context(), "", true, one))(t)
 	}
 	l, _, err := a.take(t.Context(), false)
 	if err != nil || l == nil {

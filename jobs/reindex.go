@@ -54,16 +54,17 @@ func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (
 // run is a reindex, or a watch, under way.
 type run struct {
 	Job
-	options Options
-	board   *board
-	start   time.Time
+	options  Options
+	board    *board
+	identity string // of the index when the plan was joined
+	start    time.Time
 	// reading is closed once the first page was read, or none comes: then the other slices begin.
 	reading  chan struct{}
 	begun    sync.Once
 	progress func(Progress)
 
 	mu      sync.Mutex
-	report  Report
+	done    Progress
 	maySend int // how many more documents, where MaxDocs bounds that
 }
 
@@ -80,8 +81,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	job.Store = patientStore{job.Store, o.Pace}
 	return &run{
 		Job: job, options: o, start: time.Now(), progress: progress, maySend: o.MaxDocs, reading: make(chan struct{}),
-		report: Report{Index: job.Index, DryRun: o.DryRun, Slices: o.Slices},
-		board:  newBoard(job.Store.Journal(), o.Pace, jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
+		board: newBoard(job.Store.Journal(), o.Pace, jobName(job, o.Query), cmp.Or(o.Worker, host)+"/"+token()),
 	}
 }
 
@@ -106,24 +106,17 @@ func (r *run) untilDone(ctx context.Context, resume bool) error {
 // join joins the plan that others are at work on, or splits the index into parts and makes one. Where these credentials may keep no
 // journal in the engine, the journal is in memory: a later run then finds by the stored sketches alone what is done.
 func (r *run) join(ctx context.Context, resume bool) (err error) {
-	if r.board.identity, err = r.Store.Identity(ctx, r.Index); err != nil {
+	if r.identity, err = r.Store.Identity(ctx, r.Index); err != nil {
 		return err
 	}
 	split := func() (parts []string, documents int, err error) {
-		parts, documents, err = r.Store.Split(ctx, r.Index, r.options.Query, r.options.Slices)
-		if n := len(parts); err == nil && (n == 0 || n > maxParts-2) {
-			err = fmt.Errorf("split: %d parts", n)
-		}
-		return parts, documents, err
+		return r.Store.Split(ctx, r.Index, r.options.Query, r.options.Slices)
 	}
-	err = r.board.joinPlan(ctx, resume, split)
+	r.done.Total, err = r.board.joinPlan(ctx, r.identity, resume, split)
 	if errors.Is(err, errJournal) && ctx.Err() == nil && !r.options.Resume {
-		r.report.Unkept = err.Error()
-		r.board.journal = &ledger{}
-		err = r.board.joinPlan(ctx, false, split)
+		r.board.keepInMemory(err)
+		r.done.Total, err = r.board.joinPlan(ctx, r.identity, false, split)
 	}
-	r.report.Resumed = r.report.Resumed || err == nil && r.board.plan.ID != r.board.worker
-	r.report.Total = r.board.plan.Total
 	return err
 }
 
@@ -142,11 +135,11 @@ func (r *run) workInSlices(ctx context.Context) error {
 			}
 			defer r.startOthers()
 			for {
-				l, err := r.board.claim(ctx, false, r.show)
+				l, err := r.board.claim(ctx, aPart, r.show)
 				if l == nil || err != nil {
 					return err
 				}
-				if err = r.workOn(ctx, l, r.readSketchWrite); err != nil && !errors.Is(err, errLost) {
+				if err = l.whileHeld(ctx, r.readSketchWrite); err != nil && !errors.Is(err, errLost) {
 					return err
 				}
 				r.startOthers()
@@ -158,20 +151,6 @@ func (r *run) workInSlices(ctx context.Context) error {
 
 // startOthers lets the other slices begin.
 func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
-
-// workOn does the work on a part while this worker holds it.
-func (r *run) workOn(ctx context.Context, l *lease, work func(context.Context, *lease) error) error {
-	err := l.during(ctx, func(held context.Context) error { return work(held, l) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case err == nil:
-		r.report.PartsDone++
-	case errors.Is(err, errLost):
-		r.report.Lost++
-	}
-	return err
-}
 
 // readSketchWrite works through the rest of a part in three steps at once: a page is read while one is sketched and one is written.
 func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
@@ -189,7 +168,11 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 	steps.Go(func() error {
 		defer close(sketched)
 		for p := range read {
-			r.sketch(p)
+			for i, d := range p.Documents {
+				wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID))
+				p.Documents[i] = d.With(wanted)
+				p.Documents[i].Right = right
+			}
 			if err := handOn(ctx, sketched, p); err != nil {
 				return err
 			}
@@ -214,15 +197,6 @@ func handOn(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// sketch sets what our fields of a page's documents are to hold, and whether they do.
-func (r *run) sketch(p adapters.Page) {
-	for i, d := range p.Documents {
-		wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID))
-		p.Documents[i] = d.With(wanted)
-		p.Documents[i].Right = right
 	}
 }
 
@@ -278,7 +252,7 @@ func (r *run) spend(ctx context.Context, n int) (int, error) {
 	n = min(n, r.maySend)
 	r.maySend -= n
 	if n == 0 {
-		r.report.Cut = true
+		r.done.Cut = true
 		return 0, errEnough
 	}
 	return n, nil
@@ -292,7 +266,7 @@ func (r *run) add(p Progress, unsent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.maySend += unsent
-	r.report.Progress = r.report.Add(p)
+	r.done = r.done.Add(p)
 	if r.progress != nil {
 		r.progress(r.estimate())
 	}
@@ -300,7 +274,7 @@ func (r *run) add(p Progress, unsent int) {
 
 // estimate returns the progress, with what all workers had read when the journal was looked at.
 func (r *run) estimate() Progress {
-	p := r.report.Progress
+	p := r.done
 	p.All = max(p.Scanned, r.board.scannedByAll())
 	if p.Total > 0 {
 		p.All = min(p.All, max(p.Total, p.Scanned))
@@ -311,7 +285,7 @@ func (r *run) estimate() Progress {
 // sameIndex fails if the index is another one than when the plan was joined.
 func (r *run) sameIndex(ctx context.Context) error {
 	identity, err := r.Store.Identity(ctx, r.Index)
-	if err == nil && identity != r.board.identity {
+	if err == nil && identity != r.identity {
 		return errSuperseded
 	}
 	return err
@@ -328,14 +302,13 @@ func (r *run) end(err error) (Report, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := r.report
-	out.Progress = r.estimate()
+	out := r.board.reported()
+	out.Index, out.DryRun, out.Slices, out.Progress = r.Index, r.options.DryRun, r.options.Slices, r.estimate()
 	out.Whole = err == nil && !out.Cut
 	if took := time.Since(r.start); took > 0 {
 		out.Seconds, out.PerSecond = seconds(took), math.Round(float64(out.Scanned)/took.Seconds())
 	}
 	out.Retries, out.Waited = r.options.Pace.waits()
-	r.board.fill(&out)
 	if err != nil {
 		err = fmt.Errorf("reindex %s: %w", r.Index, err)
 	}

@@ -31,10 +31,10 @@ func Watch(ctx context.Context, job Job, o Options, every time.Duration, progres
 		err := r.untilDone(ctx, true)
 		var l *lease
 		if err == nil {
-			l, err = r.board.claim(ctx, true, r.show)
+			l, err = r.board.claim(ctx, theWatch, r.show)
 		}
 		if err == nil {
-			err = r.workOn(ctx, l, look)
+			err = l.whileHeld(ctx, look)
 		}
 		switch {
 		case ctx.Err() != nil:
