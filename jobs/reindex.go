@@ -19,10 +19,15 @@ import (
 
 // Job is one concrete index to work on under one rule.
 type Job struct {
-	Store adapters.JobStore
-	Index string
-	Rule  *rule.Rule
+	// Engine is what the engine is called in reports.
+	Engine string
+	Store  adapters.JobStore
+	Index  string
+	Rule   *rule.Rule
 }
+
+// Title is what the index is called in lines for people.
+func (j Job) Title() string { return j.Engine + ": " + j.Index }
 
 // Options say how a run goes about it. The zero value has no limits.
 type Options struct {
@@ -170,8 +175,7 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 		for p := range read {
 			for i, d := range p.Documents {
 				wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID))
-				p.Documents[i] = d.With(wanted)
-				p.Documents[i].Right = right
+				p.Documents[i].Wanted, p.Documents[i].Right = &wanted, right
 			}
 			if err := handOn(ctx, sketched, p); err != nil {
 				return err
@@ -303,7 +307,8 @@ func (r *run) end(err error) (Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.board.reported()
-	out.Index, out.DryRun, out.Slices, out.Progress = r.Index, r.options.DryRun, r.options.Slices, r.estimate()
+	out.Engine, out.Index, out.DryRun, out.Slices = r.Engine, r.Index, r.options.DryRun, r.options.Slices
+	out.Progress = r.estimate()
 	out.Whole = err == nil && !out.Cut
 	if took := time.Since(r.start); took > 0 {
 		out.Seconds, out.PerSecond = seconds(took), math.Round(float64(out.Scanned)/took.Seconds())

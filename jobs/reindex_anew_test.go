@@ -96,7 +96,7 @@ func TestIndexCreatedAgainMeanwhile(t *testing.T) {
 		t.Errorf("%v, %+v, wrong: %v, released %d times", err, got, wrong, m.released.Load())
 	}
 	m = store()
-	if _, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
+	if _, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
 		t.Errorf("verify: %v, released %d times", err, m.released.Load())
 	}
 	m = store()

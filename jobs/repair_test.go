@@ -83,11 +83,11 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 			source := expect.Value(rule.WithOurs([]byte(c.text), c.have))(t)
 			m := byID{newMemory(10, map[string]string{"one": string(source)})}
 			c.want.Total, c.want.Scanned = 1, 1
-			got, err := Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{}, nil)
+			got, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: c.rule}, adapters.Selection{}, VerifyOptions{}, nil)
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || m.writes != 0 {
 				t.Error(err, m.writes, diff)
 			}
-			expect.Value(Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
+			expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
 			if want, fits := c.rule.Wanted([]byte(m.sources["one"]), numberOf("one")); !fits {
 				t.Errorf("after the repair %s, want %+v", m.sources["one"], want)
 			}
@@ -126,17 +126,17 @@ func TestRepair(t *testing.T) {
 				}
 				return batch, nil
 			}
-			got := expect.Value(Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
+			got := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
 			if want := map[bool]int{false: 1, true: 0}[fine]; got.Repair.Refused != want {
 				t.Errorf("%d refused, want %d", got.Repair.Refused, want)
 			}
 			m.onPatch = nil
 			m.refuse = map[string]bool{}
-			again, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+			again, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
 			if err != nil || again.Repair.Refused+again.Repair.Changed != 0 {
 				t.Errorf("%+v, %v", again, err)
 			}
-			last, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{}, nil)
+			last, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, nil)
 			if err != nil || last.Right+last.Textless != last.Scanned {
 				t.Errorf("after all: %+v, %v", last, err)
 			}
@@ -157,7 +157,7 @@ func TestRepairGivesWay(t *testing.T) {
 			m.put("busy", fmt.Sprintf(`{"title":"version %d","neardup_sketch":"%s"}`, version, stale.Text))
 			return batch, nil
 		}
-		got, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+		got, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
 		if err != nil || got.Repair.Changed != 1 || got.Repair.Mended != 0 || m.writes != 0 {
 			t.Errorf("%+v, %v, %d writes", got, err, m.writes)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -71,7 +70,6 @@ func Count(results []adapters.Result) (p Progress) {
 
 // Report is the result of a run, or a watch, as it is reported in JSON.
 type Report struct {
-	// Engine is for the caller to fill in, as is Error.
 	Engine string `json:"engine"`
 	Index  string `json:"index"`
 	DryRun bool   `json:"dry_run"`
@@ -96,7 +94,8 @@ type Report struct {
 	// Seconds is how long it took, PerSecond how many documents were read in one.
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"documents_per_second"`
-	Error     string  `json:"error,omitempty"`
+	// Error is for the caller to fill in.
+	Error string `json:"error,omitempty"`
 	// Unkept says why no checkpoint is kept in the engine, if none is.
 	Unkept string `json:"no_checkpoint,omitempty"`
 }
@@ -152,14 +151,14 @@ type VerifyReport struct {
 	Whole bool `json:"whole"`
 }
 
-// In returns the report on one index of an engine.
-func (f Findings) In(engine, index string, rule *rule.Rule, repair bool) VerifyReport {
+// In returns the report on one index.
+func (f Findings) In(job Job, repair bool) VerifyReport {
 	f.Examples = append([]string{}, f.Examples...) // a list in JSON, if an empty one
-	r := VerifyReport{Engine: engine, Index: index, Findings: f}
-	if rule.Bands > 0 {
+	r := VerifyReport{Engine: job.Engine, Index: job.Index, Findings: f}
+	if job.Rule.Bands > 0 {
 		r.Bands = &f.Bands
 	}
-	if rule.Clusters {
+	if job.Rule.Clusters {
 		r.Cluster = &f.Cluster
 	}
 	if repair {

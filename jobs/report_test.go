@@ -15,8 +15,8 @@ func TestVerifyTellsWhatIsBesideTheSketch(t *testing.T) {
 	}
 	all := VerifyReport{Findings: found, Bands: &found.Bands, Cluster: &found.Cluster}
 	for rule, want := range map[*rule.Rule]VerifyReport{{Bands: 32, Clusters: true}: all, {}: {Findings: found}} {
-		if got := found.In("", "", rule, false); !cmp.Equal(got, want) {
-			t.Error(cmp.Diff(want, found.In("", "", rule, false)))
+		if got := found.In(Job{Rule: rule}, false); !cmp.Equal(got, want) {
+			t.Error(cmp.Diff(want, found.In(Job{Rule: rule}, false)))
 		}
 	}
 }

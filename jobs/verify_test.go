@@ -64,7 +64,7 @@ func TestVerifyOfABusyEngine(t *testing.T) {
 			return nil
 		}
 		verify := func(all adapters.Selection) (Findings, error) {
-			return Verify(t.Context(), Job{m, "news", testRule(t)}, all, VerifyOptions{}, nil)
+			return Verify(t.Context(), Job{Store: m, Index: "news", Rule: testRule(t)}, all, VerifyOptions{}, nil)
 		}
 		got, err := verify(adapters.Selection{Part: "1-"})
 		if diff := cmp.Diff(Findings{Total: 95, Scanned: 95, Absent: 95}, got); diff != "" || err != nil {
@@ -113,7 +113,7 @@ func TestVerifyCounts(t *testing.T) {
 		}
 		want.Examples = append(want.Examples, wrong[:min(len(wrong), maxExamples)]...)
 		var last Findings
-		got, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{}, func(f Findings) { last = f })
+		got, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, func(f Findings) { last = f })
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatal(err, diff)
 		}
@@ -127,7 +127,7 @@ func TestVerifyCounts(t *testing.T) {
 		if differ := got.Absent + got.Incomparable + got.Wrong(); progress.Written != differ || progress.Skipped != got.Right {
 			t.Errorf("reindex wrote %d documents of %d and skipped %d of %d", progress.Written, differ, progress.Skipped, got.Right)
 		}
-		after, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{}, nil)
+		after, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, nil)
 		if err != nil || after.Right+after.Textless != after.Scanned {
 			t.Errorf("after reindex: %+v, %v", after, err)
 		}

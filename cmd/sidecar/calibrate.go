@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -85,18 +86,18 @@ type reading struct{ *meter }
 func (r reading) Read(documents, of int) { r.at(documents, of, "comparing them comes next") }
 
 // calibrate looks at one index and prints what it found.
-func (r *calibrateJob) calibrate(ctx context.Context, t target) error {
-	if t.Rule.Sketcher.Scheme().Features == sketch.Value64 {
-		return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", t.Index)
+func (r *calibrateJob) calibrate(ctx context.Context, index jobs.Job) error {
+	if index.Rule.Sketcher.Scheme().Features == sketch.Value64 {
+		return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", index.Index)
 	}
-	options, start, meter := r.Options, time.Now(), r.meter(t)
+	options, start, meter := r.Options, time.Now(), r.meter(index)
 	options.Progress = reading{meter}
-	report, err := calibrate.Run(ctx, t.Job.Store, t.Index, t.Rule, options)
+	report, err := calibrate.Run(ctx, index.Store, index.Index, index.Rule, options)
 	meter.clearBar()
 	if err != nil {
 		return err
 	}
-	report.Engine, report.Seconds = t.Config.Name, time.Since(start).Round(time.Millisecond).Seconds()
+	report.Engine, report.Seconds = index.Engine, time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, report)
 	r.printf("%s", report)
 	return nil

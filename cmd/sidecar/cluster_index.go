@@ -65,7 +65,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 	if len(found) > 1 {
 		var names []string
 		for _, t := range found {
-			names = append(names, t.title())
+			names = append(names, t.Title())
 		}
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
@@ -114,7 +114,7 @@ const lackingBatch = 500
 
 // read adds all documents: by the sketches that are stored, or by their texts where these are needed or a sketch is not there.
 func (s *indexSource) read(ctx context.Context) error {
-	meter, corpus := s.command.meter(s.target), s.command.corpus
+	meter, corpus := s.command.meter(s.Job), s.command.corpus
 	defer meter.clearBar()
 	selection := adapters.Selection{Brief: !corpus.NeedsShingles(), Fields: s.hostFields()}
 	return s.Job.Store.Scan(ctx, s.Index, s.Rule, selection, func(p adapters.Page) error {
@@ -192,7 +192,7 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 
 // write stores the clusters.
 func (s *indexSource) write(ctx context.Context) (cluster.Written, error) {
-	meter, corpus := s.command.meter(s.target), s.command.corpus
+	meter, corpus := s.command.meter(s.Job), s.command.corpus
 	defer meter.clearBar()
 	written, err := corpus.Write(ctx, s.Job, func(w cluster.Written) {
 		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))

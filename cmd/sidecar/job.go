@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ func (j *job) withEngines(cmd *cobra.Command, run func(context.Context) error) e
 
 // eachIndex works through the indices, one after the other. Where the work writes, they get our fields declared first. It reports whether there
 // were any. What fails for one index does not keep it from the next.
-func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Context, target) error) (matched bool, err error) {
+func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Context, jobs.Job) error) (matched bool, err error) {
 	var errs []error
 	for _, e := range j.engines {
 		if writing {
@@ -95,7 +96,7 @@ func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Con
 			case writing && !index.Ready:
 				errs = append(errs, notReady(e, index))
 			default:
-				if err := work(ctx, t); err != nil && ctx.Err() == nil {
+				if err := work(ctx, t.Job); err != nil && ctx.Err() == nil {
 					errs = append(errs, e.Explain(err))
 				}
 			}
@@ -104,22 +105,25 @@ func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Con
 	return matched, errors.Join(errs...)
 }
 
-// target is an index of an engine, as package jobs takes it. Without a rule none matches it.
+// target is an index as package jobs takes it, with its engine. Without a rule none matches it.
 type target struct {
 	*upstream.Engine
 	jobs.Job
 }
 
 func targetOf(e *upstream.Engine, index adapters.Index) target {
-	return target{e, jobs.Job{Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}}
+	return target{e, jobs.Job{Engine: e.Config.Name, Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}}
 }
 
-// title is what the index is called in lines for people.
-func (t target) title() string { return t.Config.Name + ": " + t.Index }
-
 // meter returns what shows the progress on an index.
-func (j *job) meter(t target) *meter {
-	return newMeter(j.err, t.title(), j.metrics.Index(t.Config.Name))
+func (j *job) meter(of jobs.Job) *meter {
+	return newMeter(j.err, of.Title(), j.metrics.Index(of.Engine))
+}
+
+// explain adds the engine's name and a hint to an error of the work on an index.
+func (j *job) explain(of jobs.Job, err error) error {
+	at := slices.IndexFunc(j.engines, func(e *upstream.Engine) bool { return e.Config.Name == of.Engine })
+	return j.engines[at].Explain(err)
 }
 
 // printf prints for people, unless JSON is asked for.

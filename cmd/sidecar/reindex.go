@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -23,8 +22,8 @@ type reindexJob struct {
 
 	total   jobs.Progress
 	list    []jobs.Report
-	watched []target // to look at again when all are done
-	paces   map[*upstream.Engine]*jobs.Pace
+	watched []jobs.Job            // to look at again when all are done
+	paces   map[string]*jobs.Pace // of each engine, by its name
 }
 
 func reindexCommand() *cobra.Command {
@@ -85,7 +84,7 @@ const maxSlices = 64
 
 // run works through the engines.
 func (r *reindexJob) run(ctx context.Context) error {
-	r.paces = map[*upstream.Engine]*jobs.Pace{}
+	r.paces = map[string]*jobs.Pace{}
 	matched, err := r.eachIndex(ctx, !r.DryRun, r.reindex)
 	if ctx.Err() == nil && r.every > 0 && len(r.watched) > 0 {
 		err = errors.Join(err, r.watch(ctx))
@@ -100,16 +99,16 @@ func (r *reindexJob) run(ctx context.Context) error {
 }
 
 // reindex works through one index and prints its summary.
-func (r *reindexJob) reindex(ctx context.Context, t target) error {
-	if r.paces[t.Engine] == nil {
-		r.paces[t.Engine] = jobs.NewPace(r.perSecond)
+func (r *reindexJob) reindex(ctx context.Context, index jobs.Job) error {
+	if r.paces[index.Engine] == nil {
+		r.paces[index.Engine] = jobs.NewPace(r.perSecond)
 	}
-	options, meter := r.Options, r.meter(t)
-	options.Pace = r.paces[t.Engine]
+	options, meter := r.Options, r.meter(index)
+	options.Pace = r.paces[index.Engine]
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	report, err := jobs.Reindex(ctx, t.Job, options, func(p jobs.Progress) {
+	report, err := jobs.Reindex(ctx, index, options, func(p jobs.Progress) {
 		meter.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
 		meter.metrics.Reindexed(p)
 	})
@@ -118,23 +117,23 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 	meter.metrics.End(err)
 	r.total = r.total.Add(report.Progress)
 	r.done = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
-	r.print(t, report, err)
+	r.print(index, report, err)
 	if err == nil && !report.Cut {
-		r.watched = append(r.watched, t)
+		r.watched = append(r.watched, index)
 	}
 	return err
 }
 
 // print prints the line that ends the work on one index, and keeps the report for the JSON at the end.
-func (r *reindexJob) print(t target, report jobs.Report, err error) {
-	if report.Engine = t.Config.Name; err != nil {
+func (r *reindexJob) print(index jobs.Job, report jobs.Report, err error) {
+	if err != nil {
 		report.Error = err.Error()
 	}
 	if report.Unkept != "" {
-		_, _ = fmt.Fprintf(r.err, "%s: others can't join in, and --resume has nothing to go on from: %s\n", t.title(), report.Unkept)
+		_, _ = fmt.Fprintf(r.err, "%s: others can't join in, and --resume has nothing to go on from: %s\n", index.Title(), report.Unkept)
 	}
 	if report.Anew {
-		_, _ = fmt.Fprintf(r.err, "%s: the index was created again since the last run, so the job began again too\n", t.title())
+		_, _ = fmt.Fprintf(r.err, "%s: the index was created again since the last run, so the job began again too\n", index.Title())
 	}
 	r.printf("%s", report)
 	r.list = append(r.list, report)
@@ -146,7 +145,7 @@ func (r *reindexJob) watch(ctx context.Context) error {
 	reports, errs := make([]jobs.Report, len(r.watched)), make([]error, len(r.watched))
 	all, ctx := errgroup.WithContext(ctx) // which ends when one of them fails
 	for i, w := range r.watched {
-		lines, shown := watchLines(r.err, w.title()), r.metrics.Index(w.Config.Name)
+		lines, shown := watchLines(r.err, w.Title()), r.metrics.Index(w.Engine)
 		show := func(p jobs.Progress) {
 			lines(p)
 			shown.Reindexed(p)
@@ -154,8 +153,8 @@ func (r *reindexJob) watch(ctx context.Context) error {
 		options := r.Options
 		options.Pace = r.paces[w.Engine]
 		all.Go(func() error {
-			if reports[i], errs[i] = jobs.Watch(ctx, w.Job, options, r.every, show); errs[i] != nil {
-				errs[i] = w.Explain(fmt.Errorf("watch: %w", errs[i]))
+			if reports[i], errs[i] = jobs.Watch(ctx, w, options, r.every, show); errs[i] != nil {
+				errs[i] = r.explain(w, fmt.Errorf("watch: %w", errs[i]))
 			}
 			return errs[i]
 		})

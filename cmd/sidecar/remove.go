@@ -153,7 +153,7 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 		if t.Rule != nil {
 			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
 		}
-		_, _ = fmt.Fprintf(r.err, "  %s%s\n", terminal.Harmless(t.title()), rule)
+		_, _ = fmt.Fprintf(r.err, "  %s%s\n", terminal.Harmless(t.Title()), rule)
 	}
 	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
 	answer, err := bufio.NewReader(terminal.UntilDone(ctx, r.in)).ReadString('\n')
@@ -168,7 +168,7 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 
 // remove works through one index and prints its summary.
 func (r *removeJob) remove(ctx context.Context, t target) error {
-	start, meter := time.Now(), r.meter(t)
+	start, meter := time.Now(), r.meter(t.Job)
 	found, err := jobs.Remove(ctx, jobs.Job{Store: t.Job.Store, Index: t.Index}, r.RemoveOptions, func(c jobs.Removal) {
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})

@@ -94,10 +94,10 @@ func (v *verifyJob) run(ctx context.Context) error {
 }
 
 // verify looks at one index and prints what it found.
-func (v *verifyJob) verify(ctx context.Context, t target) error {
+func (v *verifyJob) verify(ctx context.Context, index jobs.Job) error {
 	selected := adapters.Selection{Random: v.sample > 0, Limit: v.sample}
-	start, meter := time.Now(), v.meter(t)
-	f, err := jobs.Verify(ctx, t.Job, selected, v.VerifyOptions, func(f jobs.Findings) {
+	start, meter := time.Now(), v.meter(index)
+	f, err := jobs.Verify(ctx, index, selected, v.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 		meter.metrics.Verified(f)
 	})
@@ -109,10 +109,10 @@ func (v *verifyJob) verify(ctx context.Context, t target) error {
 	} else {
 		v.left += f.Wrong()
 	}
-	found := f.In(t.Config.Name, t.Index, t.Rule, v.Repair)
+	found := f.In(index, v.Repair)
 	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.sample == 0
-	if provisioner, has := t.Job.Store.(adapters.Provisioner); has && err == nil {
-		found.Filled, err = provisioner.Filled(ctx, t.Index)
+	if provisioner, has := index.Store.(adapters.Provisioner); has && err == nil {
+		found.Filled, err = provisioner.Filled(ctx, index.Index)
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)
