@@ -249,7 +249,12 @@ func (s *Store) unauthorized(ctx context.Context, index string) error {
 // blocked says that the index takes no writes, or the credentials may send no bulk. It asks for a deletion: no other write leaves a missing
 // index missing. The condition is one that no document meets. Whether the credentials may delete does not matter.
 func (s *Store) blocked(ctx context.Context, index string) error {
-	var reply bulkOutcome
+	var reply struct {
+		Items []map[string]struct {
+			Status int
+			Error  struct{ Type, Reason string }
+		}
+	}
 	deletion := strings.NewReader(`{"delete":{"_id":"` + probe + `","if_seq_no":0,"if_primary_term":9223372036854775807}}` + "\n")
 	if err := s.do(ctx, esapi.BulkRequest{Index: index, Body: deletion}, &reply); err != nil {
 		return err

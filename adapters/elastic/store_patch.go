@@ -217,10 +217,16 @@ func (s *Store) send(
 	if len(sent) == 0 {
 		return 0, nil
 	}
-	var reply bulkOutcome
+	var reply struct { // for each document
+		Items []map[string]struct {
+			Status int
+			SeqNo  int64 `json:"_seq_no"`
+			Error  struct{ Type string }
+		}
+	}
 	pinned := t.alias != ""
 	err = s.throughAlias(ctx, t, func() error {
-		reply = bulkOutcome{}
+		reply.Items = nil
 		err := s.do(ctx, esapi.BulkRequest{
 			Index: url.PathEscape(t.name()), RequireAlias: &pinned, Body: bytes.NewReader(body),
 			FilterPath: []string{"items.*.status", "items.*.error.type", "items.*._seq_no"},
@@ -290,19 +296,23 @@ func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // appendPatch appends the two lines of a bulk that patch a document.
 func (t *destination) appendPatch(body []byte, p adapters.Stored) ([]byte, error) {
-	v := versionOf(p)
 	action := `{"index":{"pipeline":"_none","_id":`
 	document, err := rule.WithOurs(p.Source, *p.Wanted)
 	if t.update {
 		action = `{"update":{"_id":`
 		document, err = merged(p, !t.embeds), nil
 	}
-	body = jsonedit.AppendString(append(body, action...), p.ID)
+	body = versionOf(p).appendCondition(jsonedit.AppendString(append(body, action...), p.ID))
+	return append(append(append(body, "}}\n"...), document...), '\n'), err
+}
+
+// appendCondition appends, to the action of a document, that it must be in the place and the state in which it was read.
+func (v version) appendCondition(body []byte) []byte {
 	body = fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, v.seqNo, v.primaryTerm)
 	if v.routing != "" {
 		body = jsonedit.AppendString(append(body, `,"routing":`...), v.routing)
 	}
-	return append(append(append(body, "}}\n"...), document...), '\n'), err
+	return body
 }
 
 // merged returns the update that merges our fields into a document: fields that are to go become null. A
@@ -315,15 +325,6 @@ func merged(p adapters.Stored, script bool) []byte {
 	stored, _ := jsonedit.Members(p.Source) // what is no document has no members
 	null := slices.DeleteFunc(slices.Clone(rule.OurFields), func(name string) bool { return jsonedit.Get(stored, name) == nil })
 	return append(append([]byte(`{"doc":{`), p.Wanted.Fields(null...)...), `}}`...)
-}
-
-// bulkOutcome is what the engine says of each document of a bulk.
-type bulkOutcome struct {
-	Items []map[string]struct {
-		Status int
-		SeqNo  int64 `json:"_seq_no"`
-		Error  struct{ Type, Reason string }
-	}
 }
 
 // resultOf returns what a patch's status says.

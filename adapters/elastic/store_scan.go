@@ -54,12 +54,11 @@ type scan struct {
 	// vectors says that vectors are shown only where they are asked for.
 	vectors bool
 	// settled has for each shard the number below which every change is stored in all copies.
-	settled  map[int]int64
-	total    int
-	left     int   // how much of a limit is left
-	size     int   // how many documents the next page holds
-	live     bool  // the engine grants no points in time
-	yieldErr error // what the job's yield returned
+	settled map[int]int64
+	total   int
+	left    int  // how much of a limit is left
+	size    int  // how many documents the next page holds
+	live    bool // the engine grants no points in time
 }
 
 // Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
@@ -67,7 +66,11 @@ type scan struct {
 func (s *Store) Scan(
 	ctx context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
-	r := &scan{s: s, index: index, sel: sel, yield: yield, left: sel.Limit, size: scanFirst}
+	var stopped error // by yield
+	r := &scan{s: s, index: index, sel: sel, left: sel.Limit, size: scanFirst, yield: func(p adapters.Page) error {
+		stopped = yield(p)
+		return stopped
+	}}
 	if sel.Brief {
 		r.source = `"_source":` + string(stringsOf(append(slices.Clone(rule.OurFields), sel.Fields...))) + `,`
 	}
@@ -87,8 +90,8 @@ func (s *Store) Scan(
 	switch {
 	case err == nil, errors.Is(err, errEnough):
 		return nil
-	case r.yieldErr != nil:
-		return r.yieldErr
+	case stopped != nil:
+		return stopped
 	}
 	return fmt.Errorf("scan %s: %w", index, err)
 }
@@ -205,7 +208,7 @@ func (r *scan) readShard(ctx context.Context, p part, i int) error {
 			}
 		}
 		n := r.want()
-		found, err := r.page(ctx, p[i], n)
+		hits, point, err := r.page(ctx, p[i], n)
 		switch {
 		case errors.Is(err, errTooLong) && n > 1:
 			r.size = n / 2
@@ -216,9 +219,9 @@ func (r *scan) readShard(ctx context.Context, p part, i int) error {
 		case err != nil:
 			return err
 		}
-		lost, p[i].point = 0, cmp.Or(found.point, p[i].point)
-		last := len(found.hits) < n
-		if err := r.yieldHits(p, i, found, last); err != nil || last {
+		lost, p[i].point = 0, cmp.Or(point, p[i].point)
+		last := len(hits) < n
+		if err := r.yieldHits(p, i, hits, last); err != nil || last {
 			return err
 		}
 	}
@@ -232,24 +235,27 @@ func (r *scan) want() int {
 	return r.size
 }
 
-// page reads the next n documents of a range, in its point in time if there is one.
-func (r *scan) page(ctx context.Context, s shardRange, n int) (scanPage, error) {
+// page reads the next n documents of a range, in its point in time if there is one. The point that is returned, if any, is to be used from
+// then on.
+func (r *scan) page(ctx context.Context, s shardRange, n int) (hits []adapters.Stored, point string, err error) {
 	body := `{"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
 	if s.next > 0 {
 		body += `,"search_after":[` + strconv.FormatInt(s.next-1, 10) + `]`
 	}
 	body += `,"query":` + allOf(r.query, s.beforeEnd())
-	if s.point == "" {
-		return r.search(ctx, post(r.index+"/_search", s.preference(), body+`}`))
+	request := post(r.index+"/_search", s.preference(), body+`}`)
+	if s.point != "" {
+		body += `,"pit":{"id":` + string(jsonedit.AppendString(nil, s.point)) + `,"keep_alive":"` + pointHeld + `"}}`
+		request = raw{http.MethodPost, "/_search", "", body}
 	}
-	body += `,"pit":{"id":` + string(jsonedit.AppendString(nil, s.point)) + `,"keep_alive":"` + pointHeld + `"}}`
-	return r.search(ctx, raw{http.MethodPost, "/_search", "", body})
+	found, err := r.search(ctx, request)
+	return found.hits, found.point, err
 }
 
 // yieldHits yields a page of a shard; last says that there is no more.
-func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
+func (r *scan) yieldHits(p part, i int, hits []adapters.Stored, last bool) error {
 	before, s := p.after(r.settled), &p[i]
-	for _, d := range found.hits {
+	for _, d := range hits {
 		seqNo := versionOf(d).seqNo
 		if seqNo < s.next { // an index can be without them
 			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.ID, seqNo)
@@ -260,10 +266,10 @@ func (r *scan) yieldHits(p part, i int, found scanPage, last bool) error {
 		s.next = max(s.next, settled)
 	}
 	after := p.after(r.settled)
-	if len(found.hits) == 0 && after != before {
-		return r.yieldPage(adapters.Page{Total: r.total, After: after})
+	if len(hits) == 0 && after != before {
+		return r.yield(adapters.Page{Total: r.total, After: after})
 	}
-	return r.yieldDocuments(found.hits, after)
+	return r.yieldDocuments(hits, after)
 }
 
 // yieldDocuments yields documents of one reply.
@@ -275,18 +281,13 @@ func (r *scan) yieldDocuments(documents []adapters.Stored, after string) error {
 		documents = documents[:min(len(documents), r.left)]
 		r.left -= len(documents)
 	}
-	if err := r.yieldPage(adapters.Page{Total: r.total, Documents: documents, After: after}); err != nil {
+	if err := r.yield(adapters.Page{Total: r.total, Documents: documents, After: after}); err != nil {
 		return err
 	}
 	if r.sel.Limit > 0 && r.left == 0 {
 		return errEnough
 	}
 	return nil
-}
-
-func (r *scan) yieldPage(page adapters.Page) error {
-	r.yieldErr = r.yield(page)
-	return r.yieldErr
 }
 
 // openPoint opens a point in time of a shard.
