@@ -256,8 +256,8 @@ func (u *usual) add(n int64) {
 }
 
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy
-// there is no room for more than what is returned. The buffer begins with first bytes at most. Each time it is full it grows to twice its size, or to
-// then bytes if that is more.
+// there is no room for more than what is returned. The buffer begins with first bytes at most. Each time it is full it grows to twice its size,
+// to eight times where the length is known, or to then bytes if that is more.
 func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, whole bool, err error) {
 	if length >= 0 {
 		first = min(length, first)
@@ -280,10 +280,11 @@ func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, who
 		case len(head) < cap(head):
 			continue
 		}
-		longer := min(max(2*room, then), n+1)
+		longer := max(2*room, then)
 		if length >= room {
-			longer = min(longer, length+1)
+			longer = min(max(8*room, then), length+1)
 		}
+		longer = min(longer, n+1)
 		if err := t.reserve(longer - room); err != nil {
 			return head, false, err
 		}
