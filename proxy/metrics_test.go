@@ -85,9 +85,7 @@ func (m metered) want(t *testing.T, want map[string]float64) {
 		}
 	}
 	for key, value := range want {
-		if got[key] != value {
-			t.Errorf("%s is %v, want %v", key, got[key], value)
-		}
+		expect.Same(t, value, got[key], "%s", key)
 	}
 	t.Logf("%v", got)
 }

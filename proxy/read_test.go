@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -223,9 +224,7 @@ func TestHead(t *testing.T) {
 		if got := a.header.Get("Content-Length"); got != want.length || a.body != "" || a.header.Get("X-Elastic-Product") == "" {
 			t.Errorf("%s: length %s, want %s; body %q", path, got, want.length, a.body)
 		}
-		if got := <-methods; got != want.method {
-			t.Errorf("%s: asked by %s, want %s", path, got, want.method)
-		}
+		expect.Same(t, want.method, <-methods, "%s: the method", path)
 	}
 }
 
@@ -238,9 +237,7 @@ func TestReadsThatAreSearches(t *testing.T) {
 		{f.url, "/news-1/_knn_search", "bypassed; reason=vector"}, {f.url, "/other-1/_knn_search", ""}, {f.url, "/news-1/_doc/1", ""},
 		{f.url, "/news-*/_eql/search", "bypassed; reason=eql"}, {bare.url, "/_search/scroll", ""},
 	} {
-		if got := do(t, "GET", c.base+c.path, "").header.Get("Neardup"); got != c.want {
-			t.Errorf("%s: %q, want %q", c.path, got, c.want)
-		}
+		expect.Same(t, c.want, do(t, "GET", c.base+c.path, "").header.Get("Neardup"), "%s", c.path)
 	}
 	if n := f.counted(t, "searches_total outcome=bypassed reason=export"); n != 2 {
 		t.Errorf("%d scroll pages were counted", n)

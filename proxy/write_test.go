@@ -65,9 +65,7 @@ func TestWriteEnriches(t *testing.T) {
 			if plain := withoutSketches(string(got[0].body)); plain != c.want {
 				t.Errorf("less our fields the body differs: %s", cmp.Diff(c.want[:min(len(c.want), 400)], plain[:min(len(plain), 400)]))
 			}
-			if chunked := got[0].length < 0; chunked != c.chunked {
-				t.Errorf("in chunks: %v, want %v", chunked, c.chunked)
-			}
+			expect.Same(t, c.chunked, got[0].length < 0, "in chunks")
 			if encoding := got[0].header.Get("Content-Encoding"); encoding != "" {
 				t.Errorf("Content-Encoding %q is left", encoding)
 			}

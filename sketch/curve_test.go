@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strconv"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // exactTails returns, for every number of matches from 0 to positions, the sum of AtLeast in numbers of 400 bits: no term is
@@ -132,9 +134,7 @@ func TestAtLeastOfTheLecture(t *testing.T) {
 // TestCandidate holds the S-curve against exact arithmetic and the figures of "Mining of Massive Datasets" for 20 bands of 5.
 func TestCandidate(t *testing.T) {
 	for r, want := range map[float64]string{0.2: "0.006", 0.3: "0.047", 0.4: "0.186", 0.5: "0.470", 0.6: "0.802", 0.7: "0.975"} {
-		if got := fmt.Sprintf("%.3f", Candidate(r, 20, 5)); got != want {
-			t.Errorf("Candidate(%v, 20, 5) = %s, want %s", r, got, want)
-		}
+		expect.Same(t, want, fmt.Sprintf("%.3f", Candidate(r, 20, 5)), "Candidate(%v, 20, 5)", r)
 	}
 	one := func() *big.Float { return new(big.Float).SetPrec(3000).SetInt64(1) }
 	power := func(x *big.Float, n int) *big.Float {
@@ -158,9 +158,7 @@ func TestCandidate(t *testing.T) {
 		bands, rows int
 		want        float64
 	}{{0, 4, 4, 0}, {1, 4, 4, 1}, {-1, 4, 4, 0}, {2, 4, 4, 1}, {0.5, 0, 4, 0}, {0.5, 4, 0, 0}, {1, -1, 4, 0}, {1, 4, -1, 0}} {
-		if got := Candidate(c.r, c.bands, c.rows); got != c.want {
-			t.Errorf("Candidate(%v, %d, %d) = %v, want %v", c.r, c.bands, c.rows, got, c.want)
-		}
+		expect.Same(t, c.want, Candidate(c.r, c.bands, c.rows), "Candidate(%v, %d, %d)", c.r, c.bands, c.rows)
 	}
 	if got := Candidate(math.NaN(), 0, 4); !math.IsNaN(got) {
 		t.Errorf("Candidate of NaN = %v", got)

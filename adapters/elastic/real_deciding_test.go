@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -77,9 +78,7 @@ func TestRealDecidingFields(t *testing.T) {
 		} {
 			one := *r
 			one.Together.Same = []string{field}
-			if got := l.decide(index, list, &one); got != want {
-				t.Errorf("same %s: %s, want %s", field, got, want)
-			}
+			expect.Same(t, want, l.decide(index, list, &one), "same %s", field)
 			if got := l.decide(index, `{"sort":["n"],"docvalue_fields":["n","`+strings.Replace(field, "title", "n", 1)+`"],"size":20}`,
 				&one); got != want && field != "body" {
 				t.Errorf("same %s, extracted by the client too: %s, want %s", field, got, want)
@@ -91,24 +90,18 @@ func TestRealDecidingFields(t *testing.T) {
 		} {
 			one := *r
 			one.Together.Within, one.Together.WithinField = time.Second.Milliseconds(), field
-			if got := l.decide(index, list, &one); got != want {
-				t.Errorf("within %s: %s, want %s", field, got, want)
-			}
+			expect.Same(t, want, l.decide(index, list, &one), "within %s", field)
 		}
 		for field, want := range map[string]string{"date": "c", "nanos": "c", "long": "a", "unmapped": "a", "keyword": "refused"} {
 			one := *r
 			one.Choice, one.DateField = rule.Choice{By: rule.ByNewest}, field
-			if got := l.decide(index, list, &one); got != want {
-				t.Errorf("newest by %s: %s, want %s", field, got, want)
-			}
+			expect.Same(t, want, l.decide(index, list, &one), "newest by %s", field)
 		}
 		for field, want := range map[string]string{"long": "c", "double": "c", "keyword": "c", "bool": "a", "date": "c",
 			"unmapped": "a", "n": "d", "title": "refused"} {
 			one := *r
 			one.Choice = rule.Choice{By: rule.ByField, Field: field}
-			if got := l.decide(index, list, &one); got != want {
-				t.Errorf("greatest %s: %s, want %s", field, got, want)
-			}
+			expect.Same(t, want, l.decide(index, list, &one), "greatest %s", field)
 		}
 		l.checkOtherMapping(index, r, documents)
 	})

@@ -198,9 +198,7 @@ func TestLeftAloneForItsHeader(t *testing.T) {
 	} {
 		class, r := searchFor("/news-1/_search", "", `{}`)
 		r.Header[c.key] = []string{c.value}
-		if got := (Dialect{}).ParseSearch(class, r, searchPlan(t, false)).Reason; string(got) != c.want {
-			t.Errorf("%s: %s: %q, want %q", c.key, c.value, got, c.want)
-		}
+		expect.Same(t, c.want, string((Dialect{}).ParseSearch(class, r, searchPlan(t, false)).Reason), "%s: %s", c.key, c.value)
 	}
 }
 

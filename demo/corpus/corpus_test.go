@@ -142,9 +142,7 @@ func TestStyles(t *testing.T) {
 		{"unaccented", "Señora Vardøyra", "Senora Vardoyra"},
 		{"decomposed", "é", "e\u0301"},
 	} {
-		if got := styles[tc.style](tc.in); got != tc.want {
-			t.Errorf("%s(%q): got %q, want %q", tc.style, tc.in, got, tc.want)
-		}
+		expect.Same(t, tc.want, styles[tc.style](tc.in), "%s(%q)", tc.style, tc.in)
 	}
 }
 

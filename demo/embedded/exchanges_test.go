@@ -142,9 +142,7 @@ func TestExchanges(t *testing.T) {
 	for _, x := range list {
 		t.Run(x.String(), func(t *testing.T) {
 			status, reply, header := ask(t, server, x)
-			if status != x.status {
-				t.Errorf("got status %d, want %d", status, x.status)
-			}
+			expect.Same(t, x.status, status, "status")
 			if diff := cmp.Diff(parsed(t, x.reply), parsed(t, reply)); diff != "" {
 				t.Errorf("reply differs (-Elasticsearch +embedded):\n%s\ngot %s", diff, reply)
 			}

@@ -180,9 +180,7 @@ func TestShownURL(t *testing.T) {
 		"localhost:9200":                        "localhost:9200",
 		"https://a:%zz%hunter2canary@[::1]:1":   "https://…@[::1]:1",
 	} {
-		if got := shownURL(text); got != want {
-			t.Errorf("%s is shown as %s, want %s", text, got, want)
-		}
+		expect.Same(t, want, shownURL(text), "%s shown", text)
 	}
 }
 

@@ -186,9 +186,7 @@ func checkWalk(t *testing.T, got []byte, wantIDs []string, size int) {
 		t.Errorf("got %d totals for %d pages", len(walk.Totals), len(walk.Pages))
 	}
 	for _, total := range walk.Totals {
-		if total != len(wantIDs) {
-			t.Errorf("total %d, want %d", total, len(wantIDs))
-		}
+		expect.Same(t, len(wantIDs), total, "total")
 	}
 }
 

@@ -36,9 +36,7 @@ func TestHead(t *testing.T) {
 		`{"a":{"b":1},"c":2} x`: `{"a":{"b":1},"c":2}`, `{"a":{}`: "", `{"a":1 x`: "", " /* c */ {\"a\":\"b\"}\n": " /* c */ {\"a\":\"b\"}",
 		`{"a":`: "", `{}`: `{}`, `[1]`: `[1]`, ``: "", `{"a":1}{"a":2}`: `{"a":1}`, `{"a":{"b"}}`: "",
 	} {
-		if got := string(Head([]byte(data))); got != want {
-			t.Errorf("%s: head %q, want %q", data, got, want)
-		}
+		expect.Same(t, want, string(Head([]byte(data))), "%s: head", data)
 	}
 	for data, want := range map[string]bool{"": true, " \r\n": true, "/* x */\n": true, "// x\n": true, "\uFEFF\n": true, "{": false, "/": false, "// x": false} {
 		if Blank([]byte(data)) != want {

@@ -72,9 +72,7 @@ func TestBinary(t *testing.T) {
 	}
 	out := command{}.run(t, program, "version")
 	want := "sidecar " + firstVersion + " " + someRevision[:12] + " " + runtime.Version() + " linux/" + runtime.GOARCH + "\n"
-	if out != want {
-		t.Errorf("version prints %q, want %q", out, want)
-	}
+	expect.Same(t, want, out, "version")
 }
 
 // static checks that the program needs no loader and no library.

@@ -136,9 +136,7 @@ func TestComposeFile(t *testing.T) {
 	for profile, want := range map[string]string{
 		"elasticsearch": "elasticsearch\nsidecar-elasticsearch\n", "typesense": "sidecar-typesense\ntypesense\n",
 	} {
-		if out := (command{}).run(t, inspect, "compose", file, profile); out != want {
-			t.Errorf("%s: %q, want %q", profile, out, want)
-		}
+		expect.Same(t, want, (command{}).run(t, inspect, "compose", file, profile), "%s", profile)
 	}
 }
 

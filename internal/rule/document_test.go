@@ -16,9 +16,7 @@ func TestAppendScripted(t *testing.T) {
 	for _, c := range []struct{ index, doc, want string }{
 		{"news-1", `{"title":"one","neardup_sketch":"x"}`, `{"title":"one"}`}, {"news-1", `{"title"`, `{"title"`}, {"logs", `{"neardup_sketch":"x"}`, `{"neardup_sketch":"x"}`},
 	} {
-		if got := string(e.Append(nil, c.index, []byte(c.doc), false)); got != c.want {
-			t.Errorf("%s: %s, want %s", c.doc, got, c.want)
-		}
+		expect.Same(t, c.want, string(e.Append(nil, c.index, []byte(c.doc), false)), "%s", c.doc)
 	}
 	expect.Same(t, []Change{Scripted, Unreadable, Untouched}, changes, "")
 }

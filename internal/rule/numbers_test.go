@@ -3,6 +3,7 @@ package rule
 import (
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -17,8 +18,6 @@ func TestNumbersApart(t *testing.T) {
 		{"no number", "nothing", ""},
 		{"1 2 3 4 5 6 7", "", "numbers differ: 1, 2, 3, 4, 5, … only in A"},
 	} {
-		if got := NumbersApart(sketch.Words(c.a), sketch.Words(c.b), "in A", "in B"); got != c.want {
-			t.Errorf("%s | %s: %q, want %q", c.a, c.b, got, c.want)
-		}
+		expect.Same(t, c.want, NumbersApart(sketch.Words(c.a), sketch.Words(c.b), "in A", "in B"), "%s | %s", c.a, c.b)
 	}
 }

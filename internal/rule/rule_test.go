@@ -92,8 +92,6 @@ func TestMatches(t *testing.T) {
 		{"news", "news", true}, {"news", "news-1", false}, {"news-*", "news-1", true}, {"*", "a", true}, {"*", ".kibana", false},
 		{".k*", ".kibana", true}, {"a*b*c", "aXbYc", true}, {"a*b*c", "acb", false}, {"*-1", "x-1", true}, {"a*a", "a", false}, {"**", "x", true},
 	} {
-		if got := Matches(c.pattern, c.name); got != c.want {
-			t.Errorf("Matches(%q, %q) = %v, want %v", c.pattern, c.name, got, c.want)
-		}
+		expect.Same(t, c.want, Matches(c.pattern, c.name), "Matches(%q, %q)", c.pattern, c.name)
 	}
 }

@@ -126,9 +126,7 @@ func TestWrite(t *testing.T) {
 	expect.OK(t, c.Each(t.Context(), func(members []Member) error {
 		for _, m := range members {
 			source := []byte(s.sources[m.ID])
-			if have := rule.OursOf(source).Cluster; have != m.Cluster {
-				t.Errorf("%s has the cluster %s, want %s", m.ID, have, m.Cluster)
-			}
+			expect.Same(t, m.Cluster, rule.OursOf(source).Cluster, "the cluster of %s", m.ID)
 			if _, right := r.Wanted(source, xxhash.Sum64String(m.ID)); !right {
 				t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
 			}

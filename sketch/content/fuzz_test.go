@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch/content"
 	"golang.org/x/net/html"
 )
@@ -83,9 +84,7 @@ func FuzzTextLikeParser(f *testing.F) {
 				want.WriteString(n.Data)
 			}
 		}
-		if got := squeeze(content.Text(page.String())); got != squeeze(want.String()) {
-			t.Errorf("%q: got %q, want %q", page.String(), got, squeeze(want.String()))
-		}
+		expect.Same(t, squeeze(want.String()), squeeze(content.Text(page.String())), "%q", page.String())
 	})
 }
 

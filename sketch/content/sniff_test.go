@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch/content"
 )
 
@@ -41,9 +42,7 @@ func TestIsHTML(t *testing.T) {
 		{"not ASCII", "<ſpan a=b> <İmg src=x>", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := content.IsHTML(c.text); got != c.want {
-				t.Errorf("IsHTML(%q) = %t, want %t", c.text, got, c.want)
-			}
+			expect.Same(t, c.want, content.IsHTML(c.text), "IsHTML(%q)", c.text)
 		})
 	}
 }
