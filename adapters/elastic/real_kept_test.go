@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -15,11 +16,23 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
+
+// Vectors of four and of 64 numbers, and searches for what is near to them.
+const (
+	four, four2     = `{"title":"a vector","v":[0.1,0.25,1e-3,7.5]}`, `{"title":"another vector","v":[0.3,-0.25,33554433.5,-10]}`
+	nearFour        = `{"knn":{"field":"v","query_vector":[1,2,3,4],"k":10,"num_candidates":10}}`
+	nearFourOfTheOS = `{"query":{"knn":{"v":{"vector":[1,2,3,4],"k":10}}}}`
+	luceneVector    = `"v":{"type":"knn_vector","dimension":4,"method":{"name":"hnsw","engine":"lucene"`
+)
+
+var wide = "[" + strings.Repeat("0.1,-0.25,7,33554433.5,", 15) + "1,2,3,4]"
 
 // kindsOfIndices are kinds of indices whose documents the engine does not show, or does not keep, as they were sent. A job keeps all of what is stored,
 // or refuses the index before its first write.
@@ -33,18 +46,41 @@ var kindsOfIndices = []struct {
 	routing   string
 	search    string // finds all documents, by what _source may not show
 	refused   string // a part of the reason why documents are not written; "?" where it depends on the engine's version and license
+	scores    bool   // the search also gives each document the same score: that depends on nothing else in the index
 }{
 	{name: "plain", fields: `"n":{"type":"integer"},"as":{"type":"object","enabled":false}`, documents: []string{`{"n":1,"title":"one  text","price":1.50,"as":{"big":12345678901234567890123,"fine":1.10}}`}},
-	{name: "dense vectors", fields: `"v":{"type":"dense_vector","dims":3}`, search: `{"knn":{"field":"v","query_vector":[1,2,3],"k":10,"num_candidates":10}}`,
-		documents: []string{`{"title":"a vector","v":[0.1,0.25,1e-3]}`, `{"title":"another vector","v":[0.3,-0.25,33554433.5]}`, `{"title":"none"}`}},
-	{name: "nested vectors", fields: `"p":{"type":"nested","properties":{"v":{"type":"dense_vector","dims":2},"t":{"type":"text"}}}`,
-		documents: []string{`{"title":"passages","p":[{"t":"one","v":[0.1,0.2]},{"t":"two","v":[0.3,0.4]}]}`}},
-	{name: "vectors shown", settings: `"index.mapping.exclude_source_vectors":false`, fields: `"v":{"type":"dense_vector","dims":2}`,
-		documents: []string{`{"title":"a vector","v":[0.1,0.25]}`}},
-	{name: "sparse vectors", fields: `"v":{"type":"sparse_vector"}`, documents: []string{`{"title":"a vector","v":{"a":0.5,"b":1.25}}`}},
+	{name: "dense vectors", fields: `"v":{"type":"dense_vector","similarity":"cosine","dims":4}`, search: nearFour, documents: []string{four, four2, `{"title":"none"}`}},
+	{name: "dense vectors as they are", fields: `"v":{"type":"dense_vector","similarity":"cosine","dims":4,"index_options":{"type":"hnsw"}}`, search: nearFour, scores: true,
+		documents: []string{four, four2}},
+	{name: "vectors of 8 bits", fields: `"v":{"type":"dense_vector","similarity":"cosine","dims":4,"index_options":{"type":"int8_hnsw"}}`, search: nearFour, documents: []string{four, four2}},
+	{name: "vectors of 4 bits", fields: `"v":{"type":"dense_vector","similarity":"cosine","dims":4,"index_options":{"type":"int4_hnsw"}}`, search: nearFour, documents: []string{four, four2}},
+	{name: "vectors of 1 bit", fields: `"v":{"type":"dense_vector","similarity":"cosine","dims":64,"index_options":{"type":"bbq_hnsw"}}`, documents: []string{`{"title":"a vector","v":` + wide + `}`},
+		search: `{"knn":{"field":"v","query_vector":` + wide + `,"k":10,"num_candidates":10}}`},
+	{name: "distances", fields: `"v":{"type":"dense_vector","dims":4,"similarity":"l2_norm","index_options":{"type":"hnsw"}}`, search: nearFour, scores: true, documents: []string{four, four2}},
+	{name: "products", fields: `"v":{"type":"dense_vector","dims":2,"similarity":"dot_product","index_options":{"type":"hnsw"}}`, scores: true,
+		documents: []string{`{"title":"a vector","v":[0.6,0.8]}`, `{"title":"another","v":[-0.8,0.6]}`}, search: `{"knn":{"field":"v","query_vector":[1,0],"k":10,"num_candidates":10}}`},
+	{name: "bytes", fields: `"v":{"type":"dense_vector","dims":4,"element_type":"byte"}`, search: nearFour, scores: true, documents: []string{`{"title":"a vector","v":[-128,0,127,5]}`}},
+	{name: "bits", fields: `"v":{"type":"dense_vector","dims":32,"element_type":"bit"}`, search: nearFour, scores: true, documents: []string{`{"title":"a vector","v":[-128,0,127,5]}`}},
+	{name: "vectors without an index", fields: `"v":{"type":"dense_vector","dims":4,"index":false}`, documents: []string{four, four2}, scores: true,
+		search: `{"query":{"script_score":{"query":{"match_all":{}},"script":{"source":"cosineSimilarity(params.v,'v')+1","params":{"v":[1,2,3,4]}}}}}`},
+	{name: "nested vectors", fields: `"p":{"type":"nested","properties":{"v":{"type":"dense_vector","similarity":"cosine","dims":2,"index_options":{"type":"hnsw"}},"t":{"type":"text"}}}`, scores: true,
+		documents: []string{`{"title":"passages","p":[{"t":"one","v":[0.1,0.2]},{"t":"two","v":[0.3,0.4]}]}`}, search: `{"knn":{"field":"p.v","query_vector":[1,2],"k":10,"num_candidates":10}}`},
+	{name: "vectors shown", settings: `"index.mapping.exclude_source_vectors":false`, fields: `"v":{"type":"dense_vector","dims":4}`, search: nearFour, documents: []string{four, four2}},
+	{name: "vectors and a final pipeline", settings: `"index.final_pipeline":"neardup-kept"`, fields: `"v":{"type":"dense_vector","similarity":"cosine","dims":4}`, search: nearFour, documents: []string{four, four2}},
+	{name: "sparse vectors", fields: `"v":{"type":"sparse_vector"}`, documents: []string{`{"title":"a vector","v":{"a":0.5,"b":1.25}}`}, scores: true,
+		search: `{"query":{"sparse_vector":{"field":"v","query_vector":{"a":1,"b":0.5}}}}`},
+	{name: "rank features", fields: `"v":{"type":"rank_features"}`, documents: []string{`{"title":"a vector","v":{"a":0.5,"b":1.25}}`}, scores: true,
+		search: `{"query":{"rank_feature":{"field":"v.a","linear":{}}}}`},
 	{name: "rank vectors", fields: `"v":{"type":"rank_vectors"}`, documents: []string{`{"title":"vectors","v":[[0.1,0.25],[0.5,0.75]]}`}},
-	{name: "k-NN vectors", settings: `"index.knn":true`, fields: `"v":{"type":"knn_vector","dimension":3,"method":{"name":"hnsw","engine":"lucene"}}`,
-		documents: []string{`{"title":"a vector","v":[0.1,0.25,0.001]}`}, search: `{"query":{"knn":{"v":{"vector":[1,2,3],"k":10}}}}`},
+	{name: "k-NN vectors", settings: `"index.knn":true`, fields: luceneVector + `}}`, documents: []string{four, four2}, search: nearFourOfTheOS, scores: true},
+	{name: "k-NN directions", settings: `"index.knn":true`, fields: luceneVector + `,"space_type":"cosinesimil"}}`, documents: []string{four, four2}, search: nearFourOfTheOS, scores: true},
+	{name: "k-NN vectors of fewer bits", settings: `"index.knn":true`, fields: luceneVector + `,"parameters":{"encoder":{"name":"sq"}}}}`, documents: []string{four, four2}, search: nearFourOfTheOS},
+	{name: "k-NN bytes", settings: `"index.knn":true`, fields: luceneVector + `},"data_type":"byte"}`, documents: []string{`{"title":"a vector","v":[-128,0,127,5]}`}, search: nearFourOfTheOS, scores: true},
+	{name: "k-NN vectors in passages", settings: `"index.knn":true`, fields: `"p":{"type":"nested","properties":{` + luceneVector + `}}}}`, scores: true,
+		documents: []string{`{"title":"passages","p":[{"t":"one","v":[0.1,0.2,0.3,0.4]},{"v":[1,2,3,5]}]}`},
+		search:    `{"query":{"nested":{"path":"p","score_mode":"max","query":{"knn":{"p.v":{"vector":[1,2,3,4],"k":10}}}}}}`},
+	{name: "k-NN vectors in the source", settings: `"index.knn":true,"index.knn.derived_source.enabled":false`, fields: luceneVector + `}}`, documents: []string{four, four2}, search: nearFourOfTheOS, scores: true},
+	{name: "k-NN vectors and a final pipeline", settings: `"index.knn":true,"index.final_pipeline":"neardup-kept"`, fields: luceneVector + `}}`, documents: []string{four, four2}, search: nearFourOfTheOS, scores: true},
 	{name: "copy_to", fields: `"title":{"type":"text","copy_to":"all"},"all":{"type":"text","store":true}`, documents: []string{`{"title":"copied text"}`},
 		search: `{"query":{"match":{"all":"copied"}}}`},
 	{name: "join and routing", fields: `"j":{"type":"join","relations":{"q":"a"}}`, routing: "r1",
@@ -77,12 +113,15 @@ var kindsOfIndices = []struct {
 	{name: "no source", mapping: `"_source":{"enabled":false}`, documents: []string{`{"title":"part"}`}, refused: "enabled"},
 }
 
-// TestRealKept adds our fields to the documents of indices of all kinds, changes them, and takes them out again: whatever can be read of a
-// document, and by whatever it is found, stays. An index whose documents can't be written again is refused, and nothing of it changes.
+// TestRealKept adds our fields to the documents of indices of all kinds, changes them, and takes them out again, as all jobs do by the same requests:
+// whatever can be read of a document, and by whatever it is found, stays. An index whose documents can't be written again is refused, and nothing of it changes.
 func TestRealKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, l *larder) {
+	onEach(t, []string{engines.Elasticsearch, engines.OpenSearch, engines.OpenSearch35}, func(t *testing.T, l *larder) {
 		l.must("PUT", "/_ingest/pipeline/neardup-kept", `{"processors":[{"set":{"field":"piped","value":true}}]}`)
 		for n, c := range kindsOfIndices {
+			if strings.Contains(l.name, engines.OpenSearch35) && !strings.Contains(c.fields, "knn_vector") { // the others ran on OpenSearch
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) {
 				k := *l
 				k.t = t
@@ -111,7 +150,11 @@ func TestRealKept(t *testing.T) {
 					}
 					t.Fatal(list, err)
 				}
-				before, found := k.views(s, index, c.routing, len(c.documents)), k.found(index, c.search)
+				before, found := k.views(s, index, c.routing, len(c.documents)), k.found(index, c.search, c.scores)
+				sources, rounded := k.sources(index), 0.0
+				if strings.Contains(c.fields, `"cosine"`) { // kept as directions and lengths, these are rounded anew with each write
+					rounded = 1e-6
+				}
 				other := func(o rule.Ours) rule.Ours { o.Cluster += "x"; return o }
 				for _, ours := range []func(rule.Ours) rule.Ours{nil, other, func(rule.Ours) rule.Ours { return rule.Ours{} }} {
 					written, err := k.patchAll(s, index, ours)
@@ -134,8 +177,10 @@ func TestRealKept(t *testing.T) {
 							t.Errorf("document %d: refused: %t, yet its number was %d and is %d", i+1, refused, before[i].seqNo, after[i].seqNo)
 						}
 					}
-					if now := k.found(index, c.search); now != found {
-						t.Errorf("%s found %s and finds %s", c.search, found, now)
+					expect.Same(t, found, k.found(index, c.search, c.scores), "%s", c.search)
+					near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= rounded*math.Abs(x) })
+					if diff := cmp.Diff(sources, k.sources(index), near); diff != "" {
+						t.Errorf("the sources were (-) and are (+): %s", diff)
 					}
 				}
 				s.Release(t.Context(), index)
@@ -266,23 +311,12 @@ func (l *larder) makes(index, settings, mapping, fields string) bool {
 // views reads all documents in all ways, in the order of their ids.
 func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 	l.t.Helper()
-	l.must("POST", "/"+index+"/_refresh", "")
-	var found struct {
-		Hits struct {
-			Hits []struct {
-				ID string `json:"_id"`
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(l.must("POST", "/"+index+"/_search", `{"size":100,"sort":"_doc"}`)), &found); err != nil {
-		l.t.Fatal(err)
-	}
 	traits, err := s.traitsOf(l.t.Context(), index)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	ids := map[string]bool{}
-	for _, hit := range found.Hits.Hits {
+	for _, hit := range l.hits(index, "", `{"size":100,"sort":"_doc"}`) {
 		ids[hit.ID] = true
 	}
 	if len(ids) != n {
@@ -303,32 +337,53 @@ func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 	return list
 }
 
-// found returns the ids of what a search finds. Scores change with every write: documents that were replaced count for a while.
-func (l *larder) found(index, search string) string {
+// hits are those of a search.
+func (l *larder) hits(index, params, search string) (list []hitOfTest) {
+	l.t.Helper()
+	l.must("POST", "/"+index+"/_refresh", "")
+	reply := l.send(requestFor("POST", "/"+index+"/_search", params, search))
+	if params != "" && reply.Status == http.StatusBadRequest { // an engine that does not know them
+		return l.hits(index, "", search)
+	}
+	var found struct{ Hits struct{ Hits []hitOfTest } }
+	expect.OK(l.t, json.Unmarshal(reply.Body, &found))
+	if len(found.Hits.Hits) == 0 {
+		l.t.Errorf("%s finds nothing: %s", search, reply.Body)
+	}
+	return found.Hits.Hits
+}
+
+type hitOfTest struct {
+	ID     string         `json:"_id"`
+	Score  float64        `json:"_score"`
+	Source map[string]any `json:"_source"`
+}
+
+// found returns the ids of what a search finds. Most scores change with every write: documents that were replaced count for a while.
+func (l *larder) found(index, search string, scores bool) string {
 	l.t.Helper()
 	if search == "" {
 		return ""
 	}
-	l.must("POST", "/"+index+"/_refresh", "")
-	var found struct {
-		Hits struct {
-			Hits []struct {
-				ID string `json:"_id"`
-			}
+	var list []string
+	for _, hit := range l.hits(index, "", search) {
+		if list = append(list, hit.ID); scores {
+			list[len(list)-1] += fmt.Sprintf(" (%.5g)", hit.Score)
 		}
 	}
-	if err := json.Unmarshal([]byte(l.must("POST", "/"+index+"/_search", search)), &found); err != nil {
-		l.t.Fatal(err)
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// sources returns the documents, with their vectors, less our fields.
+func (l *larder) sources(index string) map[string]map[string]any {
+	l.t.Helper()
+	all := map[string]map[string]any{}
+	for _, hit := range l.hits(index, "_source_exclude_vectors=false", `{"size":100}`) {
+		maps.DeleteFunc(hit.Source, func(key string, _ any) bool { return strings.HasPrefix(key, "neardup_") })
+		all[hit.ID] = hit.Source
 	}
-	if len(found.Hits.Hits) == 0 {
-		l.t.Errorf("%s finds nothing", search)
-	}
-	slices.SortFunc(found.Hits.Hits, func(a, b struct {
-		ID string `json:"_id"`
-	}) int {
-		return strings.Compare(a.ID, b.ID)
-	})
-	return fmt.Sprint(found.Hits.Hits)
+	return all
 }
 
 // patchAll gives all documents of an index the fields that they should have, or what change makes of these, and returns how many were written.

@@ -57,7 +57,7 @@ var concurrent = []string{"./proxy", "./jobs/...", "./cmd/sidecar", "./internal/
 
 // shortForm are the tests of internal/e2e that run on the majors before the current ones as well: the main job, the backfill, the contract,
 // the comparison of answers, and what they alone can do.
-const shortForm = "^(TestMainJob|TestReindexResumes|TestContract|TestSame|TestWritesAre|TestReadsAre|TestClientSessions|TestTypedPaths|TestDoctor$|TestRemove|TestVerify|TestVectorsKept|TestSetup|TestAcceptOfSearches|TestEngineTimeouts)"
+const shortForm = "^(TestMainJob|TestReindexResumes|TestContract|TestSame|TestWritesAre|TestReadsAre|TestClientSessions|TestTypedPaths|TestDoctor$|TestRemove|TestVerify|TestSetup|TestAcceptOfSearches|TestEngineTimeouts)"
 
 var onOlder = []string{"NEARDUP_OLDER=1"}
 
