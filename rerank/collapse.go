@@ -94,23 +94,23 @@ func CollapseTransitive(hits []Hit, window int) Collapsed {
 	return c
 }
 
-// Add takes the hits of a span, fewer where the list ends before. Its error is ErrLate.
-func (f *Found) Add(span Span, hits []Hit) error {
+// Add takes the hits of a reading, fewer where the list ends before. Its error is ErrLate.
+func (f *Found) Add(hits []Hit) error {
 	f.readings++
-	if span.Ranks != nil {
-		f.moved = !f.Agrees(span.Ranks, hits)
-		if !f.moved && len(hits) < len(span.Ranks) {
-			f.end = span.Ranks[len(hits)]
+	if f.picked != nil {
+		f.moved = !f.Agrees(f.picked, hits)
+		if !f.moved && len(hits) < len(f.picked) {
+			f.end = f.picked[len(hits)]
 			f.Ranks = f.pageRanks()
 		}
 		return nil
 	}
-	f.hits, f.end = hits[:min(len(hits), span.To)], unknown
+	f.hits, f.end = hits[:min(len(hits), f.to)], unknown
 	pace := pace{Deadline: f.page.Deadline}
 	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
 		return ErrLate
 	}
-	if len(f.hits) < span.To {
+	if len(f.hits) < f.to {
 		f.end = len(f.hits)
 	}
 	f.short = f.short || f.readings == 1 && f.missing() > 0

@@ -78,18 +78,15 @@ func ExampleFindPage() {
 		return hit
 	}
 	page := rerank.FindPage(rerank.Page{From: 0, Size: 2, Window: 1000})
-	for span := range page.Spans() {
+	for to, ranks := range page.Readings() {
 		var hits []rerank.Hit
-		if span.Ranks != nil { // these hits alone
-			for _, rank := range span.Ranks {
-				hits = append(hits, read(rank))
-			}
-		} else { // the list from its beginning, up to this rank
-			for rank := 0; rank < min(span.To, len(engine)); rank++ {
-				hits = append(hits, read(rank))
-			}
+		for _, rank := range ranks { // these hits alone
+			hits = append(hits, read(rank))
 		}
-		if err := page.Add(span, hits); err != nil {
+		for rank := 0; rank < min(to, len(engine)); rank++ { // the list from its beginning, up to this rank
+			hits = append(hits, read(rank))
+		}
+		if err := page.Add(hits); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -47,27 +47,21 @@ type Page struct {
 // end returns where the page ends in the collapsed list.
 func (p Page) end() int { return p.From + p.Size }
 
-// Span is a reading of the ranks [0, To), or of Ranks alone where these are given, ascending.
-type Span struct {
-	To int
-	// Sources says that the hits are read with their sources. Otherwise their sketches are enough.
-	Sources bool
-	// Ranks are those of the page's hits. Their sketches were compared before: all that counts is which documents they are.
-	Ranks []int
-}
-
 // Found is what is known of a page, in the end or between two readings.
 type Found struct {
 	// Ranks are the engine's ranks of the page's hits, in the order of the page.
 	Ranks []int
 	// Collapsed is the collapsed list of the last reading from rank 0.
 	Collapsed
+	// WithSources says that the readings from rank 0 on bring their hits with their sources. Otherwise sketches are enough.
+	WithSources bool
 	page        Page
 	hits        []Hit // of that reading
 	earlier     int   // how many of them fold into leaders in front of the list
 	end         int   // the length of the engine's list, or unknown
-	withSources bool  // everything is read with its sources, from rank 0
-	moved       bool  // the page's hits were not at their ranks any more
+	to          int   // of the reading that is made, as Readings has it
+	picked      []int
+	moved       bool // the page's hits were not at their ranks any more
 	readings    int
 	guess       int  // how long the first reading would be without bounds
 	short       bool // the first reading was not enough
@@ -76,36 +70,38 @@ type Found struct {
 // unknown is the end of a list that was not read to its end.
 const unknown = math.MaxInt
 
-// FindPage finds one page of the collapsed list in a few readings of the engine's list: range over its Spans.
+// FindPage finds one page of the collapsed list in a few readings of the engine's list: range over its Readings.
 func FindPage(page Page) *Found {
 	page.Whole = page.Whole || page.Transitive
 	return &Found{page: page, end: unknown}
 }
 
-// Spans returns the readings that it takes to find the page. The hits of each go into Add before the next one is made.
+// Readings returns the readings that it takes to find the page: of the ranks from 0 to before the first value, or, if the second is not nil, of those ranks
+// alone, which ascend. These are the page's, and their hits are read with their sources. They were compared before: all that counts is which documents
+// they are. The hits of each reading go into Add before the next one is made.
 //
 // The readings of a page agree with one another: either one reading held everything, or the reading of the page's hits showed the same
 // documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it
 // does between any two pages of the engine itself.
-func (f *Found) Spans() iter.Seq[Span] {
-	return func(yield func(Span) bool) {
+func (f *Found) Readings() iter.Seq2[int, []int] {
+	return func(yield func(int, []int) bool) {
 		for to := f.first(); ; {
 			for to > 0 { // until it is known which ranks the page consists of
-				if !yield(Span{To: to, Sources: f.withSources}) {
+				if f.to, f.picked = to, nil; !yield(to, nil) {
 					return
 				}
 				to = f.missing()
 			}
 			f.Ranks = f.pageRanks()
-			if f.withSources || f.page.SketchOnly || len(f.Ranks) == 0 {
+			if f.WithSources || f.page.SketchOnly || len(f.Ranks) == 0 {
 				return
 			}
-			picked := slices.Sorted(slices.Values(f.Ranks))
-			if !yield(Span{Ranks: picked, Sources: true}) || !f.moved {
+			f.picked = slices.Sorted(slices.Values(f.Ranks))
+			if !yield(0, f.picked) || !f.moved {
 				return
 			}
 			// The list has moved: it is read again, with all sources at once.
-			if f.withSources, to = true, picked[len(picked)-1]+1; f.page.Whole {
+			if f.WithSources, to = true, f.picked[len(f.picked)-1]+1; f.page.Whole {
 				to = max(to, len(f.hits))
 			}
 		}
@@ -130,12 +126,12 @@ func (f *Found) first() int {
 	f.guess = first
 	switch {
 	case page.FoldedToo:
-		f.withSources = true
+		f.WithSources = true
 	case page.SketchFirst, page.SketchOnly:
 	case page.Whole:
-		f.withSources = max(page.Window, page.end()) <= fullReading
+		f.WithSources = max(page.Window, page.end()) <= fullReading
 	default:
-		f.withSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
+		f.WithSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
 	}
 	return f.clamp(first)
 }
@@ -155,7 +151,7 @@ func (f *Found) Agrees(ranks []int, hits []Hit) bool {
 // by the engine's limit.
 func (f *Found) clamp(to int) int {
 	most := max(f.page.Window, f.page.First)
-	if f.withSources {
+	if f.WithSources {
 		most += f.page.From + f.page.Size
 	}
 	if f.page.Limit > 0 {
@@ -186,7 +182,7 @@ func (f *Found) missing() int {
 // pageRanks returns the ranks of the part of the page that is known. Ranks beyond the window count as present until a reading shows the end.
 func (f *Found) pageRanks() []int {
 	end := f.end
-	if f.withSources {
+	if f.WithSources {
 		end = len(f.hits)
 	}
 	if f.page.Limit > 0 {

@@ -35,12 +35,12 @@ func paged(hits []Hit, window int) Collapsed {
 // readAll reads a page of the hits.
 func readAll(hits []Hit, page Page) Collapsed {
 	f := FindPage(page)
-	for span := range f.Spans() {
+	for to, ranks := range f.Readings() {
 		var read []Hit
-		for _, rank := range span.Ranks {
+		for _, rank := range ranks {
 			read = append(read, hits[rank])
 		}
-		if f.Add(span, append(read, hits[:min(span.To, len(hits))]...)) != nil {
+		if f.Add(append(read, hits[:min(to, len(hits))]...)) != nil {
 			break
 		}
 	}

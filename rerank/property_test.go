@@ -64,35 +64,35 @@ type engine struct {
 // serve finds a page and returns the ids of it.
 func (e *engine) serve(t testing.TB, page Page) ([]string, *Found, error) {
 	f := FindPage(page)
-	for span := range f.Spans() {
+	for to, picked := range f.Readings() {
 		list := e.state(e.readings)
 		e.readings++
-		ranks := span.Ranks
-		for rank := range span.To {
+		ranks := picked
+		for rank := range to {
 			ranks = append(ranks, rank)
 		}
-		if last := ranks[len(ranks)-1]; page.Limit > 0 && last >= page.Limit || span.To > 0 == (span.Ranks != nil) {
-			t.Fatalf("page %+v asks for %+v", page, span)
+		if last := ranks[len(ranks)-1]; page.Limit > 0 && last >= page.Limit || to > 0 == (picked != nil) {
+			t.Fatalf("page %+v asks for %v %v", page, to, picked)
 		}
-		if span.To > 0 && e.picked {
+		if to > 0 && e.picked {
 			e.moved++
 		}
-		e.picked = span.Ranks != nil
+		e.picked = picked != nil
 		var hits []Hit
 		for _, rank := range ranks[:min(len(ranks), sort.SearchInts(ranks, len(list)))] {
 			h := list[rank]
-			if span.Ranks != nil {
+			if picked != nil {
 				h = Hit{ID: h.ID}
 			}
 			hits = append(hits, h)
 		}
-		if e.read += len(hits); span.Sources {
+		if e.read += len(hits); picked != nil || f.WithSources {
 			e.full, e.sources = map[int]Hit{}, e.sources+len(hits)
 			for i, h := range hits {
 				e.full[ranks[i]] = h
 			}
 		}
-		if err := f.Add(span, hits); err != nil {
+		if err := f.Add(hits); err != nil {
 			return nil, f, err
 		}
 	}

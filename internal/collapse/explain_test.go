@@ -58,8 +58,8 @@ func TestGroups(t *testing.T) {
 	hits[4].Sketch, hits[4].Profile = nil, nil
 	s := &search{dialect: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Scope: adapters.Scope{Explains: true, Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
 	s.found = rerank.FindPage(s.page)
-	for span := range s.found.Spans() {
-		expect.OK(t, s.found.Add(span, hits))
+	for range s.found.Readings() {
+		expect.OK(t, s.found.Add(hits))
 	}
 	for _, hit := range hits {
 		s.compared = append(s.compared, rule.Seen{ID: hit.ID})

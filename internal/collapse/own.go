@@ -157,8 +157,8 @@ func (c *conversation) declined(d *adapters.Declined) (*adapters.Answer, error) 
 }
 
 // ahead asks for what the searches follow from, and returns them.
-func ahead(ctx context.Context, first adapters.Ahead, ask Ask) (*adapters.Searches, error) {
-	replies, err := ask(ctx, first.Request())
+func ahead(ctx context.Context, first adapters.Ahead, exchange Exchange) (*adapters.Searches, error) {
+	replies, err := exchange(ctx, first.Request())
 	if err != nil {
 		return nil, err
 	}

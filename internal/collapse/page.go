@@ -3,16 +3,15 @@ package collapse
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
 
-// Ask sends requests to the engine, side by side, and returns their replies in order. Where one of several is no success it returns that
+// Exchange sends requests to the engine, side by side, and returns their replies in order. Where one of several is no success it returns that
 // reply alone: the others are of no use then. It returns [adapters.ErrLate] when the time for collapsing is over.
-type Ask func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error)
+type Exchange func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error)
 
 // Refused is the error of searches that the engine refuses for a reason that is not ours: credentials, load, its own failure. Its reply is the
 // answer. It is an [adapters.ErrRefused].
@@ -27,7 +26,7 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 // conversation is what is asked and replied for one client's request.
 type conversation struct {
 	*adapters.Searches
-	send Ask
+	exchange Exchange
 	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. It is
 	// compressed as the client wants it.
 	reply   *adapters.Reply
@@ -38,16 +37,16 @@ type conversation struct {
 
 // Answer answers the searches of a request with their collapsed pages, in a reply of the engine's. Where it returns an error the client's
 // request is to be sent as the client wrote it, unless the error is a [Refused].
-func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *adapters.Answer, err error) {
+func Answer(ctx context.Context, searches *adapters.Searches, exchange Exchange) (answer *adapters.Answer, err error) {
 	if searches.Plan.Late() {
 		return nil, adapters.ErrLate
 	}
 	if searches.Ahead != nil {
-		if searches, err = ahead(ctx, searches.Ahead, ask); err != nil {
+		if searches, err = ahead(ctx, searches.Ahead, exchange); err != nil {
 			return nil, err
 		}
 	}
-	c := &conversation{Searches: searches, send: ask}
+	c := &conversation{Searches: searches, exchange: exchange}
 	results, outcomes := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1)
 	if searches.Single {
 		results[0], outcomes[0], err = c.newSearch(searches.List[0]).run(ctx)
@@ -69,17 +68,12 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (answer *
 	return c.answer(c.reply, body, outcomes), nil
 }
 
-// answer returns what the client gets: the header of a reply, and a body in place of its own.
-func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outcomes []adapters.Outcome) *adapters.Answer {
-	return &adapters.Answer{Reply: adapters.Reply{Status: reply.Status, Header: reply.Header}, Pieces: body, Outcomes: outcomes, After: c.giveBack}
-}
-
 // search is one search being answered. Ranks are places in the engine's list, from 0.
 type search struct {
 	dialect adapters.Search // the client's search, as its dialect reads it
 	asked   *adapters.Asked // what it asks for
 	all     *conversation   // that it is a part of
-	member  *member         // this search as one of several (together.go), nil if it is alone
+	asker                   // the conversation; for one search of several its member (together.go)
 	judge   *rule.Judge
 
 	page  rerank.Page   // what is wanted
@@ -100,7 +94,7 @@ type search struct {
 
 // newSearch returns one search of the request.
 func (c *conversation) newSearch(dialect adapters.Search) *search {
-	s := &search{dialect: dialect, asked: dialect.Asked(), all: c}
+	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
 	s.judge, s.special.texts = s.newJudge(), textsOf(s.asked)
 	return s
@@ -143,11 +137,11 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 		s.suit(&s.page)
 		s.found = rerank.FindPage(s.page)
 		var err error
-		for span := range s.found.Spans() {
-			if span.Ranks == nil {
-				err = s.compare(ctx, span)
+		for to, ranks := range s.found.Readings() {
+			if ranks == nil {
+				err = s.compare(ctx, to)
 			} else {
-				err = s.readShown(ctx, span)
+				err = s.readShown(ctx, ranks)
 			}
 			if err != nil {
 				break
@@ -165,9 +159,10 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 // errAnew: what was read shows that the page is to be read in another way, from its beginning.
 var errAnew = errors.New("the page is read anew")
 
-// compare reads the ranks of a span from 0 on, judges their hits and adds them to what is found.
-func (s *search) compare(ctx context.Context, span rerank.Span) error {
-	r := adapters.Reading{To: span.To, Sources: span.Sources, Judged: true, Texts: s.special.texts.wanted(span), Frame: s.wantsFrame()}
+// compare reads the ranks from 0 to before to, judges their hits and adds them to what is found.
+func (s *search) compare(ctx context.Context, to int) error {
+	r := adapters.Reading{To: to, Sources: s.found.WithSources, Judged: true, Frame: s.wantsFrame()}
+	r.Texts = s.special.texts.wanted(&r)
 	listing, err := s.read(ctx, &r)
 	if err != nil {
 		return err
@@ -181,58 +176,10 @@ func (s *search) compare(ctx context.Context, span rerank.Span) error {
 	case err != nil:
 		return err
 	case s.lacksTexts(&r, unread):
-		return s.judgeWithTexts(ctx, span, &r, hits, unread)
+		return s.judgeWithTexts(ctx, &r, hits, unread)
 	}
-	return s.found.Add(span, hits)
+	return s.found.Add(hits)
 }
-
-// readShown reads the hits of the page as the client wants them, once it is known which these are (span.Ranks). They are not judged again: their ids
-// alone are compared with the first reading, to see whether the list moved.
-func (s *search) readShown(ctx context.Context, span rerank.Span) error {
-	if err := s.decideOnOwnPage(); err != nil {
-		return err
-	}
-	r := adapters.Reading{Ranks: span.Ranks, Sources: true, Known: s.compared, Texts: s.special.texts.wanted(span), Frame: s.wantsFrame()}
-	if s.asked.Ways.Scattered && s.asked.Scope.Expand == rule.ExpandSource {
-		r.Ranks = s.withFolded(span.Ranks)
-	}
-	r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
-	listing, err := s.read(ctx, &r)
-	if err != nil {
-		return err
-	}
-	if err = s.keep(ctx, &r, listing); err != nil {
-		return err
-	}
-	hits, err := s.unmoved(&r, span.Ranks, listing)
-	if err != nil {
-		return err
-	}
-	return s.found.Add(span, hits)
-}
-
-// unmoved returns those hits of a reading that are of the page; none if one that was judged is not there any more, for then the list has moved.
-func (s *search) unmoved(r *adapters.Reading, page []int, l *adapters.Listing) (shown []rerank.Hit, err error) {
-	hits := make([]rerank.Hit, len(l.Hits))
-	for i := range hits {
-		hits[i].ID = l.Hits[i].ID
-	}
-	if !s.found.Agrees(r.Ranks, hits) {
-		if s.special.moved = true; s.needsPoint(adapters.ErrMoved) {
-			return nil, adapters.ErrMoved // it is not read again but in a point in time
-		}
-		return nil, nil
-	}
-	for i, rank := range r.Ranks[:min(len(hits), len(r.Ranks))] {
-		if _, of := slices.BinarySearch(page, rank); of {
-			shown = append(shown, hits[i])
-		}
-	}
-	return shown, nil
-}
-
-// wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
-func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
 
 // keep keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total. Its error is of what a cursor needs.
 func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.Listing) error {
@@ -335,4 +282,12 @@ func (s *search) total() int {
 		return -1
 	}
 	return s.counted.Total
+}
+
+// wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
+func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
+
+// answer returns what the client gets: the header of a reply, and a body in place of its own.
+func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outcomes []adapters.Outcome) *adapters.Answer {
+	return &adapters.Answer{Reply: adapters.Reply{Status: reply.Status, Header: reply.Header}, Pieces: body, Outcomes: outcomes, After: c.giveBack}
 }

@@ -48,7 +48,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 
 // open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
 func (s *search) open(ctx context.Context) (*search, error) {
-	replies, err := s.all.send(ctx, s.asked.Point.Open())
+	replies, err := s.all.exchange(ctx, s.asked.Point.Open())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *search) open(ctx context.Context) (*search, error) {
 	s.all.giveBack = giveBack
 	all := *s.all.Searches
 	all.List = []adapters.Search{in}
-	pointed := (&conversation{Searches: &all, send: s.all.send}).newSearch(in)
+	pointed := (&conversation{Searches: &all, exchange: s.all.exchange}).newSearch(in)
 	pointed.special.pointed, pointed.special.native = true, s.special.native
 	pointed.uncollapsed, pointed.rounds = s.uncollapsed, s.rounds
 	return pointed, nil

@@ -49,31 +49,33 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	return listing, nil
 }
 
-// ask asks the engine for the search, and returns a successful reply to each request. One of several searches waits until all of them have asked.
-func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-	if s.member != nil {
-		return s.member.wait(requests)
-	}
-	return s.all.ask(ctx, requests...)
+// asker asks the engine for a search, and returns a successful reply to each request.
+type asker interface {
+	ask(ctx context.Context, requests ...*adapters.Request) (replies []*adapters.Reply, err error)
 }
 
-// ask asks the engine for one search or several, and returns a successful reply to each request. If there is a Wire, it joins them in as few as they
-// fit in; those without room go out next. When the time is over nothing but the client's own searches is asked for.
+// ask asks the engine for one search or several. If there is a Wire, it joins their requests in as few as they fit in; those without room go out
+// next. When the time is over nothing but the client's own searches is asked for.
 func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
 	for len(requests) > 0 {
-		switch {
-		case c.Plan.Late() && !allOwn(requests):
+		if c.Plan.Late() && !allOwn(requests) {
 			return nil, adapters.ErrLate
-		case c.Wire == nil:
-			return c.askEach(ctx, requests)
 		}
-		joined, parts, err := c.Wire.Join(requests)
-		if err != nil {
-			return nil, adapters.NotUnderstood(err)
+		joined, parts := requests, [][]*adapters.Request(nil)
+		if c.Wire != nil {
+			if joined, parts, err = c.Wire.Join(requests); err != nil {
+				return nil, adapters.NotUnderstood(err)
+			}
 		}
-		replies, err := c.askEach(ctx, joined)
+		replies, err := c.exchange(ctx, joined...)
 		if err != nil {
 			return nil, err
+		}
+		if err = c.take(joined, replies); err != nil {
+			return nil, err
+		}
+		if c.Wire == nil {
+			return replies, nil
 		}
 		for i, part := range parts {
 			split, err := c.Wire.Split(part, replies[i])
@@ -89,16 +91,12 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 	return results, nil
 }
 
-// askEach sends the requests as they are, and returns a successful reply to each.
-func (c *conversation) askEach(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
-	replies, err := c.send(ctx, requests...)
-	if err != nil {
-		return nil, err
-	}
+// take checks that each request has a successful reply, and keeps the one whose header the client gets.
+func (c *conversation) take(requests []*adapters.Request, replies []*adapters.Reply) error {
 	for i, reply := range replies[:min(len(replies), len(requests))] {
 		if reply.Status != 200 {
 			if err := c.refusal(requests, reply); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
@@ -106,9 +104,9 @@ func (c *conversation) askEach(ctx context.Context, requests []*adapters.Request
 		}
 	}
 	if len(replies) != len(requests) {
-		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+		return adapters.NotUnderstood(errors.New("not as many replies as requests"))
 	}
-	return replies, nil
+	return nil
 }
 
 // refusal returns the error of a reply in which the engine refuses requests, nil if it does not.

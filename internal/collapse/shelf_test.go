@@ -31,7 +31,7 @@ type document struct {
 	Stored   string
 }
 
-// ask implements collapse.Ask.
+// ask implements collapse.Exchange.
 func (s *shelf) ask(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 	if s.rounds++; s.fail != nil {
 		if err := s.fail(s.rounds); err != nil {
@@ -305,4 +305,4 @@ func searches(r *rule.Rule, single bool, pages ...[2]int) *adapters.Searches {
 	return all
 }
 
-var _ collapse.Ask = (&shelf{}).ask
+var _ collapse.Exchange = (&shelf{}).ask

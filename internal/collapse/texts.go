@@ -19,13 +19,13 @@ func textsOf(asked *adapters.Asked) texts {
 	return texts{beside: asked.Scope.Lacking, always: asked.Ways.Scattered}
 }
 
-// textsBeside is the longest span whose texts are read together with the sketches, where some sketches are known to be missing. In a longer
-// span the sketches are read first, then the texts of the hits without one.
+// textsBeside is the longest reading that brings texts together with the sketches, where some sketches are known to be missing. In a longer
+// one the sketches are read first, then the texts of the hits without one.
 const textsBeside = 100
 
-// wanted reports whether a reading of the span is to bring texts.
-func (t texts) wanted(span rerank.Span) bool {
-	return t.beside && (span.Sources || span.To <= textsBeside || t.always)
+// wanted reports whether a reading from rank 0 on is to bring texts.
+func (t texts) wanted(r *adapters.Reading) bool {
+	return t.beside && (r.Sources || r.To <= textsBeside || t.always)
 }
 
 // lacksTexts reports whether a reading does not show all that its hits are judged by.
@@ -34,13 +34,13 @@ func (s *search) lacksTexts(r *adapters.Reading, unread []int) bool {
 }
 
 // judgeWithTexts judges a reading anew, by the texts of those hits that lack a sketch, as far as they can be read, and adds the hits.
-func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapters.Reading, hits []rerank.Hit, missing []int) error {
+func (s *search) judgeWithTexts(ctx context.Context, of *adapters.Reading, hits []rerank.Hit, missing []int) error {
 	ways := s.asked.Ways
 	switch {
 	case of.Sources && (ways.Apart || ways.TextsApart && of.Texts): // read again at once, it does not show all
 		return portError(adapters.ErrMoved)
 	case of.Texts:
-		return s.found.Add(span, hits)
+		return s.found.Add(hits)
 	case ways.Scattered:
 		s.special.texts.beside = true
 		return errAnew
@@ -59,7 +59,7 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 		s.special.texts.always = more.Hits[at].ID != s.compared[missing[at]].ID
 	}
 	if s.special.texts.always { // they are of other documents
-		return s.compare(ctx, span)
+		return s.compare(ctx, of.To)
 	}
 	s.compared = slices.Clone(s.compared) // the page may be shown from the hits as they were
 	for at, i := range missing {
@@ -70,5 +70,5 @@ func (s *search) judgeWithTexts(ctx context.Context, span rerank.Span, of *adapt
 	if hits, _, err = s.judge.Hits(s.compared); err != nil {
 		return err
 	}
-	return s.found.Add(span, hits)
+	return s.found.Add(hits)
 }

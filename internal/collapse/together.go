@@ -27,8 +27,8 @@ type member struct {
 // errStopped: the request was given up while a search of it waited.
 var errStopped = errors.New("the request was given up")
 
-// wait asks for the member: it pauses until all members have asked, and returns the replies to this one's requests.
-func (m *member) wait(requests []*adapters.Request) ([]*adapters.Reply, error) {
+// ask implements asker: it pauses until all members have asked, and returns the replies to this one's requests.
+func (m *member) ask(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 	if m.stopped || !m.yield(requests) {
 		m.stopped = true
 		return nil, errStopped
@@ -41,7 +41,7 @@ func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapt
 	members, next := make([]*member, len(c.List)), make([]func() ([]*adapters.Request, bool), len(c.List))
 	for i, dialect := range c.List {
 		m := &member{search: c.newSearch(dialect)}
-		m.member = m
+		m.asker = m
 		resume, stop := iter.Pull(func(yield func([]*adapters.Request) bool) {
 			m.yield = yield
 			m.result, m.outcome, m.err = m.run(ctx)
