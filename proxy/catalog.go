@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -398,79 +397,4 @@ func (c *catalog) lastChange(who client) int {
 		return max(c.change, own.Value())
 	}
 	return c.change
-}
-
-// scope returns what is known of a search's target.
-func (c *catalog) scope(ctx context.Context, who client, target string) adapters.Scope {
-	e := c.lookup(ctx, who, target)
-	s := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
-	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
-		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
-	})
-	if e.seen {
-		s.Widening = e.widening
-	}
-	for _, rule := range c.Rules {
-		if c.touches(rule, target, e) {
-			s.Add(rule)
-		}
-	}
-	if s.Native = c.native(e); s.Native != nil && time.Now().Before(e.native) {
-		s.Fell = e.fell
-	}
-	return s
-}
-
-// native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.
-func (c *catalog) native(e entry) *rule.Rule {
-	common := c.commonRule(e.indices, func(i adapters.Index) bool { return !i.Absent })
-	if e.err != nil || common == nil || !common.GoesNative() {
-		return nil
-	}
-	return common
-}
-
-// mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of
-// other clusters.
-func (c *catalog) mayName(target string) bool {
-	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
-}
-
-// touches reports whether the rule matches an index of the target; where these can't be looked up, whether it may.
-func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
-	if e.err == nil {
-		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && i.Rule(c.Rules) == r })
-	}
-	for name := range strings.SplitSeq(target, ",") {
-		if name == "" || rule.Matches(r.Match, name) || strings.Contains(name, "*") && rule.Matches(name, r.Match) {
-			return true
-		}
-	}
-	return false
-}
-
-// unknown reports whether the indices of a target could not be looked up.
-func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
-	return target != "" && c.lookup(ctx, who, target).err != nil
-}
-
-// learn takes what a search showed of its target.
-func (c *catalog) learn(who client, o adapters.Outcome) {
-	if !o.Tried && (o.Reason != "" || o.Read == 0) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entry(who, o.Target)
-	if o.Tried {
-		e.fell, e.native = o.Fell, time.Now().Add(doubtedFor)
-		if o.Unfit {
-			e.native = time.Now().Add(unfitFor)
-		}
-	}
-	if o.Reason != "" || o.Read == 0 {
-		return
-	}
-	e.widening = e.widening.Learn(o.Stats)
-	e.lacking, e.seen = o.Without > 0, true
 }

@@ -93,7 +93,7 @@ func (h *Handler) mayConcern(u *underway) bool {
 		return true
 	}
 	who := u.sender.client()
-	return h.catalog.scope(u, who, target).Configured || h.catalog.unknown(u, who, target)
+	return h.catalog.configured(u, who, target) || h.catalog.unknown(u, who, target)
 }
 
 // cleanWhole replaces a reply that was read whole by the same without our fields, unless it has none.

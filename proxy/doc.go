@@ -7,15 +7,14 @@
 //	  search                      search.go          read whole, asked wider, collapsed
 //	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
 //	    parse                     search.go          ParseSearch of the dialect; for the rules of its indices it calls ScopeUnder (adapters), and that
-//	      scope                   search.go          the same as scope in catalog.go, and counts the time of the first look-up apart
-//	        scope                 catalog.go         from what is known of the indices, or looked up with the client's credentials
+//	      scope                   scope.go           from what is known of the indices, or looked up with the client's credentials (catalog.go)
 //	    answerLeftAlone           search_left.go     sends a search that is not to be collapsed as the client wrote it
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by
-//	      ask                     ask.go             within the deadline of the search
-//	        exchange              ask.go             one request and its reply, read whole
+//	      exchange                exchange.go        within the deadline of the search
+//	        roundTrip             exchange.go        one request and its reply, read whole
 //	    failed                    search_left.go     where there is no page: sends the search as the client wrote it
-//	    write                     search.go          the page, with the header Neardup (outcome.go)
-//	      writePieces             requests.go        copies it to the client, by Write of underway.go
+//	    writePage                 reply.go           the page, with the header Neardup
+//	      writePieces             reply.go           copies it to the client, by Write of underway.go
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
 //	    sendWhole, sendStream     write.go           the one or the other

@@ -192,10 +192,10 @@ func (f *findings) fetch() {
 		if n.standing.stored == nil {
 			continue
 		}
-		ask := fetcher.Fetch(n.op, n.standing.id)
-		ask.RawQuery, ask.Header = f.u.sender.client().query, f.u.sender.client().header
+		fetch := fetcher.Fetch(n.op, n.standing.id)
+		fetch.RawQuery, fetch.Header = f.u.sender.client().query, f.u.sender.client().header
 		ctx, cancel := context.WithTimeout(f.u, lookFor)
-		reply, err := f.h.exchange(ctx, &f.u.hold, ask)
+		reply, err := f.h.roundTrip(ctx, &f.u.hold, fetch)
 		cancel()
 		if err != nil || reply.Status != http.StatusOK {
 			f.h.Metrics.duplicates.WithLabelValues("failed").Inc()
@@ -338,7 +338,7 @@ func (f *findings) resend(all [][]byte, missing []int) {
 		header.Del("Content-Encoding")
 		header.Del("Content-Length")
 		var reply *adapters.Reply
-		reply, err = f.h.exchange(f.u, nil, &adapters.Request{
+		reply, err = f.h.roundTrip(f.u, nil, &adapters.Request{
 			Method: f.r.Method, Path: rawPath(f.r), RawQuery: f.r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
 		})
 		if err == nil && reply.Status < 300 {

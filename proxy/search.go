@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,14 +47,14 @@ func (h *Handler) search(u *underway, r *http.Request) {
 	}
 	var answer *adapters.Answer
 	err := guarded(func() (err error) {
-		answer, err = collapse.Answer(r.Context(), searches, s.ask)
+		answer, err = collapse.Answer(r.Context(), searches, s.exchange)
 		return err
 	})
 	if err != nil {
 		s.failed(err)
 		return
 	}
-	s.write(answer)
+	s.writePage(answer)
 }
 
 // who returns who sent the search.
@@ -126,52 +124,4 @@ func (s *search) parse() (searches *adapters.Searches) {
 	}
 	s.plain, s.w.class.NamesOurs = searches.Plain, s.w.class.NamesOurs || searches.NamesOurs
 	return searches
-}
-
-// scope returns what is known of a target. The time for the first name that is looked up does not count: the engine answers to that as to the
-// search itself, and it is remembered.
-func (s *search) scope(target string) adapters.Scope {
-	if !s.lookedUp {
-		s.lookedUp = true
-		defer s.extend(time.Now())
-	}
-	return s.h.catalog.scope(s.r.Context(), s.who(), target)
-}
-
-// write writes the collapsed page, and learns from what it took.
-func (s *search) write(answer *adapters.Answer) {
-	h, ctx := s.h, s.r.Context()
-	h.giveBack(ctx, answer.After)
-	if h.FailClosed && answer.WasLate() {
-		s.giveUp(adapters.ReasonDeadline)
-		return
-	}
-	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
-		h.catalog.spend(s.who(), s.w.class.Target) // one request more, however many searches it has
-	}
-	for _, o := range answer.Outcomes {
-		h.catalog.learn(s.who(), o)
-		h.Metrics.outcome(o)
-	}
-	reply, body := answer.Reply, answer.Pieces
-	answer.Pieces = nil // once it is compressed it is free
-	reply.Header = maps.Clone(reply.Header)
-	setOutcome(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
-	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
-		body = adapters.Pieces{coded(coding[0], body.Bytes())}
-	}
-	held := holdOf(ctx)
-	rest := held.size()
-	if worthCopying(rest, body) {
-		body = adapters.Pieces{body.Bytes()}
-		rest = int64(body.Len())
-	}
-	held.keepOnly(rest)
-	writePieces(s.w, &reply, body)
-}
-
-// worthCopying reports whether a page is written from a copy, and not in its pieces: these keep the replies that they are parts of in memory, held
-// bytes in all. A single piece is its own copy.
-func worthCopying(held int64, page adapters.Pieces) bool {
-	return len(page) == 1 || held > 4*int64(page.Len())
 }

@@ -29,14 +29,14 @@ const (
 	defaultAlike, maxAlike = 10, 1000
 )
 
-// likenessAsk is a request for near-duplicates, or for the comparison of two documents.
-type likenessAsk struct {
+// question is a request for near-duplicates, or for the comparison of two documents.
+type question struct {
 	index, id        string
 	stored, compares bool // the document is one that the engine has; two are compared
 }
 
 // similarOf reads a method and an escaped path. ours is false for other requests.
-func similarOf(method, path string) (a likenessAsk, ours bool) {
+func similarOf(method, path string) (a question, ours bool) {
 	rest, ours := strings.CutPrefix(path, ownPrefix)
 	if !ours {
 		return a, false
@@ -51,11 +51,11 @@ func similarOf(method, path string) (a likenessAsk, ours bool) {
 	}
 	switch {
 	case method == http.MethodPost && len(parts) == 1 && parts[0] == "compare":
-		return likenessAsk{compares: true}, true
+		return question{compares: true}, true
 	case method == http.MethodPost && len(parts) == 2 && parts[1] == "similar":
-		return likenessAsk{index: parts[0]}, true
+		return question{index: parts[0]}, true
 	case method == http.MethodGet && len(parts) == 3 && parts[1] == "similar":
-		return likenessAsk{index: parts[0], id: parts[2], stored: true}, true
+		return question{index: parts[0], id: parts[2], stored: true}, true
 	}
 	return a, false
 }
@@ -89,25 +89,25 @@ func likenessOf(rawQuery string) (l similar.Likeness, err error) {
 // answersSimilar answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
 // matches: that goes to the engine as it came.
 func (h *Handler) answersSimilar(u *underway, r *http.Request) bool {
-	ask, ours := similarOf(r.Method, rawPath(r))
+	asks, ours := similarOf(r.Method, rawPath(r))
 	if !ours || signed(r) { // a look-up under another request's signature would be refused
 		return false
 	}
 	within, cancel := context.WithTimeout(u, similarFor)
 	defer cancel()
-	s := similarity{h: h, u: u, r: r, ask: ask, who: u.sender.client()}
+	s := similarity{h: h, u: u, r: r, asks: asks, who: u.sender.client()}
 	kind, answer := "similar", s.answer
-	if ask.compares { // the body names the index, anywhere
+	if asks.compares { // the body names the index, anywhere
 		kind, answer = "compare", s.compare
 		err := s.readObject()
 		if _, isBad := errors.AsType[badRequest](err); err != nil && !isBad {
 			s.fail(err)
 			return true
 		}
-		ask.index, _ = jsonedit.Text(jsonedit.Get(s.members, "index"))
+		asks.index, _ = jsonedit.Text(jsonedit.Get(s.members, "index"))
 	}
-	if ask.index != "" {
-		s.indices = s.configured(within, ask.index)
+	if asks.index != "" {
+		s.indices = s.configured(within, asks.index)
 	}
 	if len(s.indices) == 0 {
 		return false
@@ -124,7 +124,7 @@ type similarity struct {
 	h       *Handler
 	u       *underway
 	r       *http.Request
-	ask     likenessAsk
+	asks    question
 	who     client
 	indices []adapters.Index
 	body    []byte // an object, where it was read, and its members
@@ -171,7 +171,7 @@ func (s *similarity) answer(ctx context.Context) error {
 	likeness.Room = s.h.Limits.MaxReply
 	store := s.h.Open(s.who.header, s.who.query)
 	var document []byte
-	if s.ask.stored {
+	if s.asks.stored {
 		document, likeness.Except, err = s.stored(ctx, store)
 	} else {
 		err = s.readObject()
@@ -195,19 +195,19 @@ func (s *similarity) answer(ctx context.Context) error {
 
 // stored returns the document that is asked about. One that the client does not find goes its own way: the engine says why.
 func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, similar.Alike, error) {
-	source, as, failed := similar.Document(ctx, s.h.Rules, store, s.indices, s.ask.id)
+	source, as, failed := similar.Document(ctx, s.h.Rules, store, s.indices, s.asks.id)
 	if source != nil {
 		return source, as, nil
 	}
 	if ctx.Err() != nil || s.h.Document == nil {
 		if failed == nil {
-			failed = badRequest{http.StatusNotFound, fmt.Sprintf("no document %s in %s", s.ask.id, s.ask.index)}
+			failed = badRequest{http.StatusNotFound, fmt.Sprintf("no document %s in %s", s.asks.id, s.asks.index)}
 		}
 		return nil, as, failed
 	}
-	request := s.h.Document(s.indices[0].Name, s.ask.id)
+	request := s.h.Document(s.indices[0].Name, s.asks.id)
 	request.RawQuery, request.Header = s.who.query, s.who.header
-	reply, err := s.h.exchange(ctx, &s.u.hold, request)
+	reply, err := s.h.roundTrip(ctx, &s.u.hold, request)
 	switch {
 	case err != nil:
 		return nil, as, err
@@ -215,7 +215,7 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 		return nil, as, failed // it may well be there
 	case reply.Status < 300: // it has come just now, or a search does not show it
 		return nil, as, errors.Join(failed, badRequest{
-			http.StatusNotFound, fmt.Sprintf("document %s in %s is not to be searched, or not yet", s.ask.id, s.ask.index),
+			http.StatusNotFound, fmt.Sprintf("document %s in %s is not to be searched, or not yet", s.asks.id, s.asks.index),
 		})
 	}
 	writeReply(s.u, reply)

@@ -18,7 +18,7 @@ func FuzzSimilarPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path string) {
 		ask, ours := similarOf(method, path)
 		if !ours {
-			if ask != (likenessAsk{}) {
+			if ask != (question{}) {
 				t.Errorf("%+v of what is not ours", ask)
 			}
 			return

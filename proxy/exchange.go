@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// This file is what a search asks of the engine, and within which time.
+// This file is how requests of ours reach the engine, and within which time those for a search.
 
 // Late implements rerank.Deadline.
 func (s *search) Late() bool {
@@ -25,9 +25,9 @@ func (s *search) Late() bool {
 // extend adds the time since start, which does not count.
 func (s *search) extend(start time.Time) { s.deadline = s.deadline.Add(time.Since(start)) }
 
-// ask sends requests for the search to the engine and returns their replies, as [collapse.Ask] says. The engine may take all the time for what
+// exchange sends requests for the search to the engine and returns their replies, as [collapse.Exchange] says. The engine may take all the time for what
 // it is asked first, and for the client's own search. For all else it has the time that is left for collapsing.
-func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+func (s *search) exchange(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 	s.begun = true
 	within := ctx
 	switch {
@@ -45,9 +45,9 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 	}
 	replies, err := make([]*adapters.Reply, 1), error(nil)
 	if len(requests) == 1 {
-		replies[0], err = s.h.exchange(within, holdOf(ctx), requests[0])
+		replies[0], err = s.h.roundTrip(within, holdOf(ctx), requests[0])
 	} else {
-		replies, err = s.h.exchangeAll(within, requests)
+		replies, err = s.h.roundTrips(within, requests)
 	}
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		s.late = true
@@ -59,14 +59,14 @@ func (s *search) ask(ctx context.Context, requests ...*adapters.Request) ([]*ada
 // errUnreachable: the engine gave no answer at all.
 var errUnreachable = errors.New("no answer")
 
-// exchange sends one request of ours to the engine and returns the reply, read whole and decoded. Its bytes count in held, if that is not nil.
-func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
+// roundTrip sends one request of ours to the engine and returns the reply, read whole and decoded. Its bytes count in held, if that is not nil.
+func (h *Handler) roundTrip(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
 	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
 	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on unchanged
-	r.Header = askHeader(request.Header)
+	r.Header = headerOf(request.Header)
 	resp, err := h.toEngine.RoundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
@@ -75,8 +75,8 @@ func (h *Handler) exchange(ctx context.Context, held *hold, request *adapters.Re
 	return held.readReply(resp, h.Limits.MaxReply)
 }
 
-// exchangeAll sends requests side by side and returns their replies, or the first that is no success alone.
-func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
+// roundTrips sends requests side by side and returns their replies, or the first that is no success alone.
+func (h *Handler) roundTrips(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
 	if len(requests) > adapters.MaxAtOnce {
 		return nil, adapters.NotUnderstood(errors.New("too many requests at once"))
 	}
@@ -89,7 +89,7 @@ func (h *Handler) exchangeAll(ctx context.Context, requests []*adapters.Request)
 	for i, request := range requests {
 		group.Go(func() error {
 			return guarded(func() (err error) {
-				if replies[i], err = h.exchange(ctx, holdOf(ctx), request); err == nil && replies[i].Status/100 != 2 {
+				if replies[i], err = h.roundTrip(ctx, holdOf(ctx), request); err == nil && replies[i].Status/100 != 2 {
 					err = errUnsuccessful
 				}
 				return err
@@ -119,12 +119,12 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
 	go func() {
 		defer cancel()
-		_, _ = h.exchange(ctx, nil, last)
+		_, _ = h.roundTrip(ctx, nil, last)
 	}()
 }
 
-// askHeader returns the client's headers for a request of ours: its own less those of its body and its connection.
-func askHeader(header adapters.Header) http.Header {
+// headerOf returns the client's headers for a request of ours: its own less those of its body and its connection.
+func headerOf(header adapters.Header) http.Header {
 	out := http.Header{}
 	for key, values := range header {
 		if key == "Accept" || key == "Content-Type" || !ofOneRequest(key) {

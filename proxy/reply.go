@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// writePage writes the collapsed page, and learns from what it took.
+func (s *search) writePage(answer *adapters.Answer) {
+	h, ctx := s.h, s.r.Context()
+	h.giveBack(ctx, answer.After)
+	if h.FailClosed && answer.WasLate() {
+		s.giveUp(adapters.ReasonDeadline)
+		return
+	}
+	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
+		h.catalog.spend(s.who(), s.w.class.Target) // one request more, however many searches it has
+	}
+	for _, o := range answer.Outcomes {
+		h.catalog.learn(s.who(), o)
+		h.Metrics.outcome(o)
+	}
+	reply, body := answer.Reply, answer.Pieces
+	answer.Pieces = nil // once it is compressed it is free
+	reply.Header = maps.Clone(reply.Header)
+	setOutcome(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
+	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
+		body = adapters.Pieces{coded(coding[0], body.Bytes())}
+	}
+	held := holdOf(ctx)
+	rest := held.size()
+	if worthCopying(rest, body) {
+		body = adapters.Pieces{body.Bytes()}
+		rest = int64(body.Len())
+	}
+	held.keepOnly(rest)
+	writePieces(s.w, &reply, body)
+}
+
+// worthCopying reports whether a page is written from a copy, and not in its pieces: these keep the replies that they are parts of in memory, held
+// bytes in all. A single piece is its own copy.
+func worthCopying(held int64, page adapters.Pieces) bool {
+	return len(page) == 1 || held > 4*int64(page.Len())
+}
+
+// writeReply writes a reply that was read whole, compressed if its header says so.
+func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
+	body := reply.Body
+	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
+		body = coded(coding[0], body)
+	}
+	writePieces(w, reply, adapters.Pieces{body})
+}
+
+// writePieces writes a reply with a body in pieces.
+func writePieces(w http.ResponseWriter, reply *adapters.Reply, body adapters.Pieces) {
+	header := http.Header(maps.Clone(reply.Header))
+	dropHops(header)
+	maps.Copy(w.Header(), header)
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(reply.Status)
+	buffer := pieces.Get() // net/http would hand the kernel 4 kB at a time: on page 1 that took a tenth of the processor time
+	defer pieces.Put(buffer)
+	rest := net.Buffers(body)
+	// A client that went away has its answer.
+	_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{&rest}, buffer)
+}
+
+// setOutcome puts what was done into the header of a reply. Where scripts of other origins may read the reply, they may read that too: without
+// being named there it is kept from them (Fetch standard, CORS-safelisted response-header names).
+func setOutcome(header http.Header, outcome string) {
+	header.Set(adapters.OutcomeHeader, outcome)
+	if header.Get("Access-Control-Allow-Origin") != "" {
+		header["Access-Control-Expose-Headers"] = append(slices.Clone(header["Access-Control-Expose-Headers"]), adapters.OutcomeHeader)
+	}
+}
+
+// outcomeLine sums up what was done with the searches of a request, in ASCII as header fields are (RFC 9110, section 5.5).
+func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
+	sum, left := adapters.Outcome{Exact: true}, 0
+	sum.DryRun, sum.Native = len(outcomes) > 0, len(outcomes) > 0
+	var reasons []adapters.Reason
+	for _, o := range outcomes {
+		if o.Reason != "" {
+			reasons, left = append(reasons, o.Reason), left+1
+			continue
+		}
+		sum.Raw, sum.Folded = sum.Raw+o.Raw, sum.Folded+o.Folded
+		sum.Rounds, sum.Window = max(sum.Rounds, o.Rounds), max(sum.Window, o.Window)
+		sum.Exact, sum.DryRun, sum.Native = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.Native && o.Native
+		sum.CursorLost = sum.CursorLost || o.CursorLost
+		if o.Limited {
+			reasons = append(reasons, adapters.ReasonEngineLimit)
+		}
+		if o.Fell != "" {
+			reasons = append(reasons, o.Fell)
+		}
+	}
+	line := "collapsed"
+	switch {
+	case left > 0 && left == len(outcomes):
+		line = "bypassed"
+	case sum.DryRun:
+		line = "dry-run"
+	}
+	slices.Sort(reasons)
+	for i, reason := range slices.Compact(reasons) {
+		line += []string{"; reason=", ","}[min(i, 1)] + string(reason)
+	}
+	if left > 0 && left == len(outcomes) {
+		return line
+	}
+	line += fmt.Sprintf("; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d", sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window)
+	if sum.CursorLost {
+		line += "; cursor=lost"
+	}
+	if sum.Native {
+		line += "; native"
+	}
+	return line + fmt.Sprintf("; took=%.1fms", float64(took)/float64(time.Millisecond))
+}

@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// scope returns what is known of a search's target. The time for the first name that is looked up does not count: the engine answers to that as
+// to the search itself, and it is remembered.
+func (s *search) scope(target string) adapters.Scope {
+	if !s.lookedUp {
+		s.lookedUp = true
+		defer s.extend(time.Now())
+	}
+	c := s.h.catalog
+	e := c.lookup(s.r.Context(), s.who(), target)
+	known := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
+	known.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
+		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
+	})
+	if e.seen {
+		known.Widening = e.widening
+	}
+	for _, rule := range c.Rules {
+		if c.touches(rule, target, e) {
+			known.Add(rule)
+		}
+	}
+	if known.Native = c.native(e); known.Native != nil && time.Now().Before(e.native) {
+		known.Fell = e.fell
+	}
+	return known
+}
+
+// native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.
+func (c *catalog) native(e entry) *rule.Rule {
+	common := c.commonRule(e.indices, func(i adapters.Index) bool { return !i.Absent })
+	if e.err != nil || common == nil || !common.GoesNative() {
+		return nil
+	}
+	return common
+}
+
+// mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of
+// other clusters.
+func (c *catalog) mayName(target string) bool {
+	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
+}
+
+// touches reports whether the rule matches an index of the target; where these can't be looked up, whether it may.
+func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
+	if e.err == nil {
+		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && i.Rule(c.Rules) == r })
+	}
+	for name := range strings.SplitSeq(target, ",") {
+		if name == "" || rule.Matches(r.Match, name) || strings.Contains(name, "*") && rule.Matches(name, r.Match) {
+			return true
+		}
+	}
+	return false
+}
+
+// configured reports whether a rule matches an index of the target, or may do so.
+func (c *catalog) configured(ctx context.Context, who client, target string) bool {
+	e := c.lookup(ctx, who, target)
+	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, e) })
+}
+
+// unknown reports whether the indices of a target could not be looked up.
+func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
+	return target != "" && c.lookup(ctx, who, target).err != nil
+}
+
+// learn takes what a search showed of its target.
+func (c *catalog) learn(who client, o adapters.Outcome) {
+	if !o.Tried && (o.Reason != "" || o.Read == 0) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entry(who, o.Target)
+	if o.Tried {
+		e.fell, e.native = o.Fell, time.Now().Add(doubtedFor)
+		if o.Unfit {
+			e.native = time.Now().Add(unfitFor)
+		}
+	}
+	if o.Reason != "" || o.Read == 0 {
+		return
+	}
+	e.widening = e.widening.Learn(o.Stats)
+	e.lacking, e.seen = o.Without > 0, true
+}
