@@ -18,11 +18,6 @@ func (q *clientSearch) Listing(r *adapters.Reading, replies []*adapters.Reply) (
 	if r.AsWritten {
 		return q.listingAsWritten(r, reply)
 	}
-	if q.point != nil {
-		if reply, err = q.replyInPoint(r, replies); err != nil {
-			return nil, err
-		}
-	}
 	if declined := q.declined(reply, false); declined != nil {
 		return nil, declined
 	}

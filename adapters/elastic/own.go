@@ -3,10 +3,10 @@ package elastic
 import "github.com/neardup/sidecar/adapters"
 
 // requestAsWritten is the client's own search as the client wrote it.
-func (q *clientSearch) requestAsWritten() *adapters.Request {
+func (q *clientSearch) requestAsWritten() []*adapters.Request {
 	request := q.sentWith(q.body, []string{"filter_path"}, false)
 	request.Hits, request.Own = q.asked.Size, true
-	return request
+	return []*adapters.Request{request}
 }
 
 // listingAsWritten lists the hits of the reply to it. A reply that can't be read is an empty list: it goes to the client as it is.

@@ -10,11 +10,12 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// point is a point in time of ours that a search is made in.
-type point struct {
+// pointed is a search that is made in a point in time of ours.
+type pointed struct {
+	clientSearch
 	id string
-	// byScore says that the list is in the order of scores alone, in which hits come without sort values.
-	byScore bool
+	// scored says that the list is in the order of scores alone, in which hits come without sort values.
+	scored bool
 }
 
 // keepPoint is for how long the engine is to keep a point in time beyond each reading, if it is never closed.
@@ -66,10 +67,9 @@ func (q *clientSearch) In(reply *adapters.Reply) (in adapters.Search, giveBack *
 	if !ok || id == "" {
 		return nil, nil
 	}
-	pointed, request, last := *q, *q.sent, *q.sent
-	pointed.point = &point{id: id, byScore: q.byScore()}
-	pointed.asked.Limit, pointed.asked.Point = 0, nil
-	pointed.sent, request.Path = &request, "/_search"
+	p, request, last := &pointed{*q, id, q.byScore()}, *q.sent, *q.sent
+	p.asked.Limit, p.asked.Point = 0, nil
+	p.sent, request.Path = &request, "/_search"
 	last.Method, last.Path, last.RawQuery = "DELETE", "/_pit", ""
 	last.Body = append(jsonedit.AppendString([]byte(`{"id":`), id), '}')
 	if q.d.OpenSearch {
@@ -77,35 +77,63 @@ func (q *clientSearch) In(reply *adapters.Reply) (in adapters.Search, giveBack *
 		last.Body = append(jsonedit.AppendString([]byte(`{"pit_id":[`), id), `]}`...)
 	}
 	last.Header = q.d.withType(last.Header)
-	return &pointed, &last
+	return p, &last
 }
 
-// requestInPoint returns the next request of a reading in the point in time, nil once the replies are enough.
-func (q *clientSearch) requestInPoint(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Request, error) {
+// Requests implements adapters.Search: several requests, one after the other, for a reading that goes beyond the engine's limit.
+func (q *pointed) Requests(r *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
+	if r.AsWritten {
+		return q.clientSearch.Requests(r, replies)
+	}
+	if len(replies) == 0 && r.Ranks != nil {
+		if err := q.pick(r); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case deep(r):
 		return q.requestDeep(r, replies)
 	case len(replies) > 0:
 		return nil, nil
 	}
-	return q.pointed(r, nil, false)
+	return q.request(r, nil, false)
 }
 
-// replyInPoint returns the replies to a reading in the point in time as one that the engine would give without it.
-func (q *clientSearch) replyInPoint(r *adapters.Reading, replies []*adapters.Reply) (reply []byte, err error) {
-	if reply = replies[0].Body; deep(r) {
+// Listing implements adapters.Search: the replies are made one that the engine would give without the point in time.
+func (q *pointed) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {
+	if r.AsWritten {
+		return q.clientSearch.Listing(r, replies)
+	}
+	reply, err := replies[0].Body, error(nil)
+	if deep(r) {
 		if reply, err = joinedDeep(r, replies); err != nil {
 			return nil, err
 		}
 	}
-	return q.outside(reply)
+	if reply, err = q.outside(reply); err != nil {
+		return nil, err
+	}
+	return q.clientSearch.Listing(r, []*adapters.Reply{{Body: reply}})
 }
 
-// pointed returns the request of a reading, made in the point in time, after what edits changes in its body. sorted says that hits are to come with
+// Narrowed implements adapters.Search: it stays in the point in time.
+func (q *pointed) Narrowed(err error) adapters.Search {
+	if q.clientSearch.Narrowed(err) == nil {
+		return nil
+	}
+	named := *q
+	named.numbers = false
+	return &named
+}
+
+// request returns the request of a reading, made in the point in time, after what edits changes in its body. sorted says that hits are to come with
 // their sort values.
-func (q *clientSearch) pointed(r *adapters.Reading, edits []jsonedit.Member, sorted bool) (*adapters.Request, error) {
-	request, err := q.request(r)
-	void := slices.Clone(opening)
+func (q *pointed) request(r *adapters.Reading, edits []jsonedit.Member, sorted bool) ([]*adapters.Request, error) {
+	requests, err := q.clientSearch.Requests(r, nil)
+	if err != nil {
+		return nil, err
+	}
+	request, void := requests[0], slices.Clone(opening)
 	set := func(key string, value []byte) {
 		if err == nil {
 			request.Body, err = jsonedit.Set(request.Body, key, value)
@@ -115,8 +143,8 @@ func (q *clientSearch) pointed(r *adapters.Reading, edits []jsonedit.Member, sor
 	for _, edit := range edits {
 		set(edit.Key, edit.Value)
 	}
-	set("pit", append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...))
-	if err == nil && q.point.byScore && !sorted {
+	set("pit", append(jsonedit.AppendString([]byte(`{"id":`), q.id), `,"keep_alive":"`+keepPoint+`"}`...))
+	if err == nil && q.scored && !sorted {
 		// In a point in time such a sort would have hits come with their sort values and without the best score.
 		request.Body, err = jsonedit.Cut(request.Body, func(key string) bool { return key == "sort" })
 		void = append(void, "sort")
@@ -128,7 +156,7 @@ func (q *clientSearch) pointed(r *adapters.Reading, edits []jsonedit.Member, sor
 		return nil, err
 	}
 	request.RawQuery = adapters.RawQuery(adapters.Params(request.RawQuery), func(name string) bool { return !slices.Contains(void, name) })
-	return request, nil
+	return requests, nil
 }
 
 // byScore reports whether the list is in the order of scores alone, in which hits come without sort values.
@@ -146,7 +174,7 @@ func (q *clientSearch) byScore() bool {
 }
 
 // outside returns a reply as the engine gives it without a point in time.
-func (q *clientSearch) outside(reply []byte) ([]byte, error) {
+func (q *pointed) outside(reply []byte) ([]byte, error) {
 	list, err := hitsOf(reply)
 	if err != nil {
 		return nil, err
@@ -170,12 +198,12 @@ func (q *clientSearch) outside(reply []byte) ([]byte, error) {
 
 // unpointed returns a hit with the sort values that it has without a point in time: in one, Elasticsearch adds another to tell
 // ties apart.
-func (q *clientSearch) unpointed(hit []byte) ([]byte, error) {
+func (q *pointed) unpointed(hit []byte) ([]byte, error) {
 	sort := sortOf(hit)
 	switch {
 	case sort == nil:
 		return hit, nil
-	case q.point.byScore:
+	case q.scored:
 		return jsonedit.Cut(hit, func(key string) bool { return key == "sort" })
 	case q.d.OpenSearch:
 		return hit, nil

@@ -30,21 +30,22 @@ func beyond(r *adapters.Reading) bool { return r.From >= maxResultWindow }
 
 // requestDeep returns the next request of a reading in pieces: for the ranks up to the limit, for those among which a cursor is looked for, and for
 // those behind it.
-func (q *clientSearch) requestDeep(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Request, error) {
+func (q *pointed) requestDeep(r *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
 	piece := *r
+	piece.Ranks = nil
 	switch len(replies) {
 	case 0:
 		if beyond(r) {
 			piece.From = 0
 		}
 		piece.To = piece.From + max(1, maxResultWindow-r.From) // without a hit there is no best score
-		return q.pointed(&piece, nil, false)
+		return q.request(&piece, nil, false)
 	case 1:
 		list, err := hitsOf(replies[0].Body)
 		if err != nil || !beyond(r) && len(list) < maxResultWindow-r.From { // the list ends there
 			return nil, err
 		}
-		return q.pointed(&adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, q.sorting(q.losesUncounted()), true)
+		return q.request(&adapters.Reading{From: maxResultWindow - bordering, To: maxResultWindow}, q.sorting(q.losesUncounted()), true)
 	case 2:
 		cursor, rank, err := border(replies[1].Body)
 		if err != nil {
@@ -54,7 +55,7 @@ func (q *clientSearch) requestDeep(r *adapters.Reading, replies []*adapters.Repl
 			return nil, errNoBorder
 		}
 		piece.From, piece.To = 0, r.To-rank
-		return q.pointed(&piece, slices.Concat([]jsonedit.Member{{Key: "search_after", Value: cursor}}, q.sorting(true)), true)
+		return q.request(&piece, slices.Concat([]jsonedit.Member{{Key: "search_after", Value: cursor}}, q.sorting(true)), true)
 	}
 	return nil, nil
 }
@@ -84,9 +85,9 @@ func joinedDeep(r *adapters.Reading, replies []*adapters.Reply) ([]byte, error) 
 }
 
 // sorting is what has hits come with their sort values, and be counted or not.
-func (q *clientSearch) sorting(counted bool) []jsonedit.Member {
+func (q *pointed) sorting(counted bool) []jsonedit.Member {
 	edits := []jsonedit.Member{{Key: "track_total_hits", Value: strconv.AppendBool(nil, counted)}}
-	if q.point.byScore {
+	if q.scored {
 		edits = append(edits, jsonedit.Member{Key: "sort", Value: scoreSort},
 			jsonedit.Member{Key: "track_scores", Value: []byte("true")}) // without, there is no best score
 	}

@@ -24,61 +24,19 @@ var (
 // ofSource are the names of a source filter in a body or a URL.
 var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
-// Requests implements adapters.Search: one request is a whole reading, but for one in a point in time.
+// Requests implements adapters.Search. One request is a whole reading: the client's own, less what the reading does not need, and with its ranks and
+// what they are judged by.
 func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
-	if len(replies) == 0 && r.Ranks != nil {
+	switch {
+	case len(replies) > 0:
+		return nil, nil
+	case r.AsWritten:
+		return q.requestAsWritten(), nil
+	case r.Ranks != nil:
 		if err := q.pick(r); err != nil {
 			return nil, err
 		}
 	}
-	var request *adapters.Request
-	var err error
-	switch {
-	case q.point != nil && !r.AsWritten:
-		request, err = q.requestInPoint(r, replies)
-	case len(replies) > 0:
-	case r.AsWritten:
-		request = q.requestAsWritten()
-	default:
-		request, err = q.request(r)
-	}
-	if request == nil || err != nil {
-		return nil, err
-	}
-	return []*adapters.Request{request}, nil
-}
-
-// ranksOf returns the ranks [from, to) that the engine is asked for.
-func (q *clientSearch) ranksOf(r *adapters.Reading) (from, to int) {
-	switch {
-	case r.From == r.To: // for what a reply has beside its hits, the client's own page
-		return q.asked.From, q.asked.From + q.asked.Size
-	case r.Picked:
-		return 0, len(r.Ranks)
-	case q.after != nil && !r.Before: // the engine takes no other
-		return 0, r.To
-	}
-	return r.From, r.To
-}
-
-// framed reports whether a reading brings all that a reply has beside its hits.
-func (q *clientSearch) framed(r *adapters.Reading) bool {
-	return r.Frame && (r.Sources || q.picks) // whose sources are read without
-}
-
-// sourceFilter returns the source filter in place of the client's, nil to leave that.
-func (q *clientSearch) sourceFilter(r *adapters.Reading) []byte {
-	switch {
-	case r.Sources:
-		return nil
-	case r.Texts:
-		return sourceOf(q.asked.Scope.Texts)
-	}
-	return sourceOf(nil)
-}
-
-// request returns the request for a reading: the client's own, less what the reading does not need, and with its ranks and what they are judged by.
-func (q *clientSearch) request(r *adapters.Reading) (*adapters.Request, error) {
 	from, to := q.ranksOf(r)
 	framed, numbered, source := q.framed(r), q.numbered(r), q.sourceFilter(r)
 	void := []string{"from", "size", "filter_path"}
@@ -139,7 +97,36 @@ func (q *clientSearch) request(r *adapters.Reading) (*adapters.Request, error) {
 	}
 	request := q.sentWith(body, void, !r.Sources && q.header == nil)
 	request.Hits = to - from
-	return request, err
+	return []*adapters.Request{request}, err
+}
+
+// ranksOf returns the ranks [from, to) that the engine is asked for.
+func (q *clientSearch) ranksOf(r *adapters.Reading) (from, to int) {
+	switch {
+	case r.From == r.To: // for what a reply has beside its hits, the client's own page
+		return q.asked.From, q.asked.From + q.asked.Size
+	case r.Picked:
+		return 0, len(r.Ranks)
+	case q.after != nil && !r.Before: // the engine takes no other
+		return 0, r.To
+	}
+	return r.From, r.To
+}
+
+// framed reports whether a reading brings all that a reply has beside its hits.
+func (q *clientSearch) framed(r *adapters.Reading) bool {
+	return r.Frame && (r.Sources || q.picks) // whose sources are read without
+}
+
+// sourceFilter returns the source filter in place of the client's, nil to leave that.
+func (q *clientSearch) sourceFilter(r *adapters.Reading) []byte {
+	switch {
+	case r.Sources:
+		return nil
+	case r.Texts:
+		return sourceOf(q.asked.Scope.Texts)
+	}
+	return sourceOf(nil)
 }
 
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value

@@ -36,7 +36,6 @@ type clientSearch struct {
 	base                    []byte // the body that readings are made from: the list that it asks for does not depend on the size of a reading
 	raised                  []byte // the same for more neighbours, nil for most searches
 	after                   []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
-	point                   *point // the point in time that it is made in, nil for most
 }
 
 // ParseSearch implements adapters.Dialect.
