@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -84,9 +85,6 @@ func (q *query) seen(collection string, contents []content, list, judged []hit) 
 		}
 		if own.id == "" { // the document is all that tells it from others
 			s.ID = "\x00" + string(own.document)
-		}
-		if !inTexts && !own.dotted {
-			s.Members = own.members
 		}
 	}
 	return seen
@@ -173,6 +171,14 @@ func (h *hit) Document(*rule.Rule) []byte {
 		return nil
 	}
 	return h.texts.unflattened()
+}
+
+// Members implements rule.Parsed.
+func (h *hit) Members() []jsonedit.Member {
+	if h.texts != h || h.dotted {
+		return nil
+	}
+	return h.members
 }
 
 // unflattened returns the hit's document [unflattened].

@@ -87,6 +87,13 @@ type Shown interface {
 	Values(d Deciding) []string
 }
 
+// Parsed is a Shown whose document was parsed with the reply.
+type Parsed interface {
+	Shown
+	// Members returns those members of what Document returns that may lead to a field of a rule, in their order; nil where they are not known.
+	Members() []jsonedit.Member
+}
+
 // Seen is what an engine shows of a hit.
 type Seen struct {
 	// Index is the concrete index. ID tells the hit from all others of its list.
@@ -95,9 +102,6 @@ type Seen struct {
 	Stored []byte
 	// Shown is the document, nil if nothing of it is at hand.
 	Shown Shown
-	// Members are, where they are known, those of what Document returns that may lead to a field of the rule, in their order. nil has it read
-	// from that.
-	Members []jsonedit.Member
 	// Withheld says that the text can't be read, whatever is asked for.
 	Withheld bool
 	// Pinned is that of a [rerank.Hit].
@@ -245,14 +249,16 @@ func (j *Judge) believes(rule *Rule, s *sketch.Sketch, seen *Seen) bool {
 	if !j.Doubting {
 		return true
 	}
-	switch source := seen.document(rule); {
-	case source == nil:
+	source := seen.document(rule)
+	if source == nil {
 		return true
-	case seen.Members != nil:
-		return rule.current(&j.found, s, seen.Members)
-	default:
-		return rule.Current(s, source)
 	}
+	if parsed, is := seen.Shown.(Parsed); is {
+		if members := parsed.Members(); members != nil {
+			return rule.current(&j.found, s, members)
+		}
+	}
+	return rule.Current(s, source)
 }
 
 // profile returns the rule's profile under the controls.
