@@ -36,6 +36,8 @@ type Request struct {
 	Raw bool
 	// Own says that this is the client's own search. The time for collapsing does not bound it.
 	Own bool
+	// For is the dialect's own note of what it asks for, for [Wire.Split].
+	For any
 }
 
 // MaxAtOnce bounds how many requests for one search are under way at a time. (More readings at once than an engine has idle cores take

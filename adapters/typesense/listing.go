@@ -15,11 +15,10 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 	if r.AsWritten {
 		return q.listingAsWritten(resultOf(replies[0]))
 	}
-	contents, pages := q.contentsOf(r), q.pages(r) // as in Requests
 	results := make([]*result, len(replies))
 	for i, reply := range replies {
 		results[i] = resultOf(reply)
-		if err := results[i].check(&pages[i%len(pages)]); err != nil {
+		if err := results[i].check(&results[i].asked.enginePage); err != nil {
 			return nil, err
 		}
 		if results[i].collection != results[0].collection {
@@ -29,21 +28,21 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
 		}
 	}
-	first, n := results[0], len(pages)
+	first, last := results[0], results[len(results)-1]
 	l := &adapters.Listing{Reply: first, Total: first.found, Framed: r.Frame && r.Sources}
 	if neighbours := q.neighbours(r); neighbours > 0 {
-		l.Full = first.found == max(neighbours, pages[0].to())
+		l.Full = first.found == max(neighbours, first.asked.to())
 	}
-	if contents[0] == frame {
+	if first.asked.content == frame {
 		return l, nil
 	}
-	list, err := joined(r, pages, results[:n])
+	list, err := joined(r, results, first.asked.content)
 	if err != nil {
 		return nil, err
 	}
 	judged := list
-	if len(contents) > 1 {
-		if judged, err = joined(r, pages, results[n:]); err != nil {
+	if last.asked.content != first.asked.content {
+		if judged, err = joined(r, results, last.asked.content); err != nil {
 			return nil, err
 		}
 	}
@@ -58,14 +57,14 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 			return nil, adapters.ErrMoved
 		}
 	}
-	l.Hits = q.seen(first.collection, contents, list, judged)
+	l.Hits = q.seen(first.collection, first.asked.content, last.asked.content, list, judged)
 	return l, nil
 }
 
-// seen returns what is judged of hits, given them in the first of the contents and the same ones in the last.
-func (q *query) seen(collection string, contents []content, list, judged []hit) []rule.Seen {
+// seen returns what is judged of hits, given them in the first content and the same ones in the last.
+func (q *query) seen(collection string, shown, judging content, list, judged []hit) []rule.Seen {
 	r := q.rules.For(collection)
-	readable, inTexts := r != nil && q.mayRead(r.Fields), contents[len(contents)-1] == texts
+	readable, inTexts := r != nil && q.mayRead(r.Fields), judging == texts
 	seen := make([]rule.Seen, len(list))
 	for i := range list {
 		own, last := &list[i], &judged[i]
@@ -73,7 +72,7 @@ func (q *query) seen(collection string, contents []content, list, judged []hit) 
 		case !readable:
 		case inTexts && r.Compute:
 			own.texts = last
-		case contents[0] == full && q.seesText(r.Fields):
+		case shown == full && q.seesText(r.Fields):
 			own.texts = own
 		}
 		if len(q.asked.Scope.Deciding) > 0 {
@@ -114,17 +113,18 @@ func (q *query) listingAsWritten(own *result) (*adapters.Listing, error) {
 	return &adapters.Listing{Reply: own, Total: own.found, From: own.first, Size: own.page.size}, nil
 }
 
-// joined returns the hits of the ranks of a reading, as far as the list goes, from pages of one content. Pages in a row must show the same hits
+// joined returns the hits of the ranks of a reading, as far as the list goes, from the pages of one content. Pages in a row must show the same hits
 // where they overlap, and none twice.
-func joined(r *adapters.Reading, pages []enginePage, results []*result) ([]hit, error) {
+func joined(r *adapters.Reading, all []*result, of content) ([]hit, error) {
+	results := slices.DeleteFunc(slices.Clone(all), func(result *result) bool { return result.asked.content != of })
 	var list []hit
 	if r.Ranks != nil {
 		for _, rank := range r.Ranks {
-			i := slices.IndexFunc(pages, func(p enginePage) bool { return rank >= p.from() && rank < p.to() })
+			i := slices.IndexFunc(results, func(p *result) bool { return rank >= p.asked.from() && rank < p.asked.to() })
 			if i < 0 {
 				return nil, adapters.ErrMoved
 			}
-			at := rank - pages[i].from()
+			at := rank - results[i].asked.from()
 			if at >= len(results[i].hits) {
 				break
 			}
@@ -132,13 +132,13 @@ func joined(r *adapters.Reading, pages []enginePage, results []*result) ([]hit, 
 		}
 		return list, nil
 	}
-	start, ended, ranks := pages[0].from(), false, map[string]int{}
-	for i, result := range results {
-		from := pages[i].from() - start
+	start, ended, ranks := results[0].asked.from(), false, map[string]int{}
+	for _, result := range results {
+		from := result.asked.from() - start
 		if ended && len(result.hits) > 0 && from+len(result.hits) > len(list) {
 			return nil, adapters.ErrMoved
 		}
-		ended = ended || len(result.hits) < pages[i].size
+		ended = ended || len(result.hits) < result.asked.size
 		list = slices.Grow(list, len(result.hits))
 		for at, h := range result.hits {
 			rank, seen := ranks[h.id]

@@ -47,7 +47,7 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 	q := &query{key: key{fixed: embedded(keyOf(&adapters.Request{Header: l.Header}, nil))}}
 	q.asked.Scope.Deciding = l.Deciding
 	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
-	for i, seen := range q.seen(result.collection, []content{full}, result.hits, result.hits) {
+	for i, seen := range q.seen(result.collection, full, full, result.hits, result.hits) {
 		h := &result.hits[i]
 		if h.id == "" {
 			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without id"))

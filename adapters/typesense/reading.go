@@ -26,6 +26,12 @@ const (
 	frame
 )
 
+// part is a search of a reading.
+type part struct {
+	enginePage
+	content
+}
+
 // enginePage is a page of the engine's list: the ranks [from, to).
 type enginePage struct{ number, size int }
 
@@ -56,7 +62,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 			if err != nil {
 				return nil, err
 			}
-			requests = append(requests, &adapters.Request{Body: body, Hits: page.size, JudgingOnly: judging})
+			requests = append(requests, &adapters.Request{Body: body, Hits: page.size, JudgingOnly: judging, For: part{page, content}})
 		}
 	}
 	return requests, nil

@@ -19,8 +19,9 @@ var errShape = errors.New("a result of another form")
 
 // result is the engine's answer to one search.
 type result struct {
-	raw  []byte
-	hits []hit
+	asked part // what the search was for, where it is a part of a reading
+	raw   []byte
+	hits  []hit
 	// found is the engine's total; collection the name of what was searched, not that of an alias.
 	found      int
 	collection string
@@ -81,6 +82,7 @@ func (w *wire) Split(parts []*adapters.Request, reply *adapters.Reply) ([]*adapt
 				sketched = nil
 			}
 			res := readResult(&r, reply.Body, parts[at].Hits, sketched)
+			res.asked, _ = parts[at].For.(part)
 			list = append(list, &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res})
 		}
 	}
