@@ -83,10 +83,9 @@ func (s *Scope) Add(r *rule.Rule) {
 	}
 }
 
-// ScopeUnder returns what is known of a target, as the controls of a search have it.
-func (p Plan) ScopeUnder(target string, c Controls) Scope {
-	s := p.Scope(target)
-	s.Window = min(cmp.Or(c.Window, s.Window), p.MaxWindow)
+// Under returns the scope as the controls of a search have it, with a window of at most so many ranks.
+func (s Scope) Under(c Controls, maxWindow int) Scope {
+	s.Window = min(cmp.Or(c.Window, s.Window), maxWindow)
 	s.DryRun = c.DryRun || s.DryRun && !c.On
 	s.Threshold, s.Keep, s.Explains = c.Threshold, c.Keep, c.Explain != nil && *c.Explain
 	if c.Collapsed != nil {

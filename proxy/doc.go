@@ -6,7 +6,7 @@
 //
 //	  search                      search.go          read whole, asked wider, collapsed
 //	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
-//	    parse                     search.go          ParseSearch of the dialect; for the rules of its indices it calls ScopeUnder (adapters), and that
+//	    parse                     search.go          ParseSearch of the dialect; for the rules of its indices it calls
 //	      scope                   scope.go           from what is known of the indices, or looked up with the client's credentials (catalog.go)
 //	    answerLeftAlone           search_left.go     sends a search that is not to be collapsed as the client wrote it
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by

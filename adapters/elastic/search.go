@@ -84,8 +84,8 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	return s
 }
 
-// parse reads a search, and what its scope makes of it. asked.Reason, if not empty, says why it has to be left alone, left one that is known; the
-// query is then good for its body alone. An error is a bad control.
+// parse reads a search, and how its hits can be read under the rules of its indices. asked.Reason, if not empty, says why it has to be left alone,
+// left one that is known; the query is then good for its body alone. An error is a bad control.
 func (d Dialect) parse(
 	target string, params []adapters.Param, body []byte, outer adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (*clientSearch, error) {
@@ -110,7 +110,8 @@ func (d Dialect) parse(
 		q.asked.Reason = q.readPage()
 	}
 	if q.asked.Reason == "" {
-		q.asked.Reason = q.readRules(p)
+		q.asked.Scope = p.Scope(target).Under(q.controls, p.MaxWindow)
+		q.asked.Reason = q.readRules()
 	}
 	return q, nil
 }
@@ -189,10 +190,9 @@ func (q *clientSearch) wholeSource() bool {
 		q.value("stored_fields") == "" && q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 }
 
-// readRules reads the rules of the search's indices, and how its hits can be read under them. It returns why the search is left alone, or nothing.
-func (q *clientSearch) readRules(p adapters.Plan) adapters.Reason {
+// readRules reads how the hits of the search can be read under the rules of its indices. It returns why the search is left alone, or nothing.
+func (q *clientSearch) readRules() adapters.Reason {
 	d, a := q.d, &q.asked
-	a.Scope = p.ScopeUnder(a.Target, q.controls)
 	if !a.Scope.Configured {
 		return adapters.ReasonUnconfigured
 	}

@@ -113,7 +113,7 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 	}
 	a, known := &q.asked, q.readParams(params)
 	if a.Target != "" {
-		a.Scope = p.ScopeUnder(a.Target, q.controls)
+		a.Scope = p.Scope(a.Target).Under(q.controls, p.MaxWindow)
 	}
 	switch {
 	case a.Target != "" && !a.Scope.Configured:

@@ -1,34 +1,35 @@
 // Package collapse answers a client's search with a page of the collapsed list, on any engine.
 //
-// It is written as a loop that reads from top to bottom. Requests go out through an [Ask], so that nothing here does I/O. The dialect
+// It is written as a loop that reads from top to bottom. Requests go out through an [Exchange], so that nothing here does I/O. The dialect
 // writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
 // An ordinary search is all in page.go and reading.go. What they call elsewhere in the package returns at once for it and changes nothing:
 //
 //	Answer             the searches of one request
 //	  run              one search: collapsed, or left alone with its reason
-//	    collapse       the loop: which page is wanted, and readings ([rerank.Found.Spans]) until it is known
+//	    collapse       the loop: which page is wanted, and readings ([rerank.Found.Readings]) until it is known
 //	      compare      one reading, whose hits are judged and added to what is found
 //	        read       (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])
-//	          ask      the requests go out and the replies come back: as they are (askEach), or joined by the [adapters.Wire] if there is one
+//	          ask      the requests go out, joined by the [adapters.Wire] if there is one, and the replies come back
 //	        keep       what the page is rendered from
 //	      rendered     the page's hits in the engine's own reply
 //
 // Page 1 of short hits is one reading with sources: judged, and rendered from the same reply. A page that is found by sketches alone, such as one far down
-// or one of long hits, takes one more reading (readShown), which brings its hits as the client wants them.
+// or one of long hits, takes one more reading (shown.go), which brings its hits as the client wants them.
 //
 // What is passed along is of these types:
 //
 //	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect
 //	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say
-//	rerank.Page        which page is wanted; [rerank.Found] is what is known of it, [rerank.Span] what is to be read next
-//	adapters.Reading   a span for the dialect, which writes an [adapters.Request] for it
+//	rerank.Page        which page is wanted; [rerank.Found] is what is known of it
+//	adapters.Reading   the ranks to be read, for the dialect, which writes an [adapters.Request] for them
 //	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by
 //	rerank.Hit         a hit as it is compared: its sketch, and the profile of its rule
 //	adapters.Answer    what the client gets, and an [adapters.Outcome] for each search: what was done
 //
 // The other files are for what few searches need:
 //
+//	shown.go           the second reading of a page that is found by sketches alone
 //	special.go         what page.go and reading.go call for their sake, and what it takes
 //	together.go        several searches in one request: each runs as if alone, what they ask goes out together
 //	own.go             the client's own search: beside a reading, or in place of the page

@@ -62,7 +62,7 @@ func (s *search) ownPage() adapters.Pieces {
 	if s.special.ownResult != nil {
 		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}
 	}
-	in, from := s.uncollapsed, s.page.From
+	in, from := s.special.uncollapsed, s.page.From
 	if s.special.neighbours != nil {
 		in, from = s.special.neighbours.own, 0
 	}

@@ -84,9 +84,6 @@ type search struct {
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays.
 	frame   *adapters.Listing
 	counted *adapters.Listing // the last that told the engine's count of hits, nil until one did
-	// uncollapsed is a listing that holds the whole page as the engine has it, nil until there is one: the answer if the time for collapsing is over.
-	uncollapsed *adapters.Listing
-	hitBytes    int // the mean length of hits, of the last reading that gave one; 0 if it does not matter
 
 	rounds  int // how often the engine was asked
 	special special
@@ -184,12 +181,6 @@ func (s *search) compare(ctx context.Context, to int) error {
 // keep keeps what the page is rendered from: the frame, the hits with their sources, and the engine's total. Its error is of what a cursor needs.
 func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.Listing) error {
 	s.keepSpecial(r, l)
-	if l.HitBytes > 0 && s.asked.Ways.Weighed {
-		s.hitBytes = l.HitBytes
-	}
-	if s.uncollapsed == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
-		s.uncollapsed = l
-	}
 	if !s.asksOwn() && l.Total >= 0 {
 		s.counted = l
 	}
@@ -268,7 +259,7 @@ func (s *search) outcome() adapters.Outcome {
 		Target: s.asked.Target, Raw: s.total(), Stats: s.found.Stats(), Without: s.judge.Lacking, Sketches: s.judge.Sketches(),
 		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun,
 	}
-	o.Exact, o.HitBytes = o.Ended, s.hitBytes
+	o.Exact = o.Ended
 	if o.Raw < 0 {
 		o.Raw = o.Read
 	}

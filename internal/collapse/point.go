@@ -24,7 +24,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 			s.all.reply = pointed.all.reply
 			return result, pointed.outcome(), nil
 		}
-		s.uncollapsed, s.rounds = pointed.uncollapsed, pointed.rounds
+		s.special.uncollapsed, s.rounds = pointed.special.uncollapsed, pointed.rounds
 	}
 	refused, isRefused := errors.AsType[*Refused](err)
 	switch {
@@ -64,6 +64,6 @@ func (s *search) open(ctx context.Context) (*search, error) {
 	all.List = []adapters.Search{in}
 	pointed := (&conversation{Searches: &all, exchange: s.all.exchange}).newSearch(in)
 	pointed.special.pointed, pointed.special.native = true, s.special.native
-	pointed.uncollapsed, pointed.rounds = s.uncollapsed, s.rounds
+	pointed.special.uncollapsed, pointed.rounds = s.special.uncollapsed, s.rounds
 	return pointed, nil
 }

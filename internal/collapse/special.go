@@ -10,7 +10,8 @@ import (
 )
 
 // This file has what only a few searches need. For an ordinary search, whose rule has the default settings and whose hits have sketches, its functions
-// change nothing: suit leaves the page as it is, keepSpecial keeps nothing, completed returns the error that it was given, and noteSpecial notes nothing.
+// change nothing: suit leaves the page as it is, keepSpecial keeps what is of use if there is no page, completed returns the error that it was given,
+// and noteSpecial notes how long hits are.
 
 // special is what only some searches need.
 type special struct {
@@ -18,7 +19,11 @@ type special struct {
 	cursor     *cursor     // nil where clients do not go through the list by cursors
 	texts      texts       // which readings bring them too
 	native     adapters.NativeOutcome
+	hitBytes   int    // the mean length of hits, of the last reading that gave one; 0 if it does not matter
 	ownResult  []byte // of the client's own search as the client wrote it; nil until there is one
+
+	// uncollapsed is a listing that holds the whole page as the engine has it, nil until there is one: the answer if the time for collapsing is over.
+	uncollapsed *adapters.Listing
 
 	pointed bool // a point in time was asked for
 	moved   bool // the list did, while it was read
@@ -47,7 +52,14 @@ func (s *search) suit(page *rerank.Page) {
 
 // keepSpecial keeps what a reading brought that only some searches need.
 func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
-	if n := s.special.neighbours; n != nil && r.Ranks == nil {
+	x := &s.special
+	if l.HitBytes > 0 && s.asked.Ways.Weighed {
+		x.hitBytes = l.HitBytes
+	}
+	if x.uncollapsed == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+		x.uncollapsed = l
+	}
+	if n := x.neighbours; n != nil && r.Ranks == nil {
 		n.length, n.full = l.Total, l.Full
 	}
 }
@@ -93,6 +105,7 @@ func (s *search) readFrame(ctx context.Context) error {
 // noteSpecial puts into the outcome what only some searches have to say.
 func (s *search) noteSpecial(o *adapters.Outcome) {
 	x := &s.special
+	o.HitBytes = x.hitBytes
 	if o.NativeOutcome = x.native; x.native.Tried {
 		o.Rounds++
 	}
