@@ -30,9 +30,10 @@ func calibrateCommand() *cobra.Command {
 		Short: "Suggest a threshold from the documents of an index",
 		Long: `Calibrate reads documents of the indices that a rule matches and writes nothing. It shows
 
-  - how much pairs of documents agree: random pairs, and candidates. Candidates are pairs that share a band, because few
-    random pairs are near-duplicates
-  - some pairs of every level of agreement: what they share, what differs, and their exact resemblance
+  - how much pairs of documents agree: random pairs, and candidates. Candidates are pairs that share a band. They are there
+    because hardly any random pair is a near-duplicate
+  - some pairs of every level of agreement: what they share, what differs, and their exact resemblance. A level is an agreement
+    rounded to tenths
   - how exact the sketches are: the error of the agreements, and p(r), the probability that a pair of resemblance r folds
   - what each threshold does: how many documents fold, and how many are so close to the threshold that chance decides
   - a suggested threshold and the reason for it, or that the documents show no clear one

@@ -142,7 +142,7 @@ func commandsOf(root *cobra.Command, group string) (list []*cobra.Command) {
 }
 
 func writeCommand(b *strings.Builder, cmd *cobra.Command) {
-	fmt.Fprintf(b, "\n## %s\n\n%s: `%s`\n\n", cmd.CommandPath(), unmarked(cmd.Short), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	fmt.Fprintf(b, "\n## %s\n\n`%s`\n\n", cmd.CommandPath(), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	writeLong(b, cmd.Long)
 	b.WriteString("<!-- not run: the tests of cmd/sidecar and internal/e2e run the examples of this page -->\n")
 	var lines []string

@@ -21,9 +21,9 @@ func compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B | --docs docs.jsonl --pairs pairs.tsv",
 		Short: "Say which documents are near-duplicates and why, without an engine",
-		Long: `Compare with two files explains one pair: how many shingles each text has, their agreement and exact resemblance, whether
-they are near-duplicates under each preset and which rule decides, and the longest passages that both have and that only one
-has. Of HTML it compares the text.
+		Long: `Compare with two files explains one pair: how many shingles each text has, their agreement and exact resemblance, and the longest
+passages that both have and that only one has. It also says whether they are near-duplicates under each preset, and which rule
+decides. Of HTML it compares the text.
 
 With --docs and --pairs it compares many pairs. Documents are one JSON object in each line, as for sidecar sketch. Pairs are
 lines of two ids with a tab between; further columns are ignored, and a first line that begins with id_a and id_b is skipped.

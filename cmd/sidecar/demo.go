@@ -12,9 +12,10 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See it work: an embedded engine, a small corpus, a search without collapsing and with it",
-		Long: `Demo starts an embedded search engine and a sidecar in front of it, writes a corpus of articles through the sidecar, and
-prints some searches as the engine answers them and as the sidecar does. Then it keeps running, with requests to try and the
-playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and nothing is stored.
+		Long: `Demo starts an embedded search engine, which is a small one inside this program, and a sidecar in front of it. It writes a corpus
+of articles through the sidecar. Then it prints some searches, as the engine answers them and as the sidecar does. It keeps running,
+with requests to try and the playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and
+nothing is stored.
 
 Exit code 0: done, or ended by a signal. 1: failed.`,
 		Example: `  sidecar demo

@@ -60,10 +60,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 var errRefused = errors.New("documents were refused")
 
 // rootLong is the beginning of the help.
-const rootLong = `sidecar is a proxy in front of a search engine that speaks its API. It adds a small sketch of their text to documents
-as they are written, and hides a hit in a reply if a better ranked hit says nearly the same.
+const rootLong = `sidecar is a proxy in front of a search engine that speaks its API. It adds a small sketch of the text to each document
+that is written, and hides a hit in a reply if a better ranked hit says nearly the same.
 
-Only results go to standard output. Progress, notes and errors go to standard error. With --output json results are JSON. Then
+Only results go to standard output. Progress, notes and errors go to standard error (2> file takes these). With --output json results are JSON. Then
 each error is an object on a line of its own on standard error: {"error": "..."}. If standard error is not a terminal, each note is
 such an object too: {"note": "..."}. On a terminal a job shows colours and a progress bar. Elsewhere it writes a line every few
 seconds. TERM=dumb turns off the colours and the bar. NO_COLOR turns off the colours only.
@@ -73,7 +73,7 @@ Exit codes:
   0  done
   1  failed or interrupted (verify: see 2)
      ready, doctor, config check: the answer is no
-     verify: it found problems
+     verify: a sketch, bands or a cluster is stale, or a mapping fills our fields
   2  verify only: failed, because something could not be read or written, or the command line or the configuration is wrong
   3  done, but the engine refused some documents`
 

@@ -44,13 +44,13 @@ If the rule stores bands or clusters, it checks them too. They can be absent, st
 earlier rule. A cluster can also be foreign (made with another threshold or scheme). Bands are never foreign: in the JSON that number
 is 0. On Elasticsearch and OpenSearch it also names mappings that fill our fields (copy_to, an alias, a runtime field).
 
---repair fixes the documents. It reads a document again that changes meanwhile. sidecar reindex fixes the same, but skips a document
+--repair fixes the documents. If a document changes meanwhile, it rereads it. sidecar reindex fixes the same, but skips a document
 that changes meanwhile.
 
 --sample checks a number of random documents of each index instead of all.
 
-Exit code 0: none is stale. 1: some are, or a mapping fills our fields; with --repair, some could not be fixed. 2:
-something could not be read or written, or the command line or the configuration is wrong.`,
+Exit code 0: nothing is stale, whatever is absent or incomparable. 1: something is stale, or a mapping fills our fields; with --repair,
+some documents could not be fixed. 2: something could not be read or written, or the command line or the configuration is wrong.`,
 		Example: `  sidecar verify
   sidecar verify --index news-2024 --sample 1000 --output json
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
