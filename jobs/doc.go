@@ -20,8 +20,8 @@
 //
 // What these call beside one another is named after what it does. Of four things more can be read where they are kept:
 //
-//	lease                a part that the run holds: lease.go, which begins with how workers share the parts. The run's board gives it out, and
-//	                     has read the journal when it does. One process alone claims each part once
+//	lease                a part that the run holds: lease.go, which begins with how workers share the parts. The run's board gives leases out,
+//	                     and keeps what it last read of the journal. A worker that is alone claims each part once
 //	Pace                 when how much may be written: the rest of pace.go. By patientStore, reading waits too while the engine has no room
 //	part                 of an index, as Store.Split names it: store_part.go of the adapter
 //	destination          an index that documents are written back to: store_patch.go of Elasticsearch and OpenSearch. The first document of an
