@@ -26,7 +26,7 @@ const (
 	frame
 )
 
-// part is a search of a reading.
+// part is a search of a reading: a page of the engine's list, and what is read of its hits.
 type part struct {
 	enginePage
 	content
@@ -42,30 +42,73 @@ func (p enginePage) to() int { return p.number * p.size }
 // mostQueries bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Requests implements adapters.Search. They go out in one round: for all pages with the first content, then, if there is a second content, for all
-// pages with that.
+// Requests implements adapters.Search. They go out in one round. Each is the client's own search, for the page of a part and with what is read of its
+// hits. Under a preset, which can set it, a parameter that is to be left out is empty.
 func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (requests []*adapters.Request, err error) {
-	if len(replies) > 0 {
+	switch {
+	case len(replies) > 0:
 		return nil, nil
-	}
-	if r.AsWritten {
+	case r.AsWritten:
 		return []*adapters.Request{{Body: q.base, Hits: q.page.size, Own: true}}, nil
 	}
-	contents, pages := q.contentsOf(r), q.pages(r)
-	if n := len(contents) * len(pages); n > mostQueries {
-		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
+	base, err := jsonedit.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" })
+	if err != nil {
+		return nil, err
 	}
-	for i, content := range contents {
-		judging := !r.Sources && (content == sketches || content == texts)
-		for j, page := range pages {
-			body, err := q.bodyOf(page, content, q.neighbours(r), r.Frame && r.Sources && i+j == 0)
-			if err != nil {
-				return nil, err
-			}
-			requests = append(requests, &adapters.Request{Body: body, Hits: page.size, JudgingOnly: judging, For: part{page, content}})
+	parts := q.parts(r)
+	if len(parts) > mostQueries {
+		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(parts))
+	}
+	for i, p := range parts {
+		set := []string{"page", strconv.Itoa(p.number), "per_page", strconv.Itoa(p.size)}
+		if i > 0 || !r.Frame || !r.Sources { // no facets; releases from 0.26 on would also count it again among what people search for
+			set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
 		}
+		if p.content != full {
+			set = append(set, highlights, nothing, "highlight_full_fields", "")
+		}
+		if p.content != full || !q.preset() {
+			include, exclude := q.fieldsOf(p.content)
+			set = append(set, "include_fields", strings.Join(include, ","), "exclude_fields", strings.Join(exclude, ","))
+		}
+		if neighbours := q.neighbours(r); neighbours > 0 {
+			set = append(set, "vector_query", q.vector.raised(neighbours))
+		}
+		body, err := put(base, q.preset(), set...)
+		if err != nil {
+			return nil, err
+		}
+		judging := !r.Sources && (p.content == sketches || p.content == texts)
+		requests = append(requests, &adapters.Request{Body: body, Hits: p.size, JudgingOnly: judging, For: p})
 	}
 	return requests, nil
+}
+
+// parts returns the searches of a reading: for all pages with the first content, then, if there is a second content, for all pages with that. No page of
+// neighbours ends after the number that is looked for, if the reading does not: the engine would look for more, and might find others.
+func (q *query) parts(r *adapters.Reading) (parts []part) {
+	switch { // no other hits than the client's
+	case r.Own:
+		return []part{{q.page, full}}
+	case r.From == r.To:
+		return []part{{q.page, frame}}
+	}
+	limit := q.asked.Limit
+	if neighbours := q.neighbours(r); neighbours > 0 && r.To <= neighbours {
+		limit = min(neighbours, limit)
+	}
+	var pages []enginePage
+	if r.Ranks != nil {
+		pages = q.scatter(r.Ranks, limit)
+	} else {
+		pages = q.cover(r.From, r.To, limit)
+	}
+	for _, content := range q.contentsOf(r) {
+		for _, page := range pages {
+			parts = append(parts, part{page, content})
+		}
+	}
+	return parts
 }
 
 // contentsOf returns the contents of a reading: the hits as they are to be shown, and what they are judged by, if that is wanted and not shown.
@@ -75,10 +118,6 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 		judged = texts
 	}
 	switch {
-	case r.Own:
-		return []content{full}
-	case r.From == r.To:
-		return []content{frame}
 	case q.hidesID(): // nothing shows that two contents are of the same hits
 		return []content{full}
 	case !r.Sources:
@@ -89,22 +128,6 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 		return []content{full, judged}
 	}
 	return []content{full}
-}
-
-// pages returns pages that hold what is wanted of a reading. No page of neighbours ends after the number that is looked for, if the reading
-// does not: the engine would look for more, and might find others.
-func (q *query) pages(r *adapters.Reading) []enginePage {
-	limit := q.asked.Limit
-	if neighbours := q.neighbours(r); neighbours > 0 && r.To <= neighbours {
-		limit = min(neighbours, limit)
-	}
-	switch {
-	case r.Own, r.From == r.To: // no other hits than the client's
-		return []enginePage{q.page}
-	case r.Ranks != nil:
-		return q.scatter(r.Ranks, limit)
-	}
-	return q.cover(r.From, r.To, limit)
 }
 
 // cover returns as few pages as hold the ranks [from, to), in order; they can overlap. No page ends after limit, and to is not greater.
@@ -136,30 +159,6 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 		list = append(list, best)
 	}
 	return list
-}
-
-// bodyOf returns the search for a page in a content, of that many neighbours in a search for such, with the client's facets or without. Under a
-// preset, which can set it, a parameter that is to be left out is empty.
-func (q *query) bodyOf(p enginePage, c content, neighbours int, facets bool) ([]byte, error) {
-	set := []string{"page", strconv.Itoa(p.number), "per_page", strconv.Itoa(p.size)}
-	if !facets { // releases from 0.26 on would also count it again among what people search for
-		set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
-	}
-	if c != full {
-		set = append(set, highlights, nothing, "highlight_full_fields", "")
-	}
-	if c != full || !q.preset() {
-		include, exclude := q.fieldsOf(c)
-		set = append(set, "include_fields", strings.Join(include, ","), "exclude_fields", strings.Join(exclude, ","))
-	}
-	if neighbours > 0 {
-		set = append(set, "vector_query", q.vector.raised(neighbours))
-	}
-	body, err := jsonedit.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" })
-	if err != nil {
-		return nil, err
-	}
-	return put(body, q.preset(), set...)
 }
 
 // steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
