@@ -8,16 +8,37 @@
 //	classify.go  Classify            what a request is, by method and path
 //	search.go    ParseSearch, parse  what the client asks for, under the rules of the collection
 //	params.go    paramsOf, put       parameters, as the engine reads them
-//	reading.go   Requests            a reading: the client's own search, with other pages and our field beside it
+//	reading.go   Requests, parts     a reading: the client's own search, with other pages and our field beside it
 //	wire.go      Join                the searches as one multi-search
 //	reply.go     Split, readResult   its reply as results, each read in one pass
-//	listing.go   Listing             the hits of the results
+//	listing.go   Listing, seen       the hits of the results
 //	render.go    Render              the page's hits in place of the reply's own
 //
-// A reading is of one or two contents, each in one or several pages. An ordinary reading, that of page 1, is one search: one content (full) of one page.
+// A reading is of one or two contents, each in one or several pages: each page with each content is a part, and a search. An ordinary reading, that of
+// page 1, has one part: one content (full) of one page.
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go
 // a vector query, pages.go ranks far apart, deciding.go what hits fold by beside the sketch, native.go clusters.
+//
+// An import takes two more:
+//
+//	write.go     EnrichWrite         its lines, one by one: rule.Enricher adds our fields to each document
+//	clean.go     CleanReply          the reply, should it quote our fields
+//
+// Jobs read and write documents by the store. A reindex reads a collection, or a share of one, in this order:
+//
+//	store_scan.go    Scan, parsePart              what is read
+//	                 export, exportOnce, hand     an export of the collection, line by line, in pages for the job
+//
+// and writes its documents in this one:
+//
+//	store_patch.go   Patch, patch, wanted         what each document is to hold, as it is now
+//	                 send, appendUpdate, updated  an import of updates, a line for each, and the documents that it leaves
+//	store.go         update                       the import itself
+//
+// The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go opens the store and sends all requests;
+// store_prepare.go says what a collection is like and declares our fields in it; store_journal.go keeps what jobs note of their work, and
+// store_inspect.go answers what doctor and init ask.
 //
 // Every hit's text is fingerprinted, wherever a reading shows it, and a stored sketch believed only if it has the same fingerprint
 // (Asked.Doubting): Typesense stores a backfill's sketch even if the client has written another text since the backfill read the document.
