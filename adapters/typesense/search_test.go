@@ -310,35 +310,3 @@ func TestMovingListIsNotUnderstood(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// Whenever the time is over, the client gets the engine's own answer or the whole collapsed one.
-func TestLateSearches(t *testing.T) {
-	rule := newRule(t, "news", "body")
-	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(4, 2)), rule, 400, 0.6)}
-	r, plan := get("/collections/news/documents/search?q=x&page=3&per_page=30"), planFor(adapters.Scope{Lacking: true}, rule)
-	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
-		plan.Deadline = clock
-		return clock.Run(search(r, plan), f.reply)
-	}
-	var all adaptertest.Clock
-	inTime, err := run(&all)
-	if err != nil || all.Calls < 2 || all.Rounds < 2 {
-		t.Fatalf("%+v %v", all, err)
-	}
-	clocks := []adaptertest.Clock{{Round: 2}}
-	for call := 0; call < all.Calls; call += 1 + all.Calls/16 {
-		clocks = append(clocks, adaptertest.Clock{Call: call + 1})
-	}
-	plain := 0
-	for _, clock := range clocks {
-		answer, err := run(&clock)
-		if alone, ok := errors.AsType[adapters.Alone](err); ok && alone.Reason == adapters.ReasonDeadline || errors.Is(err, adapters.ErrLate) {
-			plain++ // the engine's own answer is sent instead
-		} else if err != nil || string(answer.Body) != string(inTime.Body) {
-			t.Errorf("%+v: %v, %+v", clock, err, answer)
-		}
-	}
-	if plain == 0 {
-		t.Error("the time was never over")
-	}
-}

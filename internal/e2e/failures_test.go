@@ -93,15 +93,6 @@ func TestMainJobDeadEngine(t *testing.T) {
 	})
 }
 
-// TestSecondNode has a dead node before the live one.
-func TestSecondNode(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	base := serve(t, e, setup{match: "x-*", urls: []string{"http://127.0.0.1:1", e.URL}})
-	for range 5 {
-		call(t, e, "GET", base+"/", "").want(t, 200)
-	}
-}
-
 // TestDeadlines asks sidecars with hardly any time for collapsing, and with some: what says reason=deadline is the engine's own answer to
 // the client's search, byte for byte but for the time it took.
 func TestDeadlines(t *testing.T) {
