@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -102,11 +103,7 @@ func TestRepair(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	kinds := conditions(t, rule)
-	var names []string
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(kinds))
 	for range effort.Rounds(60) {
 		synctest.Test(t, func(t *testing.T) {
 			m := byID{newMemory(1+rnd.IntN(40), nil)}

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -96,11 +97,7 @@ func TestVerifyCounts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	kinds := conditions(t, rule)
-	var names []string
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(kinds))
 	for range effort.Rounds(60) {
 		m, want, wrong := newMemory(1+rnd.IntN(40), nil), Findings{}, []string{}
 		for i := range rnd.IntN(200) {
