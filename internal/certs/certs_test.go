@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,32 +26,10 @@ func heldOf(t *testing.T, files Files, log *logtest.Lines) *Certificates {
 	return expect.Value(New(files, log.Logger()))(t)
 }
 
-// frontOf serves by TLS, and says "ok".
-func frontOf(t *testing.T, c *Certificates, log *slog.Logger) *httptest.Server {
+// frontOf serves by TLS, and returns its address.
+func frontOf(t *testing.T, c *Certificates, log *slog.Logger) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	server.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
-	server.Listener = tls.NewListener(server.Listener, c.ServerConfig())
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
-}
-
-// greeted returns the name in the certificate that a client is shown.
-func greeted(server *httptest.Server, config *tls.Config) (string, error) {
-	conn, err := tls.Dial("tcp", server.Listener.Addr().String(), config)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	// In TLS 1.3 the server's no comes after the client's end of the handshake.
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); err != nil {
-		return "", err
-	}
-	if _, err := io.ReadAll(conn); err != nil {
-		return "", err
-	}
-	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+	return engines.ServeTLS(t, c.ServerConfig(), &http.Server{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)})
 }
 
 // TestCertificatesReload replaces a pair by what is no good, and then by a good one. What is no good is told in one line, the pair before is
@@ -89,7 +66,7 @@ func TestCertificatesReload(t *testing.T) {
 			trust := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
 			open := &http.Client{Transport: &http.Transport{TLSClientConfig: trust, MaxConnsPerHost: 1}}
 			ask := func(when string) {
-				resp, err := open.Get("https://" + server.Listener.Addr().String())
+				resp, err := open.Get("https://" + server)
 				if err != nil {
 					t.Fatalf("%s: %v", when, err)
 				}
@@ -110,14 +87,14 @@ func TestCertificatesReload(t *testing.T) {
 			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=ERROR") || !strings.Contains(text, want) {
 				t.Errorf("logged %s", text)
 			}
-			if name, err := greeted(server, trust); name != "first" {
+			if name, err := engines.NameShown(server, trust); name != "first" {
 				t.Errorf("clients are shown %q: %v", name, err)
 			}
 			ask("after")
 			_ = os.RemoveAll(p.Key)
 			p.Put(authority, engines.Certificate{Name: "second"})
 			expect.OK(t, held.Reload())
-			if name, err := greeted(server, trust); name != "second" {
+			if name, err := engines.NameShown(server, trust); name != "second" {
 				t.Errorf("clients are shown %q: %v", name, err)
 			}
 			ask("at the end")
@@ -158,11 +135,11 @@ func TestCertificatesSwapped(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { turn(name) })
 		wg.Go(func() { _ = held.Reload() })
-		got := expect.Value(greeted(server, trust))(t)
+		got := expect.Value(engines.NameShown(server, trust))(t)
 		seen[got]++
 		wg.Wait()
 		expect.OK(t, held.Reload())
-		if got, err := greeted(server, trust); got != name {
+		if got, err := engines.NameShown(server, trust); got != name {
 			t.Fatalf("shown %q after %s was put in place: %v", got, name, err)
 		}
 	}

@@ -4,11 +4,15 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -113,6 +117,36 @@ func serial(t testing.TB) *big.Int {
 
 func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// ServeTLS has a server listen by TLS until the test ends, and returns its address. Without a handler it answers with the protocol.
+func ServeTLS(t *testing.T, config *tls.Config, server *http.Server) string {
+	t.Helper()
+	if server.Handler == nil {
+		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
+	}
+	s := httptest.NewUnstartedServer(nil)
+	s.Config, s.Listener = server, tls.NewListener(s.Listener, config)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// NameShown returns the name in the certificate that a client is shown.
+func NameShown(address string, config *tls.Config) (string, error) {
+	conn, err := tls.Dial("tcp", address, config)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	// In TLS 1.3 the server's no comes after the client's end of the handshake.
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); err != nil {
+		return "", err
+	}
+	if _, err := io.ReadAll(conn); err != nil {
+		return "", err
+	}
+	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
 // PEMs are the files of a pair and of an authority, in a folder of their own; none of them is there at first, and Gone never.

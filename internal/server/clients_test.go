@@ -2,10 +2,8 @@ package server
 
 import (
 	"crypto/tls"
-	"io"
-	"log/slog"
+	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -18,44 +16,23 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// listenerOf serves by TLS as the sidecar does, and says "ok".
-func listenerOf(t *testing.T, c *certs.Certificates, log *slog.Logger) *httptest.Server {
+// listenerOf serves by TLS as the sidecar does, and returns its address.
+func listenerOf(t *testing.T, c *certs.Certificates, errors *log.Logger) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
-	server.Config.Protocols, server.Config.ErrorLog = proxy.OnlyHTTP1(), serverErrors(log)
-	server.Listener = tls.NewListener(server.Listener, c.ServerConfig())
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
-}
-
-// nameShown returns the name in the certificate that a client is shown.
-func nameShown(server *httptest.Server, config *tls.Config) (string, error) {
-	conn, err := tls.Dial("tcp", server.Listener.Addr().String(), config)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	// In TLS 1.3 the server's no comes after the client's end of the handshake.
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); err != nil {
-		return "", err
-	}
-	if _, err := io.ReadAll(conn); err != nil {
-		return "", err
-	}
-	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+	return engines.ServeTLS(t, c.ServerConfig(), &http.Server{Protocols: proxy.OnlyHTTP1(), ErrorLog: errors})
 }
 
 // TestClientsOfAnAuthority has clients come with certificates of the authority that is trusted, of another, of none, and of one that
 // has expired; and then another authority is trusted.
 func TestClientsOfAnAuthority(t *testing.T) {
-	var log logtest.Lines
+	var lines logtest.Lines
+	errors := serverErrors(lines.Logger())
 	ours, theirs := engines.NewAuthority(t, "ours"), engines.NewAuthority(t, "theirs")
 	p := engines.NewPEMs(t)
 	p.Put(ours, engines.Certificate{Name: "front"})
 	p.Write(p.CA, ours.PEM)
-	held := expect.Value(certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key, ClientCAFile: p.CA}.Files(), log.Logger()))(t)
-	server := listenerOf(t, held, log.Logger())
+	held := expect.Value(certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key, ClientCAFile: p.CA}.Files(), lines.Logger()))(t)
+	server := listenerOf(t, held, errors)
 	client := func(a *engines.Authority, c engines.Certificate) *tls.Config {
 		config := &tls.Config{RootCAs: ours.Pool(), ServerName: "localhost", ClientSessionCache: tls.NewLRUClientSessionCache(8)}
 		if a != nil {
@@ -72,7 +49,7 @@ func TestClientsOfAnAuthority(t *testing.T) {
 			config := config.Clone()
 			config.MinVersion, config.MaxVersion = version, version
 			for range 2 { // the second one would come with a ticket of the first
-				if _, err := nameShown(server, config); (err == nil) != in {
+				if _, err := engines.NameShown(server, config); (err == nil) != in {
 					t.Errorf("%s with %s: let in is %v, want %v: %v", who, tls.VersionName(version), err == nil, in, err)
 				}
 			}
@@ -82,8 +59,8 @@ func TestClientsOfAnAuthority(t *testing.T) {
 	try("known", known, true)
 	try("a stranger", stranger, false)
 	try("one with an expired certificate", late, false)
-	server.Config.ErrorLog.Print("flush")
-	if text := log.Take(); strings.Count(text, "client not let in") != 1 || !strings.Contains(text, "give the client a certificate of that authority") {
+	errors.Print("flush")
+	if text := lines.Take(); strings.Count(text, "client not let in") != 1 || !strings.Contains(text, "give the client a certificate of that authority") {
 		t.Errorf("logged %s", text)
 	}
 	p.Write(p.CA, theirs.PEM)
@@ -94,12 +71,12 @@ func TestClientsOfAnAuthority(t *testing.T) {
 
 // TestVersionsTowardsClients has clients offer what the sidecar does not speak.
 func TestVersionsTowardsClients(t *testing.T) {
-	var log logtest.Lines
+	var lines logtest.Lines
 	authority := engines.NewAuthority(t, "a")
 	p := engines.NewPEMs(t)
 	p.Put(authority, engines.Certificate{Name: "front"})
-	held := expect.Value(certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key}.Files(), log.Logger()))(t)
-	server := listenerOf(t, held, log.Logger())
+	held := expect.Value(certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key}.Files(), lines.Logger()))(t)
+	server := listenerOf(t, held, serverErrors(lines.Logger()))
 	for _, c := range []struct {
 		name      string
 		max       uint16
@@ -110,7 +87,7 @@ func TestVersionsTowardsClients(t *testing.T) {
 		{"TLS 1.1", tls.VersionTLS11, nil, false, ""}, {"TLS 1.2", tls.VersionTLS12, nil, true, ""}, {"TLS 1.3", tls.VersionTLS13, nil, true, ""},
 		{"HTTP/2 or HTTP/1.1", 0, []string{"h2", "http/1.1"}, true, "http/1.1"}, {"HTTP/2 alone", 0, []string{"h2"}, false, ""},
 	} {
-		conn, err := tls.Dial("tcp", server.Listener.Addr().String(),
+		conn, err := tls.Dial("tcp", server,
 			&tls.Config{RootCAs: authority.Pool(), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: c.max, NextProtos: c.protocols})
 		if (err == nil) != c.in {
 			t.Errorf("%s: let in is %v: %v", c.name, err == nil, err)

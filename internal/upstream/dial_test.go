@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,17 +20,10 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// behindTLS is an engine that answers "ok" by TLS.
+// behindTLS is an engine that answers by TLS.
 func behindTLS(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, r.Proto)
-	}))
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	server.Listener = tls.NewListener(server.Listener, config)
-	server.Start()
-	t.Cleanup(server.Close)
-	return "https://" + server.Listener.Addr().String()
+	return "https://" + engines.ServeTLS(t, config, &http.Server{ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)})
 }
 
 // pairOf returns a certificate with its key.
@@ -202,15 +194,11 @@ func TestEngineTrustReload(t *testing.T) {
 // behindSlow is an engine that tells when a request has come, and answers when it is told to.
 func behindSlow(t *testing.T, config *tls.Config, step chan struct{}) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return "https://" + engines.ServeTLS(t, config, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		step <- struct{}{}
 		<-step
 		_, _ = io.WriteString(w, "ok")
-	}))
-	server.Listener = tls.NewListener(server.Listener, config)
-	server.Start()
-	t.Cleanup(server.Close)
-	return "https://" + server.Listener.Addr().String()
+	})})
 }
 
 // TestJobsReadAnew dials after the files changed, with nobody to call Reload, as a job that runs for days does.
