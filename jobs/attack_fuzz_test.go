@@ -21,9 +21,7 @@ func FuzzJournal(f *testing.F) {
 		}
 		b := newBoard(l, NewPace(0), "j", "me")
 		p, _, err := b.newest(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_ = p.live()
 		_, _ = p.watched()
 		ours := plan{Parts: []string{"one"}}

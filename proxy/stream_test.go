@@ -59,10 +59,7 @@ func TestRepliesStream(t *testing.T) {
 					out.Write(one)
 				}
 			}), nil)
-			resp, err := client.Get(f.url + c.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := expect.Value(client.Get(f.url + c.path))(t)
 			defer resp.Body.Close()
 			first := make([]byte, 100)
 			expect.Value(io.ReadFull(resp.Body, first))(t)

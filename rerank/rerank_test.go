@@ -62,9 +62,7 @@ func TestPagerReadsLittle(t *testing.T) {
 		}
 		e := still(hits)
 		_, p, err := e.serve(t, Page{Size: 10, Window: 200, Widening: Widening{Rate: 0.3}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if e.readings == 1 {
 			once++
 		}

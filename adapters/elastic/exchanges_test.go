@@ -129,9 +129,7 @@ func parsePlan(t testing.TB, text string) adapters.Plan {
 		default:
 			t.Fatalf("plan: unknown word %q", name)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	behind := adapters.Scope{}
 	behind.Add(rules[0])

@@ -30,9 +30,7 @@ func TestLookFor(t *testing.T) {
 		Judged: true, Header: adapters.Header{"Authorization": {"x"}}, Deciding: []rule.Deciding{{Field: "at", Date: true}, {Field: "host"}},
 	}
 	r, err := dialect.LookFor(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const body = `{"track_total_hits":true,"size":7,"query":{"multi_match":{"lenient":true,` +
 		`"query":"say \"hi\"\u000a}","fields":["title","a\"b"]}},` +
 		`"_source":["title","a\"b","name"],"docvalue_fields":["neardup_sketch",{"field":"at","format":"epoch_millis"},"host"]}`

@@ -128,9 +128,7 @@ func TestNativeTakes(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			switch o := answer.Outcomes[0]; {
 			case c.fell != "":
 				if len(asked) != 2 || strings.Contains(asked[1], "collapse") || o.Fell != c.fell || !o.Tried {
@@ -171,9 +169,7 @@ func FuzzNativeReply(f *testing.F) {
 	f.Add(strings.ReplaceAll(good, `"fields"`, `"field"`))
 	f.Fuzz(func(t *testing.T, reply string) {
 		answer, _, err := answerNative(searchNative(t, p, Dialect{}, "neardup_totals=collapsed", `{"size":2}`), 200, reply)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if answer.Outcomes[0].Folded < 0 {
 			t.Errorf("%+v", answer.Outcomes[0])
 		}

@@ -82,9 +82,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 					}
 					return reply
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 				checkPointed(t, d, asked, answer, refusal)
 				if diff := cmp.Diff(want, fakeHits(answer.Body)[0]); diff != "" && refusal == 0 {
 					t.Error(diff)

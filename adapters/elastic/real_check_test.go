@@ -102,9 +102,7 @@ func split(t *testing.T, hit string) (bare string, folded *inner, explanation, a
 		} else if within, err = jsonedit.Cut(within, func(key string) bool { return key == name }); err == nil {
 			left, err = jsonedit.Set(object, outer, within)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return left, value
 	}
 	left, value := take([]byte(hit), "inner_hits", "neardup")

@@ -43,9 +43,7 @@ func jobsRule(t *testing.T, match string) *rule.Rule {
 func (l *larder) store(transport http.RoundTripper) *Store {
 	l.t.Helper()
 	u, err := url.Parse(l.url)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, err)
 	s, _ := Dialect{}.Open(transport, []*url.URL{u}, rule.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
 	return s
 }

@@ -312,9 +312,7 @@ func (l *larder) makes(index, settings, mapping, fields string) bool {
 func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 	l.t.Helper()
 	traits, err := s.traitsOf(l.t.Context(), index)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, err)
 	ids := map[string]bool{}
 	for _, hit := range l.hits(index, "", `{"size":100,"sort":"_doc"}`) {
 		ids[hit.ID] = true
@@ -329,9 +327,7 @@ func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 			}
 		}
 		v, err := s.view(l.t.Context(), index, id, routing, traits.vectors)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		expect.OK(l.t, err)
 		list = append(list, v)
 	}
 	return list
@@ -428,16 +424,13 @@ func TestRealRecreated(t *testing.T) {
 			for at, reached := 0, true; reached; at++ {
 				load("old")
 				hook := &hooked{at: at}
-				u, err := url.Parse(l.url)
-				if err != nil {
-					t.Fatal(err)
-				}
+				u := expect.Value(url.Parse(l.url))(t)
 				s, _ := Dialect{}.Open(hook, []*url.URL{u}, rule.Rules{jobsRule(t, l.name+"*")})(nil, "").(*Store)
 				if list, err := l.store(http.DefaultTransport).Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
 					t.Fatal(list, err)
 				}
 				var patches []adapters.Stored
-				err = s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
+				err := s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
 					for _, d := range p.Documents {
 						patches = append(patches, d.With(rule.Ours{Sketch: "1old"}))
 					}
@@ -454,9 +447,7 @@ func TestRealRecreated(t *testing.T) {
 				_, err = s.Patch(t.Context(), index, nil, patches)
 				reached = hook.do == nil
 				if !reached {
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, err)
 					break
 				}
 				if reload {

@@ -107,9 +107,7 @@ func (l *larder) put(index string, documents map[string]stored) {
 	for id, d := range documents {
 		l.stored[index+"\x00"+id] = d
 		line, err := json.Marshal(d.source)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		expect.OK(l.t, err)
 		if d.sketch != "" {
 			if line, err = rule.WithOurs(line, rule.Ours{Sketch: d.sketch}); err != nil {
 				l.t.Fatal(err)

@@ -276,9 +276,7 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	reply := `{"hits":{"total":2,"hits":[` + hit("1", `"neardup_sketch":[`+text+`,`+text+`],"n":[1]`) + `,` + hit("2",
 		`"n":[2],"neardup_sketch":[`+text+`]`) + `]}}`
 	_, answer, err := afterReply(t, "/news-1/_search", `{"docvalue_fields":["ne*","n"]}`, reply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if want := `{"hits":{"total":2,"hits":[` + hit("1", `"n":[1]`) + `]}}`; string(answer.Body) != want {
 		t.Errorf("got %s", answer.Body)
 	}
@@ -410,9 +408,7 @@ func TestMultiSearchWithARescore(t *testing.T) {
 		ask.Body = bytes.ReplaceAll(ask.Body, []byte(rescore), nil) // the fake does not know it
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return alike(40) })
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if hits := fakeHits(answer.Body); len(hits[0]) != 5 || len(hits[1]) != 5 || answer.Outcomes[0].Reason != "rescore" || answer.Outcomes[1].Reason != "" {
 		t.Errorf("%d and %d hits, %+v", len(hits[0]), len(hits[1]), answer.Outcomes)
 	}

@@ -29,9 +29,7 @@ func TestLookFor(t *testing.T) {
 	}
 	r := expect.Value(dialect.LookFor(l))(t)
 	got, err := url.ParseQuery(r.RawQuery)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := url.Values{
 		"q": {`say & "hi"`}, "query_by": {"title,meta.text"}, "per_page": {"7"}, "highlight_fields": {"neardup_none"},
 		"include_fields": {"id,title,meta.text,meta,name,neardup_sketch,at"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -45,9 +46,7 @@ func (b *bench) read(c trial, params url.Values, page, perPage int) (list []list
 				list[rank].seen = raw
 			default:
 				h, err := parseHit(raw)
-				if err != nil {
-					b.t.Fatal(err)
-				}
+				expect.OK(b.t, err)
 				decoder := json.NewDecoder(bytes.NewReader(h.document))
 				decoder.UseNumber()
 				if err := decoder.Decode(&list[rank].values); err != nil {
@@ -81,9 +80,7 @@ func (c trial) readsText() bool {
 // listedFor is a hit as what the client's key lets be seen makes it.
 func (b *bench) listedFor(c trial, raw []byte) listed {
 	h, err := parseHit(raw)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	var document struct{ Body string }
 	if err := json.Unmarshal(h.document, &document); err != nil {
 		b.t.Fatal(err)
@@ -152,9 +149,7 @@ func (b *bench) expect(c trial, own []byte) expected {
 		}
 	}
 	members, err := jsonedit.Members(own)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	total := count(members, "found")
 	if c.choice.collapsed() {
 		x.found = total - x.hidden

@@ -82,9 +82,7 @@ func (b *bench) searchKey() func(imposed map[string]any) string {
 			return key.Value
 		}
 		params, err := json.Marshal(imposed)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		expect.OK(b.t, err)
 		mac := hmac.New(sha256.New, []byte(key.Value))
 		mac.Write(params)
 		digest := base64.StdEncoding.EncodeToString(mac.Sum(nil))

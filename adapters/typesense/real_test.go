@@ -68,21 +68,15 @@ func (b *bench) send(r *adapters.Request) *adapters.Reply {
 	b.t.Helper()
 	// A clean-up runs when the test's own context is done.
 	request, err := http.NewRequest(r.Method, b.engine.URL+r.Path+"?"+r.RawQuery, bytes.NewReader(r.Body))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	for k, v := range r.Header {
 		request.Header[k] = v
 	}
 	resp, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
 }
 
@@ -108,9 +102,7 @@ func (b *bench) through(method, path, body string) (int, string) {
 	switch c.Kind {
 	case adapters.KindWrite:
 		indices, err := b.store().Prepare(b.t.Context(), c.Target, true)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		expect.OK(b.t, err)
 		w := adaptertest.Always(rule.Rules{b.rule}.For(indices[0].Name))
 		if !indices[0].Ready {
 			w = adaptertest.Unprepared(b.rule)
@@ -180,9 +172,7 @@ func (b *bench) put(documents []map[string]any) {
 	var lines strings.Builder
 	for _, d := range documents {
 		line, err := json.Marshal(d)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		expect.OK(b.t, err)
 		lines.Write(append(line, '\n'))
 	}
 	if reply := b.must(200)(b.direct("POST", documentsPath+"/import", lines.String())); strings.Contains(reply, `"success":false`) {

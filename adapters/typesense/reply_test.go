@@ -229,9 +229,7 @@ func TestSketchesComeTogetherAndUncompressed(t *testing.T) {
 		}
 		return &reply
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := []string{"1 true []", "1 true []", "1 true []", "1 false [gzip]"}
 	if !slices.Equal(rounds, want) || !slices.Equal(answer.Header["Content-Encoding"], []string{"gzip"}) || answer.Outcomes[0].Rounds != 2 {
 		t.Errorf("%q, %v, %+v", rounds, answer.Header, answer.Outcomes)

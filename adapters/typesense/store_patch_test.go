@@ -112,9 +112,7 @@ var meddling = []struct {
 func (b *bench) state(source []byte) string {
 	computed, stored := b.rule.SketchOf(source)
 	d, err := storedDocument(source)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	o := rule.OursOf(source)
 	var keys []int64
 	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(numberOf(d.ID))} // no cluster, or one that stands for no text
@@ -154,9 +152,7 @@ func (b *bench) judged(filter string) (stale int) {
 	}
 	idOf := func(source []byte) string {
 		d, err := storedDocument(source)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		expect.OK(b.t, err)
 		return d.ID
 	}
 	var hits []rerank.Hit

@@ -20,9 +20,7 @@ func (b *bench) scan() map[string]adapters.Stored {
 		}
 		return nil
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	expect.OK(b.t, err)
 	return all
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // asSidecar in the environment has the test's own binary be the sidecar.
@@ -33,18 +34,13 @@ func TestMain(m *testing.M) {
 // shell returns a shell that runs a script in the folder, where the command sidecar is the test's own binary.
 func shell(t testing.TB, folder, script string) *exec.Cmd {
 	t.Helper()
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := expect.Value(os.Executable())(t)
 	bin := t.TempDir()
 	text := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asSidecar, own)
 	syscall.ForkLock.RLock() // a process that another test starts must not hold the file open for writing: it could not be run
-	err = os.WriteFile(filepath.Join(bin, "sidecar"), []byte(text), 0o700)
+	err := os.WriteFile(filepath.Join(bin, "sidecar"), []byte(text), 0o700)
 	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return cmd

@@ -46,10 +46,7 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Config{}, "File")); diff != "" {
 		t.Error(diff)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(file))(t)
 	if top, _, found := strings.Cut(string(text), "# ---- The rest of a rule"); !found || strings.Count(top, "\n") > 40 {
 		t.Errorf("what most people set takes %d lines", strings.Count(top, "\n"))
 	}

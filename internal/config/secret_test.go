@@ -149,16 +149,13 @@ engines:
     credentials: {username: "${file:DIR/user}", password: "x${file:DIR/word}"}
     indices: [{match: a, fields: [t], window: "${file:DIR/window}"}]
 `, "DIR", dir)
-	c, err := Parse([]byte(text), environment())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(Parse([]byte(text), environment()))(t)
 	got := c.Engines[0]
 	if got.Credentials.Username.Reveal() != "admin" || got.Credentials.Password.Reveal() != "x"+secretText || c.Sketch.Seed.Reveal() != "s" || got.Indices[0].Window != 70 {
 		t.Errorf("%+v", got)
 	}
 	expect.OK(t, os.Remove(filepath.Join(dir, "word")))
-	_, err = Parse([]byte(text), environment())
+	_, err := Parse([]byte(text), environment())
 	if err == nil || !strings.HasPrefix(err.Error(), "engines[0].credentials.password: ${file:"+dir+"/word} can't be read: ") || len(Flatten(err)) != 1 {
 		t.Errorf("%v", err)
 	}

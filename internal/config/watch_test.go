@@ -19,9 +19,7 @@ func TestWatch(t *testing.T) {
 	}
 	do := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	t.Setenv("NEARDUP_TEST_DIR", dir)
 	// As Kubernetes mounts a ConfigMap: the file is a link through ..data, which is turned round.

@@ -270,9 +270,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 		l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer l.Close() // when all are found, so that they differ
 		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		ports = append(ports, port)
 	}
 	return ports

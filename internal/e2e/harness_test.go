@@ -165,9 +165,7 @@ func exitCode(t *testing.T, err error) int {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return 0
 }
 

@@ -133,9 +133,7 @@ func (c *clustered) write(t *testing.T, list []corpus.Document) {
 		if err == nil {
 			document, err = rule.WithOurs(document, rule.Ours{Cluster: c.ids[d.ID]})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if !c.direct.typesense() {
 			fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":%q}}\n", c.index, d.ID)
 		}

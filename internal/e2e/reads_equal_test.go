@@ -136,9 +136,7 @@ func decoded(t *testing.T, r reply) []byte {
 	default:
 		return r.body
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return must(io.ReadAll(z))(t)
 }
 

@@ -99,9 +99,7 @@ func peak(t *testing.T, pid int) int64 {
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("only Linux tells the memory of a process: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return most
 }
 

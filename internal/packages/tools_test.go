@@ -154,9 +154,7 @@ func copyTree(t *testing.T, to string) {
 		}
 		return os.WriteFile(filepath.Join(to, rel), text, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 func read(t *testing.T, path ...string) string {

@@ -79,9 +79,7 @@ func wellFormed(t *testing.T, svg []byte) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		element, ok := token.(xml.StartElement)
 		if !ok {
 			continue

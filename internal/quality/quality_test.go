@@ -73,9 +73,7 @@ func compare(t *testing.T, set *Set) *Result {
 	if errors.Is(err, fs.ErrNotExist) && set.Name != ownName {
 		return result // another's set
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.Same(t, string(want), got.String(), "judges otherwise than in %s; if that is better, write it anew with -update", path)
 	return result
 }

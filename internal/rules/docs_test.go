@@ -28,9 +28,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var documents []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md", "docs/decisions/*.md", "bench/*.md", "examples/*.md"} {
 		found := expect.Value(filepath.Glob(filepath.Join(root, pattern)))(t)

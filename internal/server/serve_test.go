@@ -137,12 +137,9 @@ engines:
 }
 
 func TestServeSaysWhatItCanNotBind(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
-	err = Run(t.Context(), configFile(t, fmt.Sprintf(`
+	err := Run(t.Context(), configFile(t, fmt.Sprintf(`
 admin: ""
 engines:
   - {kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}

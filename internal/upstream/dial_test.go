@@ -137,9 +137,7 @@ func TestEngineByTLS(t *testing.T) {
 func transportOf(t *testing.T, e config.Engine) (*proxy.Transport, *certs.Certificates) {
 	t.Helper()
 	transport, held, err := Transport(&e, new(logtest.Lines).Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return transport, held
 }
 

@@ -111,9 +111,7 @@ func TestCommittedFilesAlone(t *testing.T) {
 	write("_SUCCESS", "")
 	var got [][2]uint64
 	for pair, err := range pairsIn(dir) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got = append(got, pair)
 	}
 	expect.Same(t, [][2]uint64{{1, 2}, {3, 4}}, got, "")
