@@ -59,9 +59,9 @@ type Found struct {
 	hits        []Hit // of that reading
 	earlier     int   // how many of them fold into leaders in front of the list
 	end         int   // the length of the engine's list, or unknown
-	to          int   // of the reading that is made, as Readings has it
-	picked      []int
-	moved       bool // the page's hits were not at their ranks any more
+	to          int   // the reading that is made: up to here
+	picked      []int // or of these ranks alone
+	moved       bool  // the page's hits were not at their ranks any more
 	readings    int
 	guess       int  // how long the first reading would be without bounds
 	short       bool // the first reading was not enough
@@ -76,15 +76,15 @@ func FindPage(page Page) *Found {
 	return &Found{page: page, end: unknown}
 }
 
-// Readings returns the readings that it takes to find the page: of the ranks from 0 to before the first value, or, if the second is not nil, of those ranks
-// alone, which ascend. These are the page's, and their hits are read with their sources. They were compared before: all that counts is which documents
-// they are. The hits of each reading go into Add before the next one is made.
+// Readings yields the readings that find the page: the ranks from 0 to before to, or, if ranks is not nil, those ranks alone, in ascending order. The
+// hits of each go into Add before the next one is made. Ranks alone are the page's, whose hits are read with their sources. They were compared before:
+// all that counts is which documents they are.
 //
 // The readings of a page agree with one another: either one reading held everything, or the reading of the page's hits showed the same
 // documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it
 // does between any two pages of the engine itself.
 func (f *Found) Readings() iter.Seq2[int, []int] {
-	return func(yield func(int, []int) bool) {
+	return func(yield func(to int, ranks []int) bool) {
 		for to := f.first(); ; {
 			for to > 0 { // until it is known which ranks the page consists of
 				if f.to, f.picked = to, nil; !yield(to, nil) {
