@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// This file is how requests of ours reach the engine, and within which time those for a search.
+// This file sends requests of ours to the engine. Those for a search have a deadline.
 
 // Late implements rerank.Deadline.
 func (s *search) Late() bool {

@@ -54,7 +54,7 @@ type asker interface {
 	ask(ctx context.Context, requests ...*adapters.Request) (replies []*adapters.Reply, err error)
 }
 
-// ask asks the engine for one search or several. If there is a Wire, it joins their requests in as few as they fit in; those without room go out
+// ask implements asker, for one search or several. If there is a Wire, it joins their requests in as few as they fit in; those without room go out
 // next. When the time is over nothing but the client's own searches is asked for.
 func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
 	for len(requests) > 0 {
