@@ -70,7 +70,7 @@ func FuzzCleanYAML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		var out bytes.Buffer
-		expect.OK(t, cleanYAML(&out, bufio.NewReader(bytes.NewReader(reply))))
+		expect.OK(t, cleanYAML(&out, bufio.NewReader(bytes.NewReader(reply)), Dialect{}.cuts(adapters.Class{Form: formDoc}).Edit))
 		if !bytes.Contains(reply, []byte("neardup")) && !bytes.Equal(out.Bytes(), reply) {
 			t.Fatalf("%q became %q", reply, out.Bytes())
 		}

@@ -23,7 +23,7 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	}
 	r := bufio.NewReaderSize(src, 16) // for the head alone: what follows is read past its buffer
 	if head, _ := r.Peek(len(yamlHead)); bytes.Equal(head, yamlHead) {
-		return cleanYAML(dst, r)
+		return cleanYAML(dst, r, d.cuts(c).Edit)
 	} else if p := packedOf(head); p != nil {
 		return cleanPacked(p, dst, r, d.cuts(c))
 	}

@@ -2,7 +2,9 @@ package elastic
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,8 +14,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// TestCleanReply cuts our field out of replies in the forms in which engines print them, and holds the rest to what they
-// print where there is no such field.
+// TestCleanReply cuts our field out of replies in the forms in which engines print them, in CBOR and in SMILE, and holds the rest to what
+// they print where there is no such field.
 func TestCleanReply(t *testing.T) {
 	for _, c := range cleanReplies {
 		t.Run(c.name, func(t *testing.T) {
@@ -35,9 +37,51 @@ func TestCleanReply(t *testing.T) {
 						t.Errorf("OpenSearch %t: %v\n%s\nbecame\n%s\nwant\n%s", openSearch, err, reply, got.String(), want)
 					}
 				}
+				checkPackedReply(t, d, class, c.reply, want)
 			}
 		})
 	}
+}
+
+// checkPackedReply cleans a reply written in CBOR and in SMILE.
+func checkPackedReply(t *testing.T, d Dialect, class adapters.Class, reply, want string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, form := range writtenForms[:2] {
+		var got bytes.Buffer
+		expect.OK(t, d.CleanReply(class, &got, bytes.NewReader(form.reply(random, pairsOf(t, reply)))))
+		expect.Same(t, readJSON(t, []byte(want)), form.read(t, got.Bytes()), "%s of %s, OpenSearch %t", form.name, reply, d.OpenSearch)
+	}
+}
+
+// pairsOf reads a JSON object.
+func pairsOf(t *testing.T, text string) pairs {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	var value func() any
+	value = func() any {
+		switch token := expect.Value(d.Token())(t); token {
+		case json.Delim('{'):
+			object := pairs{}
+			for d.More() {
+				key, _ := expect.Value(d.Token())(t).(string)
+				object = append(object, pair{key, value()})
+			}
+			_, _ = d.Token()
+			return object
+		case json.Delim('['):
+			list := []any{}
+			for d.More() {
+				list = append(list, value())
+			}
+			_, _ = d.Token()
+			return list
+		default:
+			return token
+		}
+	}
+	object, _ := value().(pairs)
+	return object
 }
 
 // cleanReplies are replies with our field and without.
@@ -75,6 +119,9 @@ var cleanReplies = []struct {
 		want:  `{"docs":[{"_source":{"n":1}}]}`},
 	{name: "kept in part and nothing left", request: "GET /news-1/_mget?filter_path=docs._source.near*",
 		reply: `{"docs":[{"_source":{"neardup_sketch":"x"}},{"_source":{"neardup_sketch":"x"}}]}`, want: `{}`},
+	{name: "lists in lists and nothing left", request: "GET /news-1/_mget?filter_path=docs._source.near*",
+		reply: `{"docs":[[[{"_source":{"neardup_sketch":"x"}}],[{"_source":{"neardup_sketch":"x"}},[],1]],{"_source":{"neardup_sketch":"x"}}]}`,
+		want:  `{"docs":[[[[],1]]]}`},
 	{name: "printed and nothing left", request: "GET /_mapping?pretty&filter_path=**.near*",
 		reply: "{\n  \"a\" : {\n    \"mappings\" : {\n      \"properties\" : {\n        \"neardup_sketch\" : { }\n      }\n    " +
 			"}\n  }\n}\n", want: "{ }\n"},

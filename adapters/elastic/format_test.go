@@ -257,6 +257,20 @@ func TestLongDocuments(t *testing.T) {
 	}
 }
 
+// cleanFilters are values of filter_path, by which our fields are all that some replies keep of what they lead to.
+var cleanFilters = []string{
+	"", "", "hits._source.near*", "hits.fields", "hits.fields.*,took", "**.near*", "hits._source.x,hits._source.neardup_sketch", "-**.title", "-hits._source.n", "-hits.highlight.*",
+}
+
+// reply returns a reply in CBOR or SMILE. No engine tags one.
+func (w written) reply(random *rand.Rand, reply pairs) []byte {
+	body := w.write(random, reply)
+	if body[0] == 0xd9 {
+		body = body[3:]
+	}
+	return body
+}
+
 // TestCleanFormats: of a reply in CBOR or SMILE goes what goes of the same reply in JSON.
 func TestCleanFormats(t *testing.T) {
 	seed := rand.Uint64()
@@ -266,19 +280,22 @@ func TestCleanFormats(t *testing.T) {
 		for range effort.Rounds(5000) {
 			reply := pairs{{"took", int64(1)}, {"hits", []any{pairs{{"_source", randomDocument(random)}, {"fields", pairs{{"neardup_sketch", []any{"x"}}}}},
 				pairs{{"_source", randomDocument(random)}, {"highlight", randomDocument(random)}}}}}
-			kind := adapters.Class{Kind: adapters.KindRead, Form: []string{"", formSource, formMapping}[random.IntN(3)]}
-			if kind.Form == formSource {
+			d, kind := Dialect{OpenSearch: random.IntN(2) == 0}, adapters.Class{Kind: adapters.KindRead, Form: []string{"", formSource, formMapping, formBulk}[random.IntN(4)]}
+			if filter := cleanFilters[random.IntN(len(cleanFilters))]; filter != "" {
+				kind.Params = []adapters.Param{{Name: "filter_path", Value: filter}}
+			}
+			switch kind.Form {
+			case formSource:
 				reply = randomDocument(random)
+			case formBulk:
+				reply = append(reply, pair{"reason", "\"" + string(jsonOf(nil, randomDocument(random))) + "\""})
 			}
-			body := form.write(random, reply)
-			if body[0] == 0xd9 { // no engine tags its reply
-				body = body[3:]
-			}
+			body := form.reply(random, reply)
 			var got, plain bytes.Buffer
-			expect.OK(t, (Dialect{}).CleanReply(kind, &got, bytes.NewReader(body)))
-			expect.OK(t, (Dialect{}).CleanReply(kind, &plain, bytes.NewReader(jsonOf(nil, reply))))
+			expect.OK(t, d.CleanReply(kind, &got, bytes.NewReader(body)))
+			expect.OK(t, d.CleanReply(kind, &plain, bytes.NewReader(jsonOf(nil, reply))))
 			if diff := cmp.Diff(readJSON(t, plain.Bytes()), form.read(t, got.Bytes())); diff != "" {
-				t.Fatalf("%s: %s\n%s\n%q", form.name, diff, plain.Bytes(), body)
+				t.Fatalf("%s, %+v: %s\n%s\n%q", form.name, kind, diff, plain.Bytes(), body)
 			}
 		}
 	}

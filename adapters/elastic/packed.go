@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -26,9 +27,9 @@ type packed interface {
 	appendInt(dst []byte, n int64) []byte
 }
 
-// token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values more, a number below 0 if a
-// mark ends them; of a key or text, '"', it has the text, and of a key the name; 't', 'f' and 'n' are words; '0' is any other value. raw are its bytes, or those
-// that a reference stands for.
+// token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values more, and count is negative
+// where an end mark follows instead of a count; of a key or text, '"', it has the text, and of a key the name; 't', 'f' and 'n' are words; '0' is
+// any other value. raw are its bytes, or those that a reference stands for.
 type token struct {
 	kind      byte
 	text, raw []byte
@@ -283,22 +284,38 @@ func cutPacked(p packed, data []byte, most int, cuts jsonedit.Cuts, adds documen
 // value appends what stays of the value that comes next, looking at each byte once. emptied says that the value is to be pruned.
 func (e *packedEditor) value(element bool) (emptied bool) {
 	t := e.next(false)
-	object, list, _ := e.p.marks()
-	if t.kind != '{' {
-		e.out = append(e.out, t.raw...)
-		if marked := t.count < 0; t.kind == '[' {
-			for e.more(&t) {
-				e.value(true)
-			}
-			if marked {
-				e.out = append(e.out, list[1])
-			}
-		}
-		return false
-	}
-	e.out = append(e.out, object[0])
 	kept, dropped := false, false
-	for e.more(&t) {
+	switch t.kind {
+	case '{':
+		kept, dropped = e.object(&t)
+	case '[':
+		kept, dropped = e.list(&t)
+	case '"':
+		e.text(&t)
+	default:
+		e.out = append(e.out, t.raw...)
+	}
+	return dropped && !kept && len(e.path) > 0 && e.cuts.Prune != nil && e.cuts.Prune(e.path, element)
+}
+
+// text appends a text, edited.
+func (e *packedEditor) text(t *token) {
+	if e.cuts.Edit != nil {
+		quoted := quote(nil, t.text)
+		if edited := e.cuts.Edit(e.path, quoted); !bytes.Equal(edited, quoted) {
+			text, _ := jsonedit.Text(edited)
+			e.out, e.changed = e.p.appendText(e.out, text, false), true
+			return
+		}
+	}
+	e.out = append(e.out, t.raw...)
+}
+
+// object appends what stays of the object that t begins, and says whether members of it were kept, and whether any were dropped.
+func (e *packedEditor) object(t *token) (kept, dropped bool) {
+	marks, _, _ := e.p.marks()
+	e.out = append(e.out, marks[0])
+	for e.more(t) {
 		before, key := len(e.out), e.next(true)
 		e.out, e.path = append(e.out, key.raw...), append(e.path, key.name)
 		cut := e.cuts.Drop(e.path)
@@ -313,6 +330,27 @@ func (e *packedEditor) value(element bool) (emptied bool) {
 		e.out = appendPacked(e.p, e.p.appendText(e.out, m.Key, true), m.Value)
 		e.changed = true
 	}
-	e.out = append(e.out, object[1])
-	return dropped && !kept && len(e.path) > 0 && e.cuts.Prune != nil && e.cuts.Prune(e.path, element)
+	e.out = append(e.out, marks[1])
+	return kept, dropped
+}
+
+// list appends what stays of the list that t begins, and says the same of its elements. If none is dropped it keeps its head, which may have a tag.
+func (e *packedEditor) list(t *token) (kept, dropped bool) {
+	_, marks, _ := e.p.marks()
+	head, counted := len(e.out), t.count >= 0
+	e.out = append(e.out, t.raw...)
+	for e.more(t) {
+		before := len(e.out)
+		gone := e.value(true)
+		if kept, dropped = kept || !gone, dropped || gone; gone {
+			e.out = e.out[:before]
+		}
+	}
+	if counted && dropped { // there are fewer than its head says
+		e.out, counted = slices.Replace(e.out, head, head+len(t.raw), marks[0]), false
+	}
+	if !counted {
+		e.out = append(e.out, marks[1])
+	}
+	return kept, dropped
 }

@@ -190,15 +190,16 @@ var (
 // yamlHead is how the engines begin a reply in YAML; JSON never begins so.
 var yamlHead = []byte("---\n")
 
-// cleanYAML copies a reply in YAML less our fields. The engines write each member on a line of its own and every text in
-// quotes on one line, so it is the line that begins with our name, and what stands below it: deeper, or as a list right under
-// it.
-func cleanYAML(dst io.Writer, src io.Reader) error {
+// cleanYAML copies a reply in YAML less our fields. The engines write each member on a line of its own and every text in quotes, so it is the
+// line that begins with our name, and what stands below it: deeper, or as a list right under it. Of a long text each line but the last ends with a
+// backslash. edit, if not nil, edits each line that stays, and a long text as one line; of what is longer than maxYAMLText, each part.
+func cleanYAML(dst io.Writer, src io.Reader, edit func(path []string, line []byte) []byte) error {
 	r, w := bufio.NewReaderSize(src, 32<<10), bufio.NewWriterSize(dst, 32<<10)
-	dropped := -1 // how deep the member stands that is being left out
-	for whole := true; ; {
+	dropped := -1   // how deep the member stands that is being left out
+	var held []byte // what is to be edited once its text ends
+	for begins := true; ; {
 		line, err := r.ReadSlice('\n')
-		if whole {
+		if begins {
 			text := bytes.TrimLeft(line, " ")
 			switch depth := len(line) - len(text); {
 			case ourLine(text):
@@ -208,12 +209,19 @@ func cleanYAML(dst io.Writer, src io.Reader) error {
 				dropped = -1
 			}
 		}
-		if dropped < 0 {
-			if _, err := w.Write(line); err != nil {
-				return err
+		begins = err == nil && !bytes.HasSuffix(line, []byte("\\\n"))
+		if dropped >= 0 {
+			line = nil
+		} else if edit != nil {
+			held = append(held, line...)
+			if line = nil; begins || err == io.EOF || len(held) > maxYAMLText {
+				line, held = editYAMLLine(held, edit), held[:0]
 			}
 		}
-		switch whole = err == nil; err {
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		switch err {
 		case nil, bufio.ErrBufferFull:
 		case io.EOF:
 			return w.Flush()
@@ -221,6 +229,21 @@ func cleanYAML(dst io.Writer, src io.Reader) error {
 			return err
 		}
 	}
+}
+
+// maxYAMLText is how long a text of a reply in YAML may be to be edited as a whole.
+const maxYAMLText = 256 << 10
+
+// yamlBreak is where a text goes on in the next line. A space that the line begins with has a backslash.
+var yamlBreak = regexp.MustCompile(`\\\n *(?:\\( ))?`)
+
+// editYAMLLine edits a line, or several that are one text. What the edit leaves as it is keeps its lines.
+func editYAMLLine(lines []byte, edit func(path []string, line []byte) []byte) []byte {
+	joined := yamlBreak.ReplaceAll(lines, []byte("$1"))
+	if edited := edit(nil, joined); !bytes.Equal(edited, joined) {
+		return edited
+	}
+	return lines
 }
 
 // ourLine reports whether a line begins with the name of one of our fields.

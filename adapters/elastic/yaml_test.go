@@ -31,12 +31,18 @@ func TestCleanYAML(t *testing.T) {
 		"a source alone": {"---\nneardup_sketch: \"AQ==\"\na: 1\n", "---\na: 1\n"},
 		"long lines": {"---\na: \"" + long + "\"\nneardup_sketch: \"" + long + "\"\nb: \"" + long + "\"\n",
 			"---\na: \"" + long + "\"\nb: \"" + long + "\"\n"},
+		"an error": {"---\nerror:\n  reason: \"(byte[])\\\"{\\\"title\\\":\\\"a\\\",\\\"neardup_sketch\\\":\\\"AQ==\\\"}\\\"; line: 1\"\n",
+			"---\nerror:\n  reason: \"(byte[])\\\"{\\\"title\\\":\\\"a\\\"}\\\"; line: 1\"\n"},
+		"an error over lines": {"---\nerror:\n  reason: \"(byte[])\\\"{\\\"title\\\":\\\"a b\\\\\\\n    \\ c\\\",\\\"\\\n    neardup_sketch\\\":\\\"AQ==\\\"}\\\";\\\n    \\ line: 1\"\n",
+			"---\nerror:\n  reason: \"(byte[])\\\"{\\\"title\\\":\\\"a b\\\\ c\\\"}\\\"; line: 1\"\n"},
+		"a text over lines": {"---\na: \"b\\n\\\n  neardup_sketch: x\\\n  \\ y\"\nneardup_sketch: \"x\\\nneardup: z\"\nc: 1\n",
+			"---\na: \"b\\n\\\n  neardup_sketch: x\\\n  \\ y\"\nc: 1\n"},
 		"nothing of ours": {"---\na:\n- b: 1\n  - c\nno end", "---\na:\n- b: 1\n  - c\nno end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, src := range []io.Reader{strings.NewReader(c[0]), iotest.OneByteReader(strings.NewReader(c[0]))} {
 				var out bytes.Buffer
-				if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead}, &out, src); err != nil || out.String() != c[1] {
+				if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindWrite, Form: formDoc}, &out, src); err != nil || out.String() != c[1] {
 					t.Errorf("%.400s, want %.400s (%v)", out.String(), c[1], err)
 				}
 			}
