@@ -38,9 +38,10 @@ type Scope struct {
 	Window int
 	// VectorWindow is the number of neighbours that a search by vectors asks for at least, where hits fold.
 	VectorWindow int
-	// Chooses says that a rule shows other members than the first-ranked, Transitive that one groups by connected components: both take
-	// the whole window.
-	Chooses, Transitive bool
+	// Chooses says that a rule shows other members than the first-ranked. It takes the whole window.
+	Chooses bool
+	// Transitive says that a rule groups by connected components. It takes the whole window.
+	Transitive bool
 	// CollapsedTotals, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
 	CollapsedTotals bool
 	Expand          rule.Expand

@@ -116,7 +116,7 @@ type endpoint struct {
 	methods string // divided by spaces
 	// rest is what follows the endpoint's own name: parts divided by slashes, "*" for any one, "**" for any number of them.
 	rest string
-	kind adapters.Kind // none is a read
+	kind adapters.Kind // the zero value stands for KindRead
 	form string
 	// reason says why a search is left alone that we don't parse.
 	reason adapters.Reason

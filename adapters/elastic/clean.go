@@ -62,8 +62,8 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && rule.Our(path[0]) }}
 
 // parts are the members beside "_source" that show fields of a document by their names, in a hit and in a reply about one document. To have
-// our fields cut out of another one, add a line here: pages that are collapsed, and other formats, go by it too. deep says that our fields can
-// be anywhere below it; pruned that the engine leaves the member out where it has nothing for it.
+// our fields cut out of another one, add a line here: collapsed pages, CBOR and SMILE go by it too. YAML goes by lines. deep says that our fields
+// can be anywhere below it; pruned that the engine leaves the member out where it has nothing for it.
 var parts = map[string]struct{ deep, pruned bool }{
 	"fields":       {deep: true, pruned: true},
 	"highlight":    {pruned: true},

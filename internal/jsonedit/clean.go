@@ -13,12 +13,12 @@ import (
 type Cuts struct {
 	// Drop reports whether the member that the path leads to goes.
 	Drop func(path []string) bool
-	// Prefix, if not empty, says that Drop reports true for names alone that begin so: it is asked for no other.
+	// Prefix, if not empty, has Drop asked only about names with this prefix.
 	Prefix string
 	// Depth, if not 0, says that members of longer paths stay as they are.
 	Depth int
-	// Prune, if set, reports whether the object or array that the path leads to goes too, with its key, if nothing is left in it
-	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
+	// Prune, if set, reports whether the object or array that the path leads to goes too, with its key, if everything in it was
+	// dropped. element says that it is an element of the array that the path leads to. Containers that were empty
 	// before stay, and so does the outermost value.
 	Prune func(path []string, element bool) bool
 	// Edit, if set, returns what takes the place of a string, which it gets with its quotes. Keys are not offered, nor
@@ -92,7 +92,7 @@ type editor struct {
 	out     []byte // the copy, as far as it is made and not written
 	copied  int    // data up to there is in it, or went
 	written int    // how much of the copy is written to dst
-	hold    int    // the place from which on it is not decided whether it stays; -1 for none
+	hold    int    // from here on the copy is not written yet: it may still be cut; -1 for none
 	changed bool
 	mute    bool // a member is passed that goes
 	edits   bool // a string is passed that is to be edited

@@ -68,8 +68,8 @@ const (
 	lenient                  // a string ends at its quote and any other word at what can follow it, whatever is in them
 )
 
-// frame is the part of a document that data has while it streams in: from byte base on. What follows keep, unless that is
-// negative, stays in data when it moves on.
+// frame is the part of a document that data has while it streams in: from byte base on. fill discards what was passed, but nothing from keep on;
+// −1 is no limit. Enter and Skip end the limit, and Next sets it before the member's key.
 type frame struct {
 	stream     *editor
 	base, keep int
