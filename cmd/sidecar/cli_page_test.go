@@ -99,6 +99,129 @@ var printsJSON = map[string][]printedJSON{
 	}]("One object, printed at the end:")},
 }
 
+// meanings explain members of the results whose names do not, by command and the end of their path.
+var meanings = map[string]map[string]string{
+	"reindex": {
+		"right":             "had the right sketch already",
+		"gone":              "deleted after they were read",
+		"refused":           "the engine did not take them",
+		"cut":               "ended by --max-docs",
+		"scanned_by_all":    "by all machines that share the job",
+		"whole":             "it came to its end",
+		"parts":             "of the index",
+		"parts_done":        "by this run",
+		"resumed":           "it joined or continued another run",
+		"index_made_anew":   "the index was created again, so the job began again",
+		"leases_taken_over": "parts that this run took over from others that had ended",
+		"leases_lost":       "parts that others took over from this run",
+		"retries":           "sent again because the engine was busy",
+		"no_checkpoint":     "why no progress is stored in the engine",
+	},
+	"verify": {
+		"examples[]":        "ids of some documents with a stale sketch",
+		"left_over":         "with bands or a cluster that the rule does not store",
+		"mended":            "repaired",
+		"changed_meanwhile": "again and again, so they were left",
+		"gone":              "deleted after they were read",
+		"refused":           "the engine did not take them",
+		"whole":             "all documents were read, not a sample",
+	},
+	"remove": {
+		"found":   "with something of ours",
+		"gone":    "deleted after they were read",
+		"refused": "the engine did not take them",
+		"left":    "changed again and again, and still have it",
+	},
+	"calibrate": {
+		"textless":               "have no word, and so no sketch",
+		"copies":                 "with the same text as another one",
+		"whole":                  "all documents were read",
+		"way":                    "how candidates were found",
+		"bands":                  "in a sketch",
+		"rows":                   "positions in a band",
+		".indices[].compared":    "pairs",
+		"capped":                 "more pairs were alike than it compares",
+		"random.found[]":         "pairs by agreement, in 20 steps of 0.05",
+		"random.estimated[]":     "the same, with those that bands miss",
+		"candidates.found[]":     "pairs by agreement, in 20 steps of 0.05",
+		"candidates.estimated[]": "the same, with those that bands miss",
+		"level":                  "an agreement, rounded to tenths",
+		"levels[].compared":      "pairs of which the texts were compared",
+		"rmse":                   "measured error of the agreement (root mean square)",
+		"promised":               "error of the agreement as the sketches tell it",
+		"curve.matches":          "positions that must be equal to fold",
+		"points[].folds":         "share of the pairs of this resemblance that fold",
+		"points[].candidate":     "share of these pairs that share a band",
+		"curve.from":             "resemblance at which 5 % of pairs fold",
+		"curve.to":               "resemblance at which 95 % of pairs fold",
+		"low":                    "the true value lies between low and high, with a probability of 95 %",
+		"high":                   "see low",
+		"folded":                 "share of the documents",
+		"shares[].contested":     "share of the documents for which chance decides",
+		"presets[].contested":    "share of the documents for which chance decides",
+		"suggestion.contested":   "documents for which chance decides",
+		"contested_now":          "at the present threshold",
+		"contested_below":        "at the worst threshold below the suggested one",
+		"contested_above":        "at the worst threshold above it",
+		"partnered":              "documents that agree with another text by 0.3 or more",
+	},
+	"cluster": {
+		".bands":          "in a sketch",
+		"rows":            "positions in a band",
+		".texts":          "different texts",
+		"clustered":       "documents in clusters",
+		"alone":           "documents in no cluster",
+		"common_a":        "pages of host_a with a near-duplicate on host_b",
+		"common_b":        "pages of host_b with a near-duplicate on host_a",
+		"elements":        "tags or links in common",
+		"expected":        "documents that would have these in common by chance",
+		"common_shingles": "left out by --common",
+		"common_texts":    "with these shingles, at most",
+		"cut_buckets":     "groups of more than 50 texts that share a band: not all pairs were compared",
+		"cut_texts":       "texts in these groups",
+		"wide_clusters":   "on more than 100 hosts: they do not count for mirrors",
+		".written.right":  "had the right cluster already",
+		"changed":         "after they were read, so they were left",
+		"gone":            "deleted after they were read",
+		"refused":         "the engine did not take them",
+	},
+	"similar": {
+		"cut":    "only 10,000 of the documents that share a band were compared",
+		"recall": "share of near-duplicates at the threshold that a look-up finds",
+	},
+	"compare": {
+		"coverage": "see docs/similar.md",
+	},
+}
+
+// meaningOf returns the key in meanings of a member, empty if there is none. That of the longest end of its path counts.
+func meaningOf(command string, k jsonshape.Key) (longest string) {
+	for end := range meanings[command] {
+		whole := strings.HasPrefix(end, ".") && "."+k.Path == end || !strings.HasPrefix(end, ".") && strings.HasSuffix("."+k.Path, "."+end)
+		if whole && len(end) > len(longest) {
+			longest = end
+		}
+	}
+	return longest
+}
+
+// TestMeanings holds the explanations to the results.
+func TestMeanings(t *testing.T) {
+	for command, ends := range meanings {
+		used := map[string]bool{}
+		for _, form := range printsJSON[command] {
+			for _, k := range form.keys {
+				used[meaningOf(command, k)] = true
+			}
+		}
+		for end := range ends {
+			if !used[end] {
+				t.Errorf("%s prints no %s", command, end)
+			}
+		}
+	}
+}
+
 // pageOfCommands makes the page.
 func pageOfCommands() string {
 	var b strings.Builder
@@ -165,6 +288,7 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 		b.WriteString(form.what + "\n\n")
 		var keys []string
 		for _, k := range form.keys {
+			k.Means = meanings[name][meaningOf(name, k)]
 			keys = append(keys, k.String())
 		}
 		fenced(b, "text", strings.Join(keys, "\n"))

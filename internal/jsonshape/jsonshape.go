@@ -21,6 +21,8 @@ const (
 
 	absent = ", may be absent"
 	null   = ", may be null"
+
+	meaning = ": "
 )
 
 // Key is a key of an object, with what stands before it: checks[].state is that of each object in the list checks.
@@ -29,6 +31,8 @@ type Key struct {
 	// Is is what its value is. Objects have no line of their own unless they may be absent or null.
 	Is           string
 	Absent, Null bool
+	// Means is what its name does not say, or nothing.
+	Means string
 }
 
 // String returns the line of a key. Its path is written as jq takes it.
@@ -39,6 +43,9 @@ func (k Key) String() string {
 	}
 	if k.Null {
 		line += null
+	}
+	if k.Means != "" {
+		line += meaning + k.Means
 	}
 	return line
 }
@@ -109,6 +116,7 @@ func Parse(lines string) (keys []Key, err error) {
 			return nil, fmt.Errorf("%q is no line of a key: write its path, with a dot before it, and what it is", line)
 		}
 		k := Key{Path: path[1:]}
+		is, k.Means, _ = strings.Cut(is, meaning)
 		is, k.Null = strings.CutSuffix(is, null)
 		is, k.Absent = strings.CutSuffix(is, absent)
 		k.Is = strings.TrimSpace(is)

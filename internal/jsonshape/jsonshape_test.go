@@ -59,6 +59,10 @@ func TestOf(t *testing.T) {
 	if err != nil || !slices.Equal(parsed, Of(reflect.TypeFor[outer]())) {
 		t.Errorf("%v, %v", parsed, err)
 	}
+	explained := Key{Path: "cut", Is: truth, Absent: true, Means: "it ended early: see --max"}
+	if parsed, err := Parse(explained.String() + "\n"); err != nil || !slices.Equal(parsed, []Key{explained}) {
+		t.Errorf("%+v, %v", parsed, err)
+	}
 	for _, wrong := range []string{".state\n", "state text\n"} {
 		if _, err := Parse(wrong); err == nil {
 			t.Errorf("%q is taken", wrong)
