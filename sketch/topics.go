@@ -1,7 +1,5 @@
 package sketch
 
-import "math"
-
 // What a text is about shows in the words that it repeats. Texts of one form about different subjects (the manual of one product with
 // another's name throughout) share most of their shingles and differ in such a word. So a sketch has a small table of the repeated words:
 // one bit for each cell that says whether a word of the text that falls there occurs often, and one whether any is repeated.
@@ -23,11 +21,15 @@ const (
 	mostOften  = 12
 )
 
-// wordCounts are the counters, of 16 bits, four in a row.
+// wordCounts are the counters, of 16 bits, four in a row: the first lane of all rows has the first quarter of them, in order. So a row is
+// compared at once.
 type wordCounts [counters / 4]uint64
 
 // add counts a word.
-func (c *wordCounts) add(hash uint64) { c[hash>>56] += 1 << (hash >> 50 & 48) }
+func (c *wordCounts) add(hash uint64) { c[hash>>54&(counters/4-1)] += 1 << (hash >> 58 & 48) }
+
+// lanes is 1 in each lane of a row.
+const lanes = 0x0001000100010001
 
 // topics appends the table of the words counted, or nothing if the document is too short.
 func (w *workspace) topics(table []byte) []byte {
@@ -36,19 +38,20 @@ func (w *workspace) topics(table []byte) []byte {
 	}
 	often := min(max(w.counted/topicShare, leastOften), mostOften)
 	repeated := max(often/4, 2)
+	// Added to a counter, these set its top bit if it has as many or more.
+	atOften, atRepeated := lanes*(1<<15-uint64(often)), lanes*(1<<15-uint64(repeated))
 	var cells [topicBytes]byte
-	for i, row := range &w.counts {
-		if row&^0x0001000100010001 == 0 { // no word is repeated
-			continue
+	row := 0
+	for i := range topicCells / 4 {
+		oftens, repeats := uint64(0), uint64(0)
+		for end := ((i+1)*counters + topicCells - 1) / topicCells; row < end; row++ {
+			oftens |= w.counts[row] + atOften
+			repeats |= w.counts[row] + atRepeated
 		}
-		for j := range 4 {
-			count, cell := int(row>>(16*j)&math.MaxUint16), (4*i+j)*topicCells/counters
-			if count >= repeated {
-				cells[topicBytes/2+cell/8] |= 1 << (cell % 8)
-			}
-			if count >= often {
-				cells[cell/8] |= 1 << (cell % 8)
-			}
+		for lane := range 4 {
+			cell := lane*topicCells/4 + i
+			cells[cell/8] |= byte(oftens>>(16*lane+15)&1) << (cell % 8)
+			cells[topicBytes/2+cell/8] |= byte(repeats>>(16*lane+15)&1) << (cell % 8)
 		}
 	}
 	return append(table, cells[:]...)
