@@ -90,8 +90,9 @@ func (b *baseWriter) blocks() {
 		small := x | each*('a'-'A')
 		letters := (small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))
 		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
-		if notLetters := ^(x<<1 | blanks) & tops; notLetters != 0 { // few blocks have digits or punctuation
-			letters |= digitBytes(x) | signBytes(x)
+		letters |= digitBytes(x)
+		if others := ^(x<<1 | blanks | commaToNine(x)) & tops; others != 0 { // few blocks have others
+			letters |= signBytes(x)
 		}
 		wordBits[i/8] = byte(gather(letters))
 		odd := (x | low | blanks&(blanks<<8|blank)) & tops
@@ -114,6 +115,9 @@ func (b *baseWriter) blocks() {
 
 // digitBytes has the top bit set in each byte of ASCII that is a digit.
 func digitBytes(x uint64) uint64 { return (x + each*(0x80-'0')) ^ (x + each*(0x80-'9'-1)) }
+
+// commaToNine has the top bit set in each byte of ASCII that is a digit or one of the most common marks, which are no signs: one of ,-./.
+func commaToNine(x uint64) uint64 { return (x + each*(0x80-',')) ^ (x + each*(0x80-'9'-1)) }
 
 // signBytes has the top bit set in each byte of ASCII that is a sign: one of $%&*+<=>.
 func signBytes(x uint64) uint64 {

@@ -40,7 +40,7 @@ func wordBytes(x uint64) uint64 {
 	z := x & sevens
 	letters := (z + each*(0x80-'a')) ^ (z + each*(0x80-'z'-1))
 	blanks := tops - (z ^ each*' ')
-	if notLetters := ^(z<<1 | blanks) & tops; notLetters != 0 { // few blocks have digits or punctuation
+	if notLetters := ^(z<<1 | blanks | x) & tops; notLetters != 0 { // few blocks have digits or punctuation
 		letters |= digitBytes(z) | signBytes(z)
 	}
 	return letters | x
