@@ -33,11 +33,21 @@ const maxWord = 256
 
 // cutRun appends the tokens of a run of word bytes without looking at the rest of its chunk. It can do so if each rune is a letter with its
 // marks, a digit, a sign, a token by itself or an apostrophe between two letters, or ends a word. Otherwise it appends nothing and reports
-// false. next is the byte after the run.
+// false. next is the byte after the run. At least 16 bytes follow the run in its array.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	word, n, tokens, hebrews, number := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false, false
 	ccc := uint8(0) // of the last rune
-	for i := 0; i < len(run); {
+	i := keptLetters(run)
+	if i == len(run) {
+		s.add(w, s.keys.hashPadded(run[:i+16], i)&^flags, false)
+		return true
+	}
+	if i <= maxWord {
+		n = copy(word, run[:i])
+	} else {
+		i = 0
+	}
+	for i < len(run) {
 		b := run[i]
 		if n > maxWord {
 			w.tokens.truncate(tokens)
@@ -79,7 +89,7 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		info := p.info[r&(pageSize-1)]
 		switch class := info >> 42; {
 		case class == runeInfo(letter) && size < utf8.UTFMax && info.word() == r: // it stays as it is, as most do
-			copy(word[n:n+utf8.UTFMax-1], run[i-size:])
+			word[n], word[n+1], word[n+2] = b, run[i-size+1], run[i-1]
 			n, ccc = n+size, 0
 		case class == runeInfo(letter) && info.word() < utf8.RuneSelf: // it loses its accent
 			word[n] = byte(info.word())
@@ -127,10 +137,43 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	return true
 }
 
+// keptLetters returns how many bytes at the start of a run are of letters that stay as they are in a word: of small letters of ASCII, and of
+// most that take two bytes.
+func keptLetters(run []byte) (n int) {
+	for n < len(run) {
+		b := run[n]
+		if b < utf8.RuneSelf {
+			if b < 'a' {
+				return n
+			}
+			n++
+			continue
+		}
+		if b >= 0xe0 || n+2 > len(run) {
+			return n
+		}
+		r := rune(b&0x1f)<<6 | rune(run[n+1]&0x3f)
+		p := pages[r>>pageBits].Load()
+		if p == nil || p.info[r&(pageSize-1)]>>21 != runeInfo(letter)<<21|runeInfo(r) {
+			return n
+		}
+		n += 2
+	}
+	return n
+}
+
 // betweenTwoLetters reports whether there is a letter on each side of the bytes from begin to end, so that a mark there joins them.
 func betweenTwoLetters(run []byte, begin, end int) bool {
-	before, _ := utf8.DecodeLastRune(run[:begin])
-	after, _ := utf8.DecodeRune(run[end:])
+	if begin == 0 || end == len(run) {
+		return false
+	}
+	before, after := rune(run[begin-1]), rune(run[end])
+	if before >= utf8.RuneSelf {
+		before, _ = utf8.DecodeLastRune(run[:begin])
+	}
+	if after >= utf8.RuneSelf {
+		after, _ = utf8.DecodeRune(run[end:])
+	}
 	return isPlainLetter(before) && isPlainLetter(after)
 }
 

@@ -22,7 +22,7 @@ var mayGoOn = func() (may [1 << 16]uint8) {
 	for next := range 256 {
 		may['_'|next<<8] = 1
 		for _, c := range "'.:,;" {
-			if isWordByte(byte(next)) {
+			if isWordByte[next] {
 				may[int(c)|next<<8] = 1
 			}
 		}
@@ -30,10 +30,13 @@ var mayGoOn = func() (may [1 << 16]uint8) {
 	return may
 }()
 
-// isWordByte reports the bytes of words: letters, digits and signs of a base text, and all beyond ASCII.
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || isASCIIDigit(c) || c >= utf8.RuneSelf || asciiSigns[c]
-}
+// isWordByte are the bytes of words: letters, digits and signs of a base text, and all beyond ASCII.
+var isWordByte = func() (is [256]bool) {
+	for c := range is {
+		is[c] = c >= 'a' && c <= 'z' || c >= utf8.RuneSelf || isASCIIDigit(byte(c)) || asciiSigns[c]
+	}
+	return is
+}()
 
 // wordBytes has the top bit set in each word byte of a base text.
 func wordBytes(x uint64) uint64 {
@@ -165,7 +168,7 @@ func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number
 			word[n] = buffer[end-1]
 			n++
 		}
-		for c := buffer[end]; isWordByte(c); c = buffer[end] {
+		for c := buffer[end]; isWordByte[c]; c = buffer[end] {
 			if k := asciiClass[c&0x7f]; c >= utf8.RuneSelf || k == sign || n == maxWord {
 				return s.cutWide(w, buffer, first, wide)
 			}
@@ -181,8 +184,8 @@ func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number
 // cutWide appends the tokens of a run of word bytes and of those that follow it after an apostrophe, such as "l'été", and returns the end of
 // what is cut.
 func (s *Sketcher) cutWide(w *workspace, buffer []byte, first, end int) int {
-	for buffer[end] == '\'' && isWordByte(buffer[end+1]) {
-		for end++; isWordByte(buffer[end]); end++ {
+	for buffer[end] == '\'' && isWordByte[buffer[end+1]] {
+		for end++; isWordByte[buffer[end]]; end++ {
 		}
 	}
 	if mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] == 0 && s.cutRun(w, buffer[first:end], buffer[end]) {
