@@ -178,7 +178,7 @@ func (b *baseWriter) runes() {
 }
 
 // stay copies runes of two bytes, and of three from kana to Hangul, as long as they stay the same in the base text, as most runes beyond
-// ASCII do. It reports whether it copied any.
+// ASCII do, and single blanks between them. It reports whether it copied any.
 func (b *baseWriter) stay() bool {
 	text, out, i := b.text[b.in:], b.out[b.n:], 0
 	for i+4 <= len(text) && i+4 <= len(out) {
@@ -190,6 +190,10 @@ func (b *baseWriter) stay() bool {
 			r = rune(x&0x1f<<6 | x>>8&0x3f)
 		case x&0xc0c0f0 == 0x8080e0 && x&0x0f != 0 && x&0x0f != 0x0d:
 			r, size = rune(x&0x0f<<12|x>>8&0x3f<<6|x>>16&0x3f), 3
+		case x&0x80ff == 0x8000|' ' && i > 0 && out[i-1] != ' ':
+			out[i] = ' '
+			i++
+			continue
 		default:
 			size = 0
 		}
@@ -207,7 +211,7 @@ func (b *baseWriter) stay() bool {
 		return false
 	}
 	b.in, b.n = b.in+i, b.n+i
-	b.blank, b.ccc = false, 0
+	b.blank, b.ccc = out[i-1] == ' ', 0
 	return true
 }
 
