@@ -64,7 +64,7 @@ func checkFast(t *testing.T, s *Sketcher, text string) {
 // scripts are texts in which every rule of normalisation and of word borders has something to do.
 var scripts = []string{
 	"The quick brown fox's den isn't at 3.14 km, or 1,000 miles; e.g. U.S.A. x_y __init__ a:b a;b 1:2 1;2 'quoted' \"a\".",
-	"-3 is 1.25.3, not 12.5.3; EUR 1.250,00 or -125.000 (-7) x-3 3-4 --3 $-5 a==b a!=b c<=d +49 5% 20°C € 5 £5 1½ 10² m² AT&T 1_000 1'000",
+	"-3 is 1.25.3, not 12.5.3; EUR 1.250,00 or -125.000 (-7) x-3 3-4 --3 $-5 a==b a!=b a!=-3 !=-3 =-3 c<=d +49 5% 20°C € 5 £5 1½ 10² m² AT&T 1_000 1'000",
 	"tabs\tand\nnew lines\r\n  and   many    blanks \v\f ends  ",
 	"Straße STRASSE ΣΊΣΥΦΟΣ σίσυφος İstanbul ŉ ΐ ΰ ǰ ﬁne ﬀ ẞ Ⅳ ½ ㎏ ™ … ´ ¨ ª º ² ① ㈱ ㍿",
 	"café cafe\u0301 e\u0323\u0301 e\u0301\u0323 x\u0304 \u0301start a\u00adb soft\u00adhyphen zero\u200bwidth zw\u200djoin \ufeffbom",

@@ -201,7 +201,8 @@ func signed(text []byte, first int) bool {
 	}
 	switch text[first-1] {
 	case '-':
-		return isASCIIDigit(text[first]) && (first == 1 || !joinsHyphen(text[first-2]))
+		return isASCIIDigit(text[first]) && (first == 1 || !joinsHyphen(text[first-2])) &&
+			(first < 3 || text[first-3] != '!' || text[first-2] != '=') // that "!=" is one rune beyond ASCII by then
 	case '!':
 		return text[first] == '='
 	}
