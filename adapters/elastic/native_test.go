@@ -50,6 +50,7 @@ func TestNativeAsks(t *testing.T) {
 		{"", `{"aggregations":{"x":{"max":{"field":"n"}}}}`, `{"aggregations":{"x":{"max":{"field":"n"}},` + ours(all) + `},` + collapse + `}`},
 		{"", `{"post_filter":{"term":{"n":1}},"sort":"n"}`, `{"post_filter":{"term":{"n":1}},"sort":"n",` + collapse + `,"aggs":{` + ours(`{"term":{"n":1}}`) + `}}`},
 		{"neardup_totals=collapsed&neardup_threshold=0.6", `{"docvalue_fields":["n"]}`, `{"docvalue_fields":["n"],` + collapse + `,"aggs":{` + ours(all) + `}}`},
+		{"neardup_keep=1&neardup=on&neardup_expand=off", `{}`, `{` + collapse + `,"aggs":{` + ours(all) + `}}`},
 		{"neardup_threshold=0.61", `{}`, ""}, {"neardup_window=10", `{}`, ""}, {"neardup_keep=2", `{}`, ""}, {"neardup_expand", `{}`, ""},
 		{"neardup_explain", `{}`, ""}, {"neardup=dry_run", `{}`, ""}, {"", `{"aggs":{` + strings.Join(many, ",") + `}}`, ""}, {"", `{"aggs":[]}`, ""},
 		{"", `{"aggs":{},"aggregations":{}}`, ""}, {"", `{"sort":["n"],"search_after":[1]}`, ""}, {"", `{"min_score":1}`, ""}, {"", `{"profile":true}`, ""},

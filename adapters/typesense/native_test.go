@@ -54,6 +54,8 @@ func TestNativeAsks(t *testing.T) {
 		{`"q":"a","facet_by":"k","page":2,"per_page":3`, `"q":"a","page":2,"per_page":3,` + group,
 			`"q":"a",` + count("k,neardup_cluster", "")},
 		{`"q":"a","neardup_totals":"engine","neardup_threshold":0.6`, `"q":"a",` + group, `"q":"a",` + count("neardup_cluster", most)},
+		{`"q":"a","neardup_keep":1,"neardup":"on","neardup_expand":"off"`, `"q":"a",` + group, `"q":"a",` + count("neardup_cluster", most)},
+		{`"q":"a","neardup_keep":2`, "", ""}, {`"q":"a","neardup_explain":true`, "", ""}, {`"q":"a","neardup":"dry_run"`, "", ""},
 		{`"q":"a","neardup_threshold":0.7`, "", ""}, {`"q":"a","neardup_expand":"ids"`, "", ""}, {`"q":"a","neardup_window":3`, "", ""},
 		{`"q":"a","pinned_hits":"1:2"`, "", ""}, {`"q":"a","hidden_hits":"1"`, "", ""}, {`"q":"a","preset":"p"`, "", ""}, {`"q":"a","offset":3`, "", ""},
 		{`"q":"a","facet_query":"k:x","facet_by":"k","per_page":3`, "", ""}, {`"q":"a","include_fields":"neardup_cluster"`, "", ""},

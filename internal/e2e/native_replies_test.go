@@ -207,27 +207,6 @@ func TestNativeUndeclared(t *testing.T) {
 	})
 }
 
-// TestNativeControls: what the engine's collapse can't do takes query time, without a reason: it is what the client asked for.
-func TestNativeControls(t *testing.T) {
-	eachDialect(t, func(t *testing.T, e *engines.Engine) {
-		c := newClustered(t, e, "native-controls", cliquesOnly(t))
-		for _, control := range []string{
-			"&neardup_threshold=0.9", "&neardup_keep=2", "&neardup_window=100", "&neardup_expand=ids", "&neardup_explain=true",
-		} {
-			isntNative(t, c.through.search(t, c.index, "the", 0, 10, control).outcome, "")
-		}
-		for _, control := range []string{"&neardup_threshold=0.7", "&neardup_keep=1", "&neardup=on", "&neardup_expand=off"} {
-			isNative(t, c.through.search(t, c.index, "the", 0, 10, control).outcome)
-		}
-		if off := c.through.search(t, c.index, "the", 0, 10, "&neardup=off").outcome; off != "bypassed; reason=off" {
-			t.Error(off)
-		}
-		if dry := c.through.search(t, c.index, "the", 0, 10, "&neardup=dry_run").outcome; !strings.HasPrefix(dry, "dry-run; raw=") || strings.Contains(dry, "native") {
-			t.Error(dry)
-		}
-	})
-}
-
 // TestNativeCursors: exports are left alone, pages behind a cursor take query time and go on well from a page that was native.
 func TestNativeCursors(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)

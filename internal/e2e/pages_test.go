@@ -74,51 +74,6 @@ func canonical(t *testing.T, data []byte) any {
 	return v
 }
 
-// TestThreshold changes what folds by YAML and by a request, without touching the index.
-func TestThreshold(t *testing.T) {
-	e := engines.Shared(t, engines.OpenSearch)
-	index, list := "thresh-1", documents(t)
-	direct := api{e, e.URL}
-	loose := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.5})}
-	strict := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.97})}
-	loose.create(t, index, list...)
-	sizes := map[string]int{}
-	for name, c := range map[string]struct {
-		a         api
-		params    string
-		threshold float64
-	}{
-		"loose": {loose, "", 0.5}, "strict": {strict, "", 0.97}, "loose asked to be strict": {loose, "&neardup_threshold=0.97", 0.97},
-		"strict asked to be loose": {strict, "&neardup_threshold=0.5", 0.5}, "off": {loose, "&neardup=off", 2},
-	} {
-		o := newOracle(t, direct, list)
-		o.threshold = c.threshold
-		want := o.list(t, index, "*")
-		if name == "off" {
-			want = o.raw(t, index, "*")
-		}
-		got := slices.Concat(c.a.whole(t, index, "*", 50, c.params)...)
-		same(t, want, got, "%s", name)
-		sizes[name] = len(got)
-	}
-	if !(sizes["loose"] < sizes["strict"] && sizes["strict"] < sizes["off"]) {
-		t.Errorf("hits by threshold: %v", sizes)
-	}
-	byHeader := call(t, e, "GET", strict.base+searchPath(e, index), "", "Neardup-Control", "threshold=0.5").want(t, 200)
-	byURL := call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=0.5", "").want(t, 200)
-	if a, b := hitsOnly(t, e, byHeader.body), hitsOnly(t, e, byURL.body); a != b || a == "" {
-		t.Errorf("the header asks for the same as the URL, but:\n%s\n%s", a, b)
-	}
-	call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=high", "").want(t, 400)
-}
-
-func searchPath(e *engines.Engine, index string) string {
-	if e.Kind == engines.Typesense {
-		return "/collections/" + index + "/documents/search?q=*&query_by=title&per_page=50"
-	}
-	return "/" + index + "/_search?size=50&sort=id"
-}
-
 // hitsOnly returns the hits of a reply as they stand.
 func hitsOnly(t *testing.T, e *engines.Engine, body []byte) string {
 	t.Helper()
