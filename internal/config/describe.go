@@ -133,6 +133,7 @@ func (i Index) describe(section Sketch) []string {
 		"fields " + strings.Join(i.Fields, ", "), i.Profile(), fmt.Sprintf("window %d", i.Window), "missing: " + i.Missing,
 	}
 	rule := i.Rule(nil)
+	parts.addIf(i.VectorWindow != defaultVectorWindow, "vector_window %d", i.VectorWindow)
 	parts.addIf(i.Sketch.Scheme().ID() != section.Scheme().ID(), "own sketch: %s", i.Sketch.Describe())
 	parts.addIf(i.Keep > 1, "%d of a group are shown", i.Keep)
 	parts.addIf(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())

@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +93,69 @@ func TestRuleOfKeys(t *testing.T) {
 			t.Errorf("%s: %v", c.keys, err)
 		}
 	}
+}
+
+// TestEveryRuleKey: each key of a rule changes the rule, or the scheme of its sketches, and config check describes it.
+func TestEveryRuleKey(t *testing.T) {
+	const needed = "match: a, fields: [t]"
+	tried := map[string][2]string{ // two entries that differ in the key alone
+		"match": {needed, "match: b, fields: [t]"}, "fields": {needed, "match: a, fields: [t, u]"},
+		"preset": {"", "preset: thorough"}, "measure": {"", "measure: containment"}, "threshold": {"", "threshold: 0.9"},
+		"min_shingles": {"", "min_shingles: 9"}, "min_words": {"", "min_words: 9"}, "numbers": {"", "numbers: decide"}, "window": {"", "window: 9"},
+		"missing": {"", "missing: alone"}, "keep": {"", "keep: 9"}, "representative": {"", "representative: longest"},
+		"representative.field":  {"representative: {field: v}", "representative: {field: w}"},
+		"representative.order":  {"representative: {field: v}", "representative: {field: v, order: asc}"},
+		"representative.prefer": {"representative: {prefer: v, values: [x]}", "representative: {prefer: w, values: [x]}"},
+		"representative.values": {"representative: {prefer: v, values: [x]}", "representative: {prefer: v, values: [y]}"},
+		"date_field":            {"representative: newest, date_field: d", "representative: newest, date_field: e"},
+		"host_field":            {"same: [host_field], host_field: h", "same: [host_field], host_field: i"},
+		"within.field":          {"within: {span: 3d, field: d}", "within: {span: 3d, field: e}"}, "within.span": {"within: {span: 3d, field: d}", "within: {span: 4d, field: d}"},
+		"same": {"", "same: [x]"}, "different": {"", "different: [x]"}, "transitive": {"", "transitive: true"}, "totals": {"", "totals: collapsed"},
+		"expand": {"", "expand: ids"}, "dry_run": {"", "dry_run: true"}, "bands": {"", "bands: 24x4"}, "on_duplicate": {"bands: auto", "bands: auto, on_duplicate: skip"},
+		"native": {"", "native: true"}, "sketch": {"", "sketch: {positions: 64}"}, "advanced.vector_window": {"", "advanced: {vector_window: 9}"},
+	}
+	undescribed := map[string]string{"match": "the summary of a rule stands behind it"}
+	for _, key := range ruleKeys(reflect.TypeFor[Index](), "") {
+		two, known := tried[key]
+		if !known {
+			t.Errorf("%s: no entries to try", key)
+			continue
+		}
+		var entries [2]Index
+		for i, keys := range two {
+			if !strings.HasPrefix(keys, "match: ") {
+				keys = strings.TrimSuffix(needed+", "+keys, ", ")
+			}
+			text := `engines: [{listen: ":1", kind: elasticsearch, urls: ["http://h:1"], indices: [{` + keys + "}]}]"
+			entries[i] = expect.Value(Parse([]byte(text), environment()))(t).Engines[0].Indices[0]
+		}
+		a, b := entries[0], entries[1]
+		if reflect.DeepEqual(a.Rule(nil), b.Rule(nil)) && a.Scheme().ID() == b.Scheme().ID() {
+			t.Errorf("%s does not change the rule", key)
+		}
+		if section := Default().Sketch; undescribed[key] == "" && slices.Equal(a.describe(section), b.describe(section)) {
+			t.Errorf("%s is not described: %q", key, b.describe(section))
+		}
+	}
+}
+
+// ruleKeys returns the keys of a section of rules, with those of the sections in it. TestSketchOfARule has those of sketch.
+func ruleKeys(section reflect.Type, prefix string) (keys []string) {
+	for i := range section.NumField() {
+		field := section.Field(i)
+		key := prefix + field.Tag.Get("yaml")
+		switch {
+		case key == prefix+"-":
+		case field.Type.Kind() != reflect.Struct || key == "sketch":
+			keys = append(keys, key)
+		default:
+			if _, word := field.Type.FieldByName("By"); word {
+				keys = append(keys, key)
+			}
+			keys = append(keys, ruleKeys(field.Type, key+".")...)
+		}
+	}
+	return keys
 }
 
 // TestPresetsOfKinds reads each preset with what it needs, and one with a key of the file over each of its own.
