@@ -1,6 +1,8 @@
 package elastic
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +97,47 @@ func TestCursorKeys(t *testing.T) {
 			t.Errorf("%v has the key of another: %s", other, got)
 		}
 		seen[got] = true
+	}
+}
+
+// TestCursorKeyOfControls: a request that is made twice has one key, whatever controls it has, and the key goes by those that change what folds.
+func TestCursorKeyOfControls(t *testing.T) {
+	// What changes only how a page is shown, or that a search is collapsed at all.
+	besides := []string{"Off", "On", "Expand", "Explain", "Collapsed"}
+	class, r := searchFor("/news-1/_search", "", `{"sort":["n"],"search_after":[1]}`)
+	q := (Dialect{}).ParseSearch(class, r, searchPlan(t, false)).List[0].(*clientSearch)
+	key := func(field int) string {
+		var c adapters.Controls
+		if field >= 0 {
+			fill(reflect.ValueOf(&c).Elem().Field(field))
+		}
+		q.asked.Scope = adapters.Scope{Configured: true, Window: 30}.Under(c, 1000)
+		return q.Key()
+	}
+	for i, field := range reflect.VisibleFields(reflect.TypeFor[adapters.Controls]()) {
+		first, again := key(i), key(i)
+		if first != again {
+			t.Errorf("with %s a request has two keys:\n%s\n%s", field.Name, first, again)
+		}
+		if changes := first != key(-1); changes == slices.Contains(besides, field.Name) {
+			t.Errorf("%s changes the key: %t", field.Name, changes)
+		}
+	}
+}
+
+// fill sets a value to another than its zero value, what a pointer leads to in a place of its own.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(0.7)
+	case reflect.String:
+		v.SetString("x")
+	default:
+		v.SetInt(2)
 	}
 }
