@@ -116,6 +116,8 @@ type Asked struct {
 	Native Native
 	Cursor Cursor
 	Point  Point
+	// Sequence is set where clients may go through the list page by page, by From.
+	Sequence Sequence
 }
 
 // Ways are how the hits of a search can be read.
@@ -267,6 +269,12 @@ type Cursor interface {
 	Next(frame *Listing, last *rule.Seen) string
 	// At reports whether a hit has the sort values of the cursor, as several can.
 	At(hit *rule.Seen) bool
+}
+
+// Sequence is a list whose pages are asked for by their number.
+type Sequence interface {
+	// List returns under which key of [Cursors], apart from the page, its pages are remembered: all that decides which list it is.
+	List() string
 }
 
 // Point opens a point in time for a search, where the list does not move and has no end.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/effort"
 )
@@ -46,6 +47,10 @@ func TestPagesAfterWalks(t *testing.T) {
 				if in := slices.Contains(ranks, rank); walk.Take(hit, window) != in {
 					t.Fatalf("case %d: rank %d is shown: %v", i, at+rank, in)
 				}
+			}
+			known := p.Walk(ranks[len(ranks)-1] + 1)
+			if diff := cmp.Diff(walk, known, cmp.AllowUnexported(Walk{}, leader{}, outline{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Fatalf("case %d: the walk taken (-), known of the page (+): %s", i, diff)
 			}
 			if walk.Ranks() >= window && r.IntN(2) == 0 {
 				walk.Forget()

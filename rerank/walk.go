@@ -13,6 +13,8 @@ type Walk struct {
 	leaders []leader // n of one is how many members of its group were shown; clones share the hits
 	ranks   int
 	folded  int
+	// Last is for the caller: what tells the hit of the last rank from all others, so that it can be found again.
+	Last string
 }
 
 // Clone returns a copy that goes its own way.
@@ -30,7 +32,7 @@ func (w *Walk) Folded() int { return w.folded }
 
 // Bytes returns about how much memory the walk takes.
 func (w *Walk) Bytes() int {
-	n := 64
+	n := 80 + len(w.Last)
 	for i := range w.leaders {
 		h := w.leaders[i].hit
 		n += 392 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
@@ -71,11 +73,51 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		w.folded++
 		return false
 	}
+	w.lead(hit, 1)
+	return true
+}
+
+// lead adds a leader, of whose group n members were shown.
+func (w *Walk) lead(hit *Hit, n int) {
 	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
 	sketch.Payload = bytes.Clone(sketch.Payload)
 	own.ID, own.Sketch = strings.Clone(own.ID), &sketch
-	w.leaders = append(w.leaders, leader{outlineOf(&sketch), &own, 1})
-	return true
+	w.leaders = append(w.leaders, leader{outlineOf(&sketch), &own, n})
+}
+
+// Walk returns the walk to the first so many ranks of the list: it takes no hit again, since it is known what they fold into. It is for groups by
+// leaders that show their first-ranked members.
+func (f *Found) Walk(ranks int) *Walk {
+	w := new(Walk)
+	if f.page.After != nil {
+		w = f.page.After.Clone()
+	}
+	compared := min(ranks, len(f.hits), max(f.page.Window, 0))
+	shown, _ := slices.BinarySearch(f.Shown, compared)
+	w.ranks, w.folded = w.ranks+ranks, w.folded+compared-shown
+	earlier := len(w.leaders)
+	leads := make(map[int]bool, len(f.Groups)) // or is shown beside a leader of this list
+	for _, g := range f.Groups {
+		if g.Leader >= compared {
+			break
+		}
+		kept, _ := slices.BinarySearch(g.Kept, compared)
+		leads[g.Leader] = true
+		for _, rank := range g.Kept[:kept] {
+			leads[rank] = true
+		}
+		if hit := &f.hits[g.Leader]; hit.Sketch != nil {
+			w.lead(hit, 1+kept)
+		}
+	}
+	if earlier > 0 {
+		for _, rank := range f.Shown[:shown] {
+			if !leads[rank] { // it is shown beside a leader of those in front of the list
+				w.leaders[leaderOf(w.leaders[:earlier], &f.hits[rank])].n++
+			}
+		}
+	}
+	return w
 }
 
 // Forget drops the leaders. It is for ranks beyond the window, where nothing folds.

@@ -80,8 +80,16 @@ var besides = strings.Fields(`
 // cursorKey returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
 // No two lists share one.
 func (q *clientSearch) cursorKey(pit string, sort []byte) string {
+	return q.listKey("search_after", pit, canonical(sort))
+}
+
+// List implements adapters.Sequence.
+func (q *clientSearch) List() string { return q.listKey(q.pit()) }
+
+// listKey returns a key for a list, of all that decides which one it is, and for what is given.
+func (q *clientSearch) listKey(parts ...string) string {
 	controls := fmt.Sprint(q.asked.Scope.Window, q.asked.Scope.Threshold, q.asked.Scope.Keep, q.asked.Scope.DryRun)
-	parts := []string{"search_after", q.asked.Target, pit, controls, canonical(sort)}
+	parts = append(parts, q.asked.Target, controls)
 	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
 	// Stable, since the last of a name counts.
 	slices.SortStableFunc(params, func(a, b adapters.Param) int { return strings.Compare(a.Name, b.Name) })

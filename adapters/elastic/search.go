@@ -76,6 +76,9 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		if q.usesCursor() {
 			q.asked.Cursor = q
 		}
+		if q.after == nil && !q.has("knn", "rescore", "retriever") {
+			q.asked.Sequence = q
+		}
 		s.List, s.Single = []adapters.Search{q}, true
 		if q.hasParam("filter_path") {
 			s.Envelope = &envelope{q: q, deadline: p.Deadline}

@@ -128,6 +128,9 @@ func parse(body []byte, key string, params []adapters.Param, outer adapters.Cont
 		if q.groupable() {
 			a.Native = q
 		}
+		if a.Unseen == "" && !q.hidesID() {
+			a.Sequence = q
+		}
 	}
 	return q, nil
 }
@@ -255,6 +258,18 @@ func (q *query) seesText(names []string) bool { return !q.preset() && q.asks.all
 
 // mayRead reports whether the client's key lets all of the fields' texts be seen.
 func (q *query) mayRead(names []string) bool { return q.key.shows().all(names) }
+
+// List implements adapters.Sequence.
+func (q *query) List() string {
+	scope := &q.asked.Scope
+	parts := []string{fmt.Sprint(scope.Window, scope.Threshold, scope.Keep), q.key.text}
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if name != "page" {
+			parts = append(parts, name, q.values[name])
+		}
+	}
+	return fmt.Sprintf("%q", parts)
+}
 
 // hidesID reports whether the client's key keeps the id out of every hit.
 func (q *query) hidesID() bool { return !q.mayRead([]string{"id"}) }

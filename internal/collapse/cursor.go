@@ -130,6 +130,7 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 // remember keeps what was shown down to the last hit of the page of a cursor, for the client that goes on from there. What is not known of earlier pages
 // is found out no better by the next.
 func (s *search) remember() {
+	s.rememberPage()
 	w := s.special.cursor
 	if w == nil || w.lost || s.all.Plan.Cursors == nil {
 		return
@@ -142,20 +143,7 @@ func (s *search) remember() {
 	if key == "" {
 		return
 	}
-	shown := new(rerank.Walk)
-	if w.before != nil {
-		shown = w.before.Clone()
-	}
-	for r := range rank + 1 {
-		if r%betweenLooks == 0 && s.all.Plan.Late() { // the next page finds it out
-			return
-		}
-		hit := s.found.Hit(r)
-		if hit == nil {
-			hit = &rerank.Hit{}
-		}
-		shown.Take(hit, w.window)
-	}
+	shown := s.found.Walk(rank + 1)
 	if shown.Ranks() >= w.window {
 		shown.Forget()
 	}

@@ -18,6 +18,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		return listing, nil
 	}
 	var replies []*adapters.Reply
+	r = s.special.sequence.shifted(r)
 	for {
 		requests, err := s.dialect.Requests(r, replies)
 		if err != nil {
@@ -45,6 +46,9 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	listing, err := s.dialect.Listing(r, replies)
 	if err != nil {
 		return nil, s.readingFailed(err)
+	}
+	if !s.unmovedIn(listing) {
+		return nil, errAnew
 	}
 	return listing, nil
 }

@@ -17,6 +17,7 @@ import (
 type special struct {
 	neighbours *neighbours // nil but for a search of nearest neighbours
 	cursor     *cursor     // nil where clients do not go through the list by cursors
+	sequence   *sequence   // nil where they do not ask for its pages by their number, or for page 1
 	texts      texts       // which readings bring them too
 	native     adapters.NativeOutcome
 	hitBytes   int    // the mean length of hits, of the last reading that gave one; 0 if it does not matter
@@ -48,6 +49,7 @@ func (s *search) suit(page *rerank.Page) {
 	later := page.SketchOnly || ways.Scattered && (page.SketchFirst || page.Whole || page.Transitive || page.From > 0)
 	// No folded hit is shown later, or those that are come with the page's own.
 	page.FoldedToo = scope.Expand == rule.ExpandSource && !later || s.special.atOnce
+	s.follow()
 }
 
 // keepSpecial keeps what a reading brought that only some searches need.
@@ -56,7 +58,7 @@ func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 	if l.HitBytes > 0 && s.asked.Ways.Weighed {
 		x.hitBytes = l.HitBytes
 	}
-	if x.uncollapsed == nil && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+	if x.uncollapsed == nil && x.sequence.ahead() == 0 && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
 		x.uncollapsed = l
 	}
 	if n := x.neighbours; n != nil && r.Ranks == nil {
@@ -119,6 +121,7 @@ func (s *search) noteSpecial(o *adapters.Outcome) {
 	if x.cursor != nil {
 		x.cursor.tell(o)
 	}
+	x.sequence.tell(o)
 }
 
 // collapsedTotal returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.

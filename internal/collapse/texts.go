@@ -37,6 +37,9 @@ func (s *search) lacksTexts(r *adapters.Reading, unread []int) bool {
 func (s *search) judgeWithTexts(ctx context.Context, of *adapters.Reading, hits []rerank.Hit, missing []int) error {
 	ways := s.asked.Ways
 	switch {
+	case s.special.sequence.ahead() > 0: // their ranks are not those of the reading
+		s.forget()
+		return errAnew
 	case of.Sources && (ways.Apart || ways.TextsApart && of.Texts): // read again at once, it does not show all
 		return portError(adapters.ErrMoved)
 	case of.Texts:

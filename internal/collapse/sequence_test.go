@@ -1,0 +1,81 @@
+package collapse_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// notes implements adapters.Cursors.
+type notes map[string]*rerank.Walk
+
+func (n notes) Get(key string) (*rerank.Walk, bool) { walk, ok := n[key]; return walk, ok }
+
+func (n notes) Put(key string, walk *rerank.Walk) { n[key] = walk }
+
+func (*search) List() string { return "the shelf" }
+
+// Pages asked for one after the other are those of the definition, be the page before remembered or not, and whatever the list did since. From page 3
+// on each takes one request while the list stands still.
+func TestPagesInSequence(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	single, pages := 0, 0
+	for range effort.Rounds(100) {
+		rule := newRule(t, 1+r.IntN(300))
+		rule.Profile.Keep = 1 + r.IntN(2)*r.IntN(3)
+		missing, rate := r.Float64()*float64(r.IntN(2)), 0.9*float64(r.IntN(2))
+		s := newShelf(r, rule, 20+r.IntN(300), missing)
+		kept, size, moves, forgets := notes{}, 1+r.IntN(30), r.IntN(3) == 0, r.IntN(4) == 0
+		for from := 0; from < len(s.documents); from += size {
+			all := searches(rule, r.IntN(2) == 0, [2]int{from, size})
+			all.Plan.Cursors = kept
+			for _, one := range all.List {
+				one := one.(*search)
+				one.asked.Sequence, one.asked.Scope.Rate = one, rate
+				one.asked.Ways.Scattered, one.asked.Ways.Weighed = r.IntN(2) == 0, r.IntN(2) == 0
+			}
+			answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			want := s.page(rule, from, size)
+			if string(answer.Body) != want {
+				t.Fatalf("seed %d: page [%d, %d) of %d, window %d, keep %d: %s, want %s", seed, from, from+size, len(s.documents), rule.Window, rule.Profile.Keep, answer.Body, want)
+			}
+			o := answer.Outcomes[0]
+			if o.Window != rule.Window || o.Raw != len(s.documents) || o.Folded > o.Read {
+				t.Fatalf("seed %d: %+v", seed, o)
+			}
+			if !moves && !forgets && missing == 0 && rate > 0 && want != "" && from >= 2*size {
+				if pages++; o.Rounds == 1 {
+					single++
+				}
+			}
+			if moves && r.IntN(3) == 0 { // the engine counts other hits then
+				at := r.IntN(len(s.documents))
+				s.documents = slices.Clone(s.documents)
+				if d := newShelf(r, rule, 1, 0).documents[0]; r.IntN(2) == 0 {
+					d.ID = "new" + d.ID
+					s.documents = slices.Insert(s.documents, at, d)
+				} else {
+					s.documents = slices.Delete(s.documents, at, at+1)
+				}
+			}
+			if forgets && r.IntN(3) == 0 {
+				clear(kept)
+			}
+		}
+	}
+	if t.Logf("%d of %d pages took one round", single, pages); single*10 < pages*8 {
+		t.Errorf("%d of %d pages took one round", single, pages)
+	}
+}
+
+var _ adapters.Cursors = notes{}
