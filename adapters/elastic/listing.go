@@ -142,6 +142,9 @@ func (h *hit) appendID(dst []byte, numbered bool) ([]byte, error) {
 // Name implements adapters.Search.
 func (q *clientSearch) Name(hit *rule.Seen) []byte {
 	d := documentOf(hit)
+	if h := hitOf(hit); h.in.numbered {
+		d.id, _ = jsonedit.Text(h.at(h.id))
+	}
 	name := jsonedit.AppendString(append(jsonedit.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
 	return append(name, '}')
 }

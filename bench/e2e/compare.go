@@ -79,8 +79,11 @@ func (c *comparison) index(name string) int {
 	return slices.IndexFunc(c.contenders, func(one *contender) bool { return one.name == name })
 }
 
-// figure is the median over the rounds of a figure of one contender.
+// figure is the median over the rounds of a figure of one contender, 0 of one that did not take part.
 func (c *comparison) figure(name string, of func(sample) float64) float64 {
+	if c.index(name) < 0 {
+		return 0
+	}
 	return medianOf(c.samples[c.index(name)], of)
 }
 

@@ -26,6 +26,8 @@ const unhurried = "deadline: 60s"
 type page struct {
 	what   string
 	search search
+	// to, if above 0, is the number of the last page: all from page 2 on are asked for in order, by one search after the other.
+	to int
 	// most is what ours may take, as a multiple of the plain page.
 	most float64
 }
@@ -81,20 +83,24 @@ func (b *bench) pagesOf(e *engine, s shelf, deep int) (rows []measured.Row, err 
 	if err := e.fill(b.ctx, e.base, bare, b.texts, s); err != nil {
 		return nil, err
 	}
-	first := 1.2
-	if e.typesense() {
-		first = 1.5
-	}
 	words := b.texts.queries(s, 50)
 	if b.short {
 		words = words[:10]
 	}
+	first, directly := 1.4, 3.0
+	if e.typesense() {
+		first, directly = 1.5, 4
+	}
 	for _, one := range []page{
-		{"page 1", search{size: 10}, first},
-		{"page 1, gzip", search{size: 10, gzip: true}, first},
-		{fmt.Sprintf("page %d", deep), search{from: 10 * (deep - 1), size: 10}, 2},
+		{what: "page 1", search: search{size: 10}, most: first},
+		{what: "page 1, gzip", search: search{size: 10, gzip: true}, most: 1.6},
+		{what: fmt.Sprintf("page %d", deep), search: search{from: 10 * (deep - 1), size: 10}, most: directly},
+		{what: fmt.Sprintf("pages 2 to %d in sequence", deep), search: search{from: 10, size: 10}, to: deep, most: 1.5},
 	} {
 		b.log("%s, %s", e.name, one.what)
+		if one.to > 0 {
+			words = words[:5]
+		}
 		row, err := b.page(e, p, index, words, one)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.what, err)
@@ -122,6 +128,10 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 		c := &contender{name: name, base: base, check: full, watch: []*process{e.process}}
 		for _, w := range words {
 			c.requests = append(c.requests, e.request(index, w, s))
+			for next := s; next.from+next.size < one.to*next.size; {
+				next.from += next.size
+				c.requests = append(c.requests, e.request(index, w, next))
+			}
 		}
 		return c
 	}
@@ -147,6 +157,9 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 	many.check = e.someHits
 	if one.search.from > 0 && e.typesense() {
 		many.requests = e.sketches(index, words, read)
+	}
+	if one.to > 0 {
+		many.absent = "each page reads other ranks"
 	}
 	list = append(list, many)
 	by := asked("", without(index), nginx, one.search)
