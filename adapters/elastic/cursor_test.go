@@ -141,3 +141,39 @@ func fill(v reflect.Value) {
 		v.SetInt(2)
 	}
 }
+
+// TestListKeys tells lists apart whose pages are asked for by their numbers, and knows one again on each of its pages.
+func TestListKeys(t *testing.T) {
+	key := func(path, parameters, body string) string {
+		class, r := searchFor(path, parameters, body)
+		searches := (Dialect{}).ParseSearch(class, r, searchPlan(t, false))
+		if len(searches.List) != 1 || searches.List[0].Asked().Sequence == nil {
+			return ""
+		}
+		return searches.List[0].Asked().Sequence.List()
+	}
+	const body = `{"query":{"match":{"a":"b"}}}`
+	plain, seen := key("/news-1/_search", "", body), map[string]bool{}
+	for _, same := range [][2]string{{"from=10", body}, {"", `{"size":3, "from":6,"query":{"match":{"a":"b"}},"_source":["n"]}`}, {"pretty&track_total_hits=true", body}} {
+		if got := key("/news-1/_search", same[0], same[1]); got != plain || got == "" {
+			t.Errorf("%v: %q, want %q", same, got, plain)
+		}
+	}
+	for _, other := range [][3]string{
+		{"/news-1/_search", "", body}, {"/news-2/_search", "", body}, {"/news-1/_search", "routing=a", body}, {"/news-1/_search", "", `{"query":{"match":{"a":"c"}}}`},
+		{"/news-1/_search", "", `{"query":{"match":{"a":"b"}},"sort":["n"]}`}, {"/news-1/_search", "", `{"query":{"match":{"a":"b"}},"min_score":1}`},
+		{"/news-1/_search", "neardup_threshold=0.5", body}, {"/news-1/_search", "neardup_window=9", body}, {"/news-1/_search", "neardup_keep=2", body},
+		{"/news-1/_search", "", `{"query":{"match":{"a":"b"}},"pit":{"id":"p"}}`},
+	} {
+		if got := key(other[0], other[1], other[2]); got == "" || seen[got] {
+			t.Errorf("%v has no key of its own: %q", other, got)
+		} else {
+			seen[got] = true
+		}
+	}
+	for _, never := range []string{`{"knn":{"field":"v","query_vector":[1],"k":3}}`, `{"query":{"match":{"a":"b"}},"rescore":{"query":{}}}`, `{"sort":["n"],"search_after":[1]}`} {
+		if got := key("/news-1/_search", "", never); got != "" {
+			t.Errorf("%s has the key %q", never, got)
+		}
+	}
+}

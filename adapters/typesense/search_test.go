@@ -310,3 +310,36 @@ func TestMovingListIsNotUnderstood(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestListKeys tells lists apart whose pages are asked for by their numbers, and knows one again on each of its pages.
+func TestListKeys(t *testing.T) {
+	plan, _ := nativePlan(t)
+	key := func(query string) string {
+		searches := search(get("/collections/news/documents/search?"+query), plan)
+		if len(searches.List) != 1 || searches.List[0].Asked().Sequence == nil {
+			return ""
+		}
+		return searches.List[0].Asked().Sequence.List()
+	}
+	plain, seen := key("q=a&query_by=title"), map[string]bool{}
+	for _, same := range []string{"q=a&query_by=title&page=3", "page=7&query_by=title&q=a"} {
+		if got := key(same); got != plain || got == "" {
+			t.Errorf("%s: %q, want %q", same, got, plain)
+		}
+	}
+	for _, other := range []string{
+		"q=a&query_by=title", "q=b&query_by=title", "q=a&query_by=body", "q=a&query_by=title&filter_by=n:1", "q=a&query_by=title&sort_by=n:asc",
+		"q=a&query_by=title&per_page=3", "q=a&query_by=title&neardup_threshold=0.5", "q=a&query_by=title&neardup_window=9", "q=a&query_by=title&neardup_keep=2",
+	} {
+		if got := key(other); got == "" || seen[got] {
+			t.Errorf("%s has no key of its own: %q", other, got)
+		} else {
+			seen[got] = true
+		}
+	}
+	for _, never := range []string{"q=a&query_by=title&preset=p", "q=a&query_by=title&offset=3"} {
+		if got := key(never); got != "" {
+			t.Errorf("%s has the key %q", never, got)
+		}
+	}
+}
