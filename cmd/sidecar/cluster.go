@@ -64,8 +64,8 @@ the defaults apply to a file. With --config its section sketch and one rule appl
 
 It prints a report. --report json (or --output json) prints it as JSON.
 
-If --output names a file, each document is written there with its cluster and the size of the cluster. The agreement beside these is
-that with one document of the cluster, the same one for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is
+If --output names a file, each document is written there with its cluster and the size of the cluster. Its agreement is
+that with one document of the cluster, the same for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is
 complete. The report is still printed.
 
 --write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. Only ids that

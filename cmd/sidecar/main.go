@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 var errRefused = errors.New("documents were refused")
 
 // rootLong is the beginning of the help.
-const rootLong = `sidecar is a proxy in front of a search engine that speaks its API. It adds a small sketch of the text to each document
+const rootLong = `sidecar is a proxy in front of a search engine and speaks its API. It adds a small sketch of the text to each document
 that is written, and hides a hit in a reply if a better ranked hit says nearly the same.
 
 Only results go to standard output. Progress, notes and errors go to standard error (2> file takes these). With --output json results are JSON. Then
