@@ -1,8 +1,7 @@
 package adapters
 
 import (
-	"errors"
-	"fmt"
+	"bytes"
 	"io"
 	"iter"
 
@@ -127,45 +126,169 @@ type Dialect interface {
 	ErrorReply(r *Request, status int, reason string) *Reply
 }
 
-// Errors of a search that is collapsed.
-var (
-	// ErrRefused: the engine refused for a reason that is not ours (credentials, load, its own failure); its reply is the answer.
-	ErrRefused = errors.New("the engine refused the search")
-	// ErrWidened: the engine refused what we asked; it may grant what the client asked.
-	ErrWidened = errors.New("the engine refused the widened search")
-	// ErrNotUnderstood: a reply is not of the form that the dialect knows.
-	ErrNotUnderstood = errors.New("the reply is not understood")
-)
+// The rest is a search, in the order in which it is answered. Package internal/collapse decides what to read, sends the requests, compares the hits
+// and cuts the page. The dialect parses the search, writes requests, lists the hits of their replies and renders the page.
 
-// Refusal is the error of a write that must not go on to the engine. Its text says why and what the client can do.
-type Refusal string
-
-// Error implements error.
-func (r Refusal) Error() string { return string(r) }
-
-// Alone is the error of a search of which it is found out on the way that it is to be left alone for what it is.
-type Alone struct {
+// Searches are the searches of one client's request, parsed: one, or those of a multi-search.
+type Searches struct {
+	// Plain is the client's request less our controls: what is sent where it is left alone.
+	Plain *Request
+	// Refusal, if not nil, is the answer to a control of ours with a bad value, in the engine's own error shape. It is given only if a rule matches.
+	Refusal *Reply
+	// Reason, if not empty, says why the request is left alone. List and Wire are not set then.
 	Reason Reason
-	// Searched says that the engine has searched for it already.
-	Searched bool
+	// NamesOurs says that the client names a field of ours: then it is shown in the reply to Plain.
+	NamesOurs bool
+	// List holds the searches in the client's order, with those that are left alone.
+	List []Search
+	// Single says that the client asked for one search alone. When it fails the whole request fails, and the caller sends it as the client
+	// wrote it. Of several searches each that fails is asked again as the client wrote it, and the others go on.
+	Single bool
+	// Wire, if not nil, joins the requests of searches in requests of several. Without one each is sent by itself.
+	Wire Wire
+	// Envelope, if not nil, is what the client gets the results in. Without one it gets the result of the one search.
+	Envelope Envelope
+	// Plan is the one under which they were parsed.
+	Plan Plan
+	// Ahead, if not nil, is asked before anything else: the searches follow from its reply, and List is empty.
+	Ahead Ahead
 }
 
-// Error implements error.
-func (a Alone) Error() string { return "the search is left alone: " + string(a.Reason) }
+// Left reports whether the request holds no search to be collapsed.
+func (s *Searches) Left() bool { return len(s.List) == 0 && s.Ahead == nil }
 
-// ReasonOf returns the reason for which an error leaves the search alone.
-func ReasonOf(err error) Reason {
-	if alone, ok := errors.AsType[Alone](err); ok {
-		return alone.Reason
-	}
-	if IsLate(err) {
-		return ReasonDeadline
-	}
-	return ReasonNotUnderstood
+// Search is one search of a request. Its methods are pure.
+type Search interface {
+	// Asked returns what the client asks for. It does not change.
+	Asked() *Asked
+	// Requests returns the requests of a reading, to be sent side by side. replies are those to its earlier requests; once they are enough, for
+	// most readings after one round, it returns none. Its errors are those of Listing.
+	Requests(r *Reading, replies []*Reply) ([]*Request, error)
+	// Listing lists the hits of the replies to a reading. Its error is a [Declined]; [ErrMoved] if the replies do not agree with one another; an
+	// [Alone] if the search can't be collapsed; or says what is not understood, or why the reading can't be made: see Narrowed.
+	Listing(r *Reading, replies []*Reply) (*Listing, error)
+	// Refusal returns what it means that the engine refuses requests for the search with a reply: [ErrRefused], [ErrWidened] or what is not understood;
+	// nil if it does not.
+	Refusal(requests []*Request, reply *Reply) error
+	// Narrowed returns the search to go on with after an error of a reading, or nil.
+	Narrowed(err error) Search
+	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. groups, if not nil, are
+	// what is folded into each of the hits. total, if not negative, replaces the engine's.
+	Render(frame *Listing, page []*rule.Seen, groups []*Group, total int) (Pieces, error)
+	// Name returns a JSON object that names the document of a hit.
+	Name(hit *rule.Seen) []byte
+	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
+	Clean(raw []byte) []byte
 }
 
-// NotUnderstood returns err as an [ErrNotUnderstood].
-func NotUnderstood(err error) error { return fmt.Errorf("%w: %w", ErrNotUnderstood, err) }
+// Asked is what the client asks for with a search.
+type Asked struct {
+	// Target is what the search is sent to, as in [Plan.Scope].
+	Target string
+	// Reason, if not empty, says why the search is left alone. Then nothing of the rest but Target need be set.
+	Reason Reason
+	// Scope is what is known of the target, as the controls of the search have it.
+	Scope Scope
+	// From and Size are the page. Limit is how many ranks of the list can be read.
+	From, Size, Limit int
+	// Short, if not empty, is the reason for which a search is left alone whose page Limit cuts short.
+	Short Reason
+	// Unseen, if not empty, says that only the engine's reply tells the page: From and Size are a guess. It is the reason for which the search
+	// is left alone where the engine's own reply is all that can be had.
+	Unseen Reason
+	// Neighbours is set for a search of nearest neighbours.
+	Neighbours *Neighbours
+	// Doubting is that of the search's [rule.Judge].
+	Doubting bool
+	Ways     Ways
+	// Native is set where the engine can collapse the search itself, Cursor where clients go through its list by cursors, Point where it can
+	// be made in a point in time.
+	Native Native
+	Cursor Cursor
+	Point  Point
+	// Sequence is set where clients may go through the list page by page, by From.
+	Sequence Sequence
+}
+
+// Ways are how the hits of a search can be read.
+type Ways struct {
+	// Apart says that what hits are judged by can't be read with the hits as the client wants them, TextsApart that their texts can't.
+	Apart, TextsApart bool
+	// Scattered says that one request can read hits of any ranks. Folded hits are then read with the page's own, once the page is known, and all
+	// hits are read again with their texts as soon as one lacks a sketch. Otherwise folded hits are read with all others, and only the missing
+	// texts are read again.
+	Scattered bool
+	// Weighed says that it matters how long the hits are: the sketches of long ones are read first.
+	Weighed bool
+}
+
+// Reading is one look at the engine's list.
+type Reading struct {
+	// Own asks for the client's own page. AsWritten asks for it as the client wrote it; otherwise with what is needed to read and render it.
+	Own, AsWritten bool
+	// From and To are the ranks [From, To). Ranks, if not nil, are those of them that are wanted, ascending. A reading of no ranks asks only
+	// for what a reply has beside its hits.
+	From, To int
+	Ranks    []int
+	// Known are the hits from rank 0 on that the Ranks were chosen from, as far as these were judged. Picked is for the dialect, which notes
+	// that its request names the documents of the Ranks.
+	Known  []rule.Seen
+	Picked bool
+	// Before asks for the list from its beginning, not from the cursor on at which the search begins.
+	Before bool
+	// Sources asks for hits as the client wants them, Judged for what they are judged by, Texts for the sketched texts too, to compute missing
+	// sketches from.
+	Sources, Judged, Texts bool
+	// Frame asks for everything that a reply has beside its hits, such as facets, where it can come with this reading.
+	Frame bool
+}
+
+// Wire joins several searches in one request. Of a request for one search it takes the body alone, and of what the request is for.
+type Wire interface {
+	// Join writes requests, in their order, into ones that go side by side, [MaxAtOnce] at most: each is JudgingOnly if all in it are. parts are
+	// those in each of them. Those that find no room are joined again once the others are answered.
+	Join(requests []*Request) (joined []*Request, parts [][]*Request, err error)
+	// Split reads the reply to a joined request: one for each of its parts, whose body is the result. Its error says what is not understood.
+	Split(parts []*Request, reply *Reply) ([]*Reply, error)
+}
+
+// Listing is what a reading shows of the list.
+type Listing struct {
+	// Hits are the hits of the reading, in the order of their ranks.
+	Hits []rule.Seen
+	// Parsed is what the dialect keeps of the reply around them, for Render.
+	Parsed any
+	// Total is the engine's count, -1 where it gives none. AtLeast says that there may be more.
+	Total   int
+	AtLeast bool
+	// Framed says that it holds everything that a reply has beside its hits.
+	Framed bool
+	// HitBytes is how long the hits are that came whole, in the mean; 0 where none did.
+	HitBytes int
+	// From and Size are, of the client's own page, where the engine says that it lies.
+	From, Size int
+	// Full says, of neighbours, that the engine found as many as it looked for: it may have more.
+	Full bool
+}
+
+// Pieces are the parts of a text in their order. A page is put together from parts of the engine's replies, without a copy of them.
+type Pieces [][]byte
+
+// Bytes returns the text.
+func (p Pieces) Bytes() []byte {
+	if len(p) == 1 {
+		return p[0]
+	}
+	return bytes.Join(p, nil)
+}
+
+// Len returns its length.
+func (p Pieces) Len() (n int) {
+	for _, piece := range p {
+		n += len(piece)
+	}
+	return n
+}
 
 // Answer is what the client gets.
 type Answer struct {
@@ -202,14 +325,4 @@ type Outcome struct {
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
 	NativeOutcome
-}
-
-// NativeOutcome is what came of having the engine collapse a search by the ids of clusters.
-type NativeOutcome struct {
-	// Native says that the engine collapsed the whole list itself; Read and Window are then zero.
-	Native bool
-	// Fell, if not empty, says why a search was collapsed at query time that was to be native. Tried says that the engine was asked in vain,
-	// Unfit that this was for what is stored, which other searches of the target will find too.
-	Fell         Reason
-	Tried, Unfit bool
 }

@@ -30,7 +30,9 @@ type Cursors interface {
 	Put(key string, walk *rerank.Walk)
 }
 
-// Scope is what is known of a search's target under the client's credentials.
+// Scope is what is known of a search's target under the client's credentials. Of a default rule (config.Preset.Start) only Configured, Window,
+// VectorWindow and Texts are set: it groups by leaders and shows these, expand is off, no field decides, it is no dry run, and missing sketches are
+// computed.
 type Scope struct {
 	// Configured says that a rule matches an index of the target, or may do so.
 	Configured bool

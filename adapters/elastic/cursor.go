@@ -46,7 +46,7 @@ func (q *clientSearch) Next(in *adapters.Listing, last *rule.Seen) string {
 		return ""
 	}
 	pit := q.pit()
-	if root, err := jsonedit.Members(in.Reply.(*parsedReply).text); err == nil {
+	if root, err := jsonedit.Members(in.Parsed.(*parsedReply).text); err == nil {
 		if id, ok := jsonedit.Text(jsonedit.Get(root, "pit_id")); ok {
 			pit = id
 		}

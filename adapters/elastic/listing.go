@@ -30,7 +30,7 @@ func (q *clientSearch) Listing(r *adapters.Reading, replies []*adapters.Reply) (
 	if r.Picked { // the count is that of the picked hits
 		read.total = -1
 	}
-	l = &adapters.Listing{Reply: read, Total: read.total, AtLeast: read.lowest, Framed: q.framed(r)}
+	l = &adapters.Listing{Parsed: read, Total: read.total, AtLeast: read.lowest, Framed: q.framed(r)}
 	if r.Sources {
 		l.HitBytes = read.meanLength()
 	}

@@ -22,5 +22,5 @@ func (q *clientSearch) listingAsWritten(r *adapters.Reading, reply []byte) (*ada
 	if err != nil {
 		list = nil
 	}
-	return &adapters.Listing{Hits: list, Reply: read, Total: read.total, AtLeast: read.lowest}, nil
+	return &adapters.Listing{Hits: list, Parsed: read, Total: read.total, AtLeast: read.lowest}, nil
 }

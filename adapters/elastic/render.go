@@ -33,7 +33,7 @@ func (q *clientSearch) Render(in *adapters.Listing, page []*rule.Seen, groups []
 		}
 		list[i] = hit
 	}
-	frame := in.Reply.(*parsedReply)
+	frame := in.Parsed.(*parsedReply)
 	var count []byte
 	if total >= 0 {
 		count = totalOf(frame.of(frame.count), total)

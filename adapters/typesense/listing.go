@@ -29,7 +29,7 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 		}
 	}
 	first, last := results[0], results[len(results)-1]
-	l := &adapters.Listing{Reply: first, Total: first.found, Framed: r.Frame && r.Sources}
+	l := &adapters.Listing{Parsed: first, Total: first.found, Framed: r.Frame && r.Sources}
 	if neighbours := q.neighbours(r); neighbours > 0 {
 		l.Full = first.found == max(neighbours, first.asked.to())
 	}
@@ -110,7 +110,7 @@ func (q *query) listingAsWritten(own *result) (*adapters.Listing, error) {
 	if reason != "" {
 		return nil, adapters.Alone{Reason: reason}
 	}
-	return &adapters.Listing{Reply: own, Total: own.found, From: own.first, Size: own.page.size}, nil
+	return &adapters.Listing{Parsed: own, Total: own.found, From: own.first, Size: own.page.size}, nil
 }
 
 // joined returns the hits of the ranks of a reading, as far as the list goes, from the pages of one content. Pages in a row must show the same hits

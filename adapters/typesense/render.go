@@ -10,7 +10,7 @@ import (
 
 // Render implements adapters.Search.
 func (q *query) Render(frame *adapters.Listing, page []*rule.Seen, groups []*adapters.Group, total int) (_ adapters.Pieces, err error) {
-	in := frame.Reply.(*result)
+	in := frame.Parsed.(*result)
 	list := append(make([]byte, 0, in.atHits.to-in.atHits.from), '[')
 	for i, shown := range page {
 		if i > 0 {

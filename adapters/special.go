@@ -1,0 +1,191 @@
+package adapters
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// This file is what only some searches need, and the errors of all.
+
+// Ahead is what has to be asked before it is known what is searched for.
+type Ahead interface {
+	// Request is what is asked.
+	Request() *Request
+	// Searches returns what follows from the reply. Its error is [ErrRefused], [ErrWidened] or an [Alone], or says what is not understood.
+	Searches(reply *Reply) (*Searches, error)
+}
+
+// Neighbours says how many nearest neighbours are looked for.
+type Neighbours struct {
+	// Raised, never less than the client's own number, is for how many all readings but the client's own look, so that all pages are cut from one list.
+	Raised int
+	// Mixed says that the list holds other hits too, so that it does not end with their number.
+	Mixed bool
+}
+
+// Envelope is what the client's reply has around the results of its searches.
+type Envelope interface {
+	// Body returns the body of the client's reply, given one of the engine's.
+	Body(reply *Reply, results []Pieces) (Pieces, error)
+}
+
+// Decliner is a Wire whose engine can decline a single search in a reply that is a success.
+type Decliner interface {
+	// Declined returns the reply to the client, in the form in which the engine declines a single search.
+	Declined(reply *Reply, d *Declined) *Reply
+}
+
+// Declined is the error of a result in which the engine declines a query.
+type Declined struct {
+	Status int
+	// Reason is the engine's own text.
+	Reason string
+	// Final says that it would decline the client's own search too.
+	Final bool
+	// Most, if above 0, is the largest page that the engine grants where it declines one for its size.
+	Most int
+	// Raw is the result.
+	Raw []byte
+}
+
+// Error implements error.
+func (d *Declined) Error() string { return "the engine declines the search: " + d.Reason }
+
+// HTTPStatus is for [StatusOf].
+func (d *Declined) HTTPStatus() int { return d.Status }
+
+// ErrMoved: the list changed between two readings, or between two parts of one.
+var ErrMoved = errors.New("the list moved while it was read")
+
+// Group is what is to be shown of the hits that are folded into another one. Numbers and reasons are JSON.
+type Group struct {
+	Folded []Folded
+	// Exact says that no more of the list can fold into it.
+	Exact bool
+	// Why, if not nil, says why the hit is shown; Beside, in place of it, how far a hit agrees that is shown beside the one that represents
+	// their group.
+	Why, Beside []byte
+}
+
+// Folded is a folded hit.
+type Folded struct {
+	// Judged is the hit as it was judged, Source as the client wants hits: nil unless it is to be shown so.
+	Judged, Source *rule.Seen
+	// Agreement is that with the hit that it folds into. Why, if not nil, says more about it.
+	Agreement, Why []byte
+}
+
+// Native has the engine collapse a search itself, by the ids of clusters.
+type Native interface {
+	// Natively returns the requests that have the engine do so.
+	Natively() ([]*Request, error)
+	// NativePage reads the replies. Its error is [ErrUnclustered], [ErrMoved], a [Declined], an [Alone] or says what is not understood.
+	NativePage(replies []*Reply) (*NativePage, error)
+}
+
+// NativePage is a page that the engine has collapsed.
+type NativePage struct {
+	// Result is what the client gets.
+	Result []byte
+	// Raw is how many hits there are, Shown how many are left of them. Exact says that both are exact.
+	Raw, Shown int
+	Exact      bool
+}
+
+// NativeOutcome is what came of having the engine collapse a search by the ids of clusters.
+type NativeOutcome struct {
+	// Native says that the engine collapsed the whole list itself; Read and Window are then zero.
+	Native bool
+	// Fell, if not empty, says why a search was collapsed at query time that was to be native. Tried says that the engine was asked in vain,
+	// Unfit that this was for what is stored, which other searches of the target will find too.
+	Fell         Reason
+	Tried, Unfit bool
+}
+
+// ErrUnclustered: documents have no id of a cluster, or one of another rule.
+var ErrUnclustered = errors.New("documents without the id of a cluster")
+
+// Cursor is the place in a list at which a page begins, where clients go through the list by cursors: after the last hit of the page before.
+type Cursor interface {
+	// Key returns under which key of [Cursors] it is remembered what was shown in front of the page, nothing for one that begins a list.
+	Key() string
+	// Next returns the same for the page that begins after a hit, the last one of a page within a frame; nothing where it is not remembered.
+	Next(frame *Listing, last *rule.Seen) string
+	// At reports whether a hit has the sort values of the cursor, as several can.
+	At(hit *rule.Seen) bool
+}
+
+// Sequence is a list whose pages are asked for by their number.
+type Sequence interface {
+	// List returns under which key of [Cursors], apart from the page, its pages are remembered: all that decides which list it is.
+	List() string
+}
+
+// Point opens a point in time for a search, where the list does not move and has no end.
+type Point interface {
+	// Open returns the request that opens one.
+	Open() *Request
+	// In returns the search in the point in time that the reply names, and the request that gives it back; nil where it names none.
+	In(reply *Reply) (in Search, giveBack *Request)
+}
+
+// ErrLate: the time for collapsing a search was over before its page was known, and no reply that is at hand holds the client's own page.
+var ErrLate = rerank.ErrLate
+
+// MaxSearches is how many searches one request may hold to be collapsed. Each of them is kept in some 4 kB while they are answered.
+const MaxSearches = 1000
+
+// Late reports whether the time for the search is over.
+func (p Plan) Late() bool { return p.Deadline != nil && p.Deadline.Late() }
+
+// WasLate reports whether a search of the answer was given up because the time was over.
+func (a *Answer) WasLate() bool {
+	return slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Reason == ReasonDeadline })
+}
+
+// IsLate reports whether an error says that the time was over.
+func IsLate(err error) bool { return errors.Is(err, ErrLate) }
+
+// Errors of a search that is collapsed.
+var (
+	// ErrRefused: the engine refused for a reason that is not ours (credentials, load, its own failure); its reply is the answer.
+	ErrRefused = errors.New("the engine refused the search")
+	// ErrWidened: the engine refused what we asked; it may grant what the client asked.
+	ErrWidened = errors.New("the engine refused the widened search")
+	// ErrNotUnderstood: a reply is not of the form that the dialect knows.
+	ErrNotUnderstood = errors.New("the reply is not understood")
+)
+
+// Refusal is the error of a write that must not go on to the engine. Its text says why and what the client can do.
+type Refusal string
+
+// Error implements error.
+func (r Refusal) Error() string { return string(r) }
+
+// Alone is the error of a search of which it is found out on the way that it is to be left alone for what it is.
+type Alone struct {
+	Reason Reason
+	// Searched says that the engine has searched for it already.
+	Searched bool
+}
+
+// Error implements error.
+func (a Alone) Error() string { return "the search is left alone: " + string(a.Reason) }
+
+// ReasonOf returns the reason for which an error leaves the search alone.
+func ReasonOf(err error) Reason {
+	if alone, ok := errors.AsType[Alone](err); ok {
+		return alone.Reason
+	}
+	if IsLate(err) {
+		return ReasonDeadline
+	}
+	return ReasonNotUnderstood
+}
+
+// NotUnderstood returns err as an [ErrNotUnderstood].
+func NotUnderstood(err error) error { return fmt.Errorf("%w: %w", ErrNotUnderstood, err) }
