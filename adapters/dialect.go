@@ -70,7 +70,7 @@ const (
 // String returns the kind as logs and metrics name it.
 func (k Kind) String() string { return [...]string{"pass", "write", "read", "search"}[k] }
 
-// Class is what a dialect sees in a request's method, path and query.
+// Class is what a dialect sees in a request, in all but its body.
 type Class struct {
 	Kind Kind
 	// Target is the index, alias or pattern named in the path, unescaped; empty where the body names it or nothing does.
@@ -85,8 +85,8 @@ type Class struct {
 	Params []Param
 	// MayLeaveOut says that operations of a write can be left out: its reply comes in a form that can be completed.
 	MayLeaveOut bool
-	// CleanWrite says that the reply of this write can hold our fields and goes through CleanReply.
-	CleanWrite bool
+	// ReplyMayHoldOurs says that the reply to this write can hold our fields, and goes through CleanReply as replies to reads do.
+	ReplyMayHoldOurs bool
 	// Address, if not empty, is what CleanReply puts in place of the nodes' addresses in the reply to a read: it is to see every such reply.
 	Address string
 	// Elsewhere says that the body can name other indices than Target.
@@ -108,7 +108,7 @@ type Class struct {
 
 // Dialect is the pure half of an adapter. All methods are safe for concurrent use and keep nothing of their arguments.
 type Dialect interface {
-	// Classify looks at method, path and query alone.
+	// Classify looks at all but the body.
 	Classify(r *Request) Class
 	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched as long as that
 	// adds no more than growth bytes. It returns what parses the reply, nil where no operation can be left out of the write.

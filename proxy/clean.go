@@ -22,9 +22,9 @@ const (
 	streamAhead = 1 << 20
 )
 
-// cleans reports whether our fields are cut out of the reply: they can be in it, and the client named none.
-func (u *underway) cleans() bool {
-	holds := u.class.Kind == adapters.KindRead || u.class.Kind == adapters.KindSearch || u.class.CleanWrite
+// hidesOurs reports whether our fields are cut out of the reply: it may hold them, and the client named none.
+func (u *underway) hidesOurs() bool {
+	holds := u.class.Kind == adapters.KindRead || u.class.Kind == adapters.KindSearch || u.class.ReplyMayHoldOurs
 	return holds && !u.class.NamesOurs && !u.unconfigured
 }
 

@@ -118,7 +118,7 @@ func (f *findings) sendOthers(raw []byte) {
 	if len(f.left) > 0 {
 		acceptReadable(f.out.Header)
 	}
-	f.send(body, f.finish)
+	f.sendBody(body, f.finish)
 }
 
 // Start implements rule.Clustering.

@@ -29,8 +29,10 @@ const (
 var errSwitched = errors.New("the engine switched protocols")
 
 // send sends a request to the engine and streams the reply to the client, less our fields. change, if not nil, edits the reply first. If the
-// reply breaks off, so does the client's connection. A request that may create, change or drop an index ends what is known about indices: for
-// the client itself before, and for all whom that concerns as soon as the engine answers, and thus before the client can know that it is done.
+// reply breaks off, so does the client's connection.
+//
+// A request may create, change or drop an index. What is known of indices is then forgotten twice: for this client before the request goes out,
+// and for all concerned when the engine answers, before any of that reaches the client.
 func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)) {
 	if u.class.Alters {
 		h.catalog.forgetFor(u.sender.client())
@@ -43,7 +45,7 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 	}()
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
-	if u.cleans() && !signed(r) {
+	if u.hidesOurs() && !signed(r) {
 		acceptReadable(in.Header)
 	}
 	hides := &headerHider{RoundTripper: h.toEngine}
@@ -59,7 +61,7 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 		if change != nil {
 			change(resp)
 		}
-		if u.cleans() {
+		if u.hidesOurs() {
 			h.clean(u, resp)
 		}
 		if resp.ContentLength < 0 || resp.ContentLength > shortReply {

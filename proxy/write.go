@@ -14,7 +14,7 @@ import (
 const (
 	// maxWhole is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its length.
 	maxWhole = 1 << 20
-	// plainAhead is how long such a body may be once it is decoded, and any body where a rule has near-duplicates looked up.
+	// plainAhead bounds such a body once decoded. Where a rule looks for near-duplicates, it also takes the place of maxWhole.
 	plainAhead = 8 << 20
 	// unknownGrowth is the share of the engine's body limit that may be added to a body of unknown length.
 	unknownGrowth = 16
@@ -34,7 +34,7 @@ func (h *Handler) mayChange(u *underway, r *http.Request) bool {
 	return !bodiless(r)
 }
 
-// writing is a client's write on its way. It implements rule.Writing.
+// writing is a client's write on its way. It implements rule.Writing, but no rule.Clustering: see [findings].
 type writing struct {
 	h        *Handler
 	u        *underway
@@ -98,16 +98,16 @@ func (w *writing) sendWhole(raw, plain []byte) {
 	if body, err := w.enriched(raw, plain, w); err != nil {
 		w.h.answerError(w.u, w.r, err)
 	} else {
-		w.send(body, nil)
+		w.sendBody(body, nil)
 	}
 }
 
-// enriched returns a body with its documents enriched: raw, as it was sent, if nothing in it changes, or if that failed. The error is one for the
-// client: such a body must not go on.
-func (w *writing) enriched(raw, plain []byte, as rule.Writing) ([]byte, error) {
+// enriched returns what goes to the engine: the enriched body, or raw where nothing changed or enriching failed. With an error nothing goes on, and
+// the client gets the error. Where a decoded body goes on, it takes Content-Encoding out of w.out.
+func (w *writing) enriched(raw, plain []byte, asked rule.Writing) ([]byte, error) {
 	var body bytes.Buffer
 	body.Grow(int(enrichedLength(plain)))
-	_, err := w.h.Dialect.EnrichWrite(w.u.class, &body, bytes.NewReader(plain), as, w.h.Limits.EngineMaxBody-int64(len(plain)))
+	_, err := w.h.Dialect.EnrichWrite(w.u.class, &body, bytes.NewReader(plain), asked, w.h.Limits.EngineMaxBody-int64(len(plain)))
 	_, refused := errors.AsType[adapters.Refusal](err)
 	switch {
 	case refused, err != nil && w.u.class.Format != "":
@@ -124,8 +124,8 @@ func (w *writing) enriched(raw, plain []byte, as rule.Writing) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// send sends the request on with a body and its length. change, if not nil, edits the reply.
-func (w *writing) send(body []byte, change func(*http.Response)) {
+// sendBody sends the request on with a body and its length. change, if not nil, edits the reply.
+func (w *writing) sendBody(body []byte, change func(*http.Response)) {
 	w.out.Body, w.out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	w.h.send(w.u, w.out, change)
 }

@@ -116,7 +116,7 @@ type endpoint struct {
 	methods string // divided by spaces
 	// rest is what follows the endpoint's own name: parts divided by slashes, "*" for any one, "**" for any number of them.
 	rest string
-	kind adapters.Kind // the zero value stands for KindRead
+	kind adapters.Kind // KindRead where none is given: what passes is not listed
 	form string
 	// reason says why a search is left alone that we don't parse.
 	reason adapters.Reason
@@ -204,7 +204,7 @@ func endpointClass(method string, path []string) adapters.Class {
 			continue
 		}
 		c := adapters.Class{
-			Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, CleanWrite: e.kind == kindWrite,
+			Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, ReplyMayHoldOurs: e.kind == kindWrite,
 			Elsewhere: slices.Contains(elsewhere, path[0]), Alters: path[0] == "_reindex",
 		}
 		if e.kind == kindWrite && len(path) == 2 {

@@ -31,13 +31,13 @@ type classification struct {
 func classified() []classification {
 	const pass, write, read, search = adapters.KindPass, adapters.KindWrite, adapters.KindRead, adapters.KindSearch
 	return []classification{
-		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true, Elsewhere: true}},
-		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true, Elsewhere: true}},
-		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true}},
-		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", ID: "a/b", Form: formDoc, CleanWrite: true}},
+		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, ReplyMayHoldOurs: true, Elsewhere: true}},
+		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, ReplyMayHoldOurs: true, Elsewhere: true}},
+		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, ReplyMayHoldOurs: true}},
+		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", ID: "a/b", Form: formDoc, ReplyMayHoldOurs: true}},
 		{"PUT", "/news-1/_doc", adapters.Class{}},
-		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formDoc, CleanWrite: true}},
-		{"POST", "/news-1/_update/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formUpdate, CleanWrite: true}},
+		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formDoc, ReplyMayHoldOurs: true}},
+		{"POST", "/news-1/_update/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formUpdate, ReplyMayHoldOurs: true}},
 		{"POST", "/news-1/_update_by_query", adapters.Class{Kind: read, Target: "news-1", Form: formByQuery}},
 		{"POST", "/_reindex", adapters.Class{Kind: read, Form: formByQuery, Alters: true}},
 		{"GET", "/_search", adapters.Class{Kind: search, Form: formSearch}},

@@ -28,7 +28,7 @@ func TestCleanReply(t *testing.T) {
 				}
 				d := Dialect{OpenSearch: openSearch}
 				class := d.Classify(&adapters.Request{Method: method, Path: u.Path, RawQuery: u.RawQuery})
-				if class.Kind != adapters.KindRead && class.Kind != adapters.KindSearch && !class.CleanWrite {
+				if class.Kind != adapters.KindRead && class.Kind != adapters.KindSearch && !class.ReplyMayHoldOurs {
 					t.Fatalf("the reply is not cleaned: %+v", class)
 				}
 				for _, reply := range []string{c.reply, want} {

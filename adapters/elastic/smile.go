@@ -90,7 +90,7 @@ func (b *smileBulk) edit(part []byte) []byte {
 		if action == nil || end < len(body) {
 			return unreadableSMILE
 		}
-		b.start(action)
+		b.begin(action)
 		if b.broken {
 			return unreadableSMILE
 		}

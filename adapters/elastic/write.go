@@ -21,7 +21,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 		return enrichDocument(c, dst, src, e)
 	}
 	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: c.MayLeaveOut}
-	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
+	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.longLine)
 	if !b.mayLeaveOut || b.op != "" { // an action without a document has no place in the reply
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		return e.Append(nil, c.Target, inUTF8(body), false)
 	}, func(dst io.Writer, src io.Reader) error {
 		e.Start(o)
-		return long(e, dst, src, c.Target, updates, "")
+		return longDocument(e, dst, src, c.Target, updates, "")
 	})
 	if !c.MayLeaveOut { // which no update does
 		return nil, err
@@ -50,8 +50,8 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 	return documentReply{}, err
 }
 
-// long copies a document that is too long to be held, or the body of an update. Where it is not well-formed it ends with end.
-func long(e *rule.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
+// longDocument copies a document that is too long to be held, or the body of an update. Where it is not well-formed it ends with end.
+func longDocument(e *rule.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
 	parts := map[string]bool{"": false}
 	if updates {
 		parts = map[string]bool{"doc": true, "upsert": false}
@@ -136,7 +136,7 @@ func (b *bulk) edit(line []byte) []byte {
 	case b.broken:
 	case op == "":
 		if !jsonedit.Blank(line) {
-			b.start(line)
+			b.begin(line)
 		}
 		if b.leftOut {
 			b.leftOut = b.op != "" // and the document, if one comes
@@ -156,8 +156,8 @@ func (b *bulk) edit(line []byte) []byte {
 	return line
 }
 
-// start starts the operation of an action line: which document comes next, and whether the operation is left out.
-func (b *bulk) start(line []byte) {
+// begin begins the operation of an action line: which document comes next, and whether the operation is left out.
+func (b *bulk) begin(line []byte) {
 	o, noCreate, ok := readAction(line, b.target, b.e.Identifies())
 	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
 		b.mayLeaveOut = false
@@ -170,8 +170,8 @@ func (b *bulk) start(line []byte) {
 	}
 }
 
-// long copies the next line, which is too long to be held.
-func (b *bulk) long(dst io.Writer, src io.Reader) error {
+// longLine copies the next line, which is too long to be held.
+func (b *bulk) longLine(dst io.Writer, src io.Reader) error {
 	op := b.op
 	b.op, b.mayLeaveOut = "", false
 	switch {
@@ -186,7 +186,7 @@ func (b *bulk) long(dst io.Writer, src io.Reader) error {
 		_, err := io.Copy(dst, src)
 		return err
 	}
-	return long(b.e, dst, src, b.index, op == "update", "\n")
+	return longDocument(b.e, dst, src, b.index, op == "update", "\n")
 }
 
 // readAction reads an action line as the engines do: its first member counts, whatever follows it. The id, and whether the operation can be left

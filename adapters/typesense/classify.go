@@ -90,20 +90,20 @@ var endpoints = map[string]adapters.Class{
 	"POST /multi_search":    {Kind: adapters.KindSearch, Form: formMulti},
 	"PUT /aliases/*":        {Kind: adapters.KindWrite, Form: formAlias},
 	"GET /collections":      {Kind: adapters.KindRead, Form: formSchema},
-	"POST /collections":     {Kind: adapters.KindWrite, Form: formCreate, CleanWrite: true},
+	"POST /collections":     {Kind: adapters.KindWrite, Form: formCreate, ReplyMayHoldOurs: true},
 	"GET /collections/*":    {Kind: adapters.KindRead, Form: formSchema},
 	"DELETE /collections/*": {Kind: adapters.KindRead, Form: formSchema},
 	"PATCH /collections/*":  {Kind: adapters.KindRead, Form: formSchema},
 
-	"POST /collections/*/documents": {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
+	"POST /collections/*/documents": {Kind: adapters.KindWrite, Form: formDocument, ReplyMayHoldOurs: true},
 	// Newer engines merge what it holds into all documents that match a filter.
-	"PATCH /collections/*/documents":  {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
+	"PATCH /collections/*/documents":  {Kind: adapters.KindWrite, Form: formDocument, ReplyMayHoldOurs: true},
 	"DELETE /collections/*/documents": {Kind: adapters.KindRead, Form: formDeleted},
 
 	"GET /collections/*/documents/search":  {Kind: adapters.KindSearch, Form: formSearch},
 	"GET /collections/*/documents/export":  {Kind: adapters.KindRead, Form: formExport},
-	"POST /collections/*/documents/import": {Kind: adapters.KindWrite, Form: formImport, CleanWrite: true},
+	"POST /collections/*/documents/import": {Kind: adapters.KindWrite, Form: formImport, ReplyMayHoldOurs: true},
 	"GET /collections/*/documents/*":       {Kind: adapters.KindRead, Form: formDocument},
 	"DELETE /collections/*/documents/*":    {Kind: adapters.KindRead, Form: formDocument},
-	"PATCH /collections/*/documents/*":     {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
+	"PATCH /collections/*/documents/*":     {Kind: adapters.KindWrite, Form: formDocument, ReplyMayHoldOurs: true},
 }

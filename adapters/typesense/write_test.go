@@ -72,7 +72,7 @@ func TestClassify(t *testing.T) {
 		got := Dialect{}.Classify(r)
 		how := writeParamsOf(got)
 		expect.Same(t, c.want, class{got.Kind, got.Target, got.Form, how.partial, got.NamesOurs}, "%s %s", c.method, c.path)
-		if got.Kind == adapters.KindWrite && !got.CleanWrite && got.Form != formAlias {
+		if got.Kind == adapters.KindWrite && !got.ReplyMayHoldOurs && got.Form != formAlias {
 			t.Errorf("%s %s: its reply must be cleaned", c.method, c.path)
 		}
 	}

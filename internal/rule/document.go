@@ -28,7 +28,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 
 // read returns those members of a whole document's JSON that concern the rule, and the texts in them. What is no object is odd.
 func (r *Rule) read(document []byte) (members []jsonedit.Member, found texts) {
-	members, _, err := r.concerned(nil, document, false)
+	members, _, err := r.membersOf(nil, document, false)
 	if err != nil {
 		return nil, texts{odd: err}
 	}
@@ -67,10 +67,10 @@ const (
 // readable reports whether the texts are those that the engine stores.
 func (t *texts) readable() bool { return t.odd == nil && !t.invalid }
 
-// concerned appends to a list those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all
-// takes many times a document's memory.) last is where the last of all ends, 0 if there is none. With strict a document with comments is
-// malformed.
-func (r *Rule) concerned(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
+// membersOf appends to a list those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all
+// takes many times a document's memory.) last is where the object's last member ends, of the rule or not; 0 if it has none. New members go in
+// there. With strict a document with comments is malformed.
+func (r *Rule) membersOf(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
 	d := jsonedit.NewReader(document)
 	if strict {
 		d = jsonedit.NewStrictReader(document)

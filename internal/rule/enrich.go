@@ -117,10 +117,10 @@ type Traits struct {
 type Enricher struct {
 	Writing
 	Traits
-	clustering Clustering // the Writing if it is one, else nil
+	clustering Clustering // the Writing if it is one, which looks for near-duplicates; nil for an ordinary write
 
-	// growth is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is reserved for clearing stale
-	// sketches, which has to go on when no more are added.
+	// growth is how many bytes may be added before the engine's limit on a body could be crossed. reserved is half of it. New sketches leave
+	// that part alone, so that stale ones can still be cleared.
 	growth, reserved int64
 	at               Operation
 	count            int
@@ -157,12 +157,12 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 		e.Count(Untouched)
 		return append(dst, document...)
 	}
-	members, last, err := rule.concerned(e.list[:0], document, e.Strict)
+	members, last, err := rule.membersOf(e.list[:0], document, e.Strict)
 	defer e.forget(members)
 	rest, own := document, haveOurs(members)
 	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
 		if rest, err = jsonedit.Cut(document, Our); err == nil {
-			_, last, err = rule.concerned(nil, rest, false)
+			_, last, err = rule.membersOf(nil, rest, false)
 		}
 	}
 	if err != nil {

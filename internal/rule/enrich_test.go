@@ -126,7 +126,7 @@ func TestAppendWithoutRoom(t *testing.T) {
 func TestManyOfOneName(t *testing.T) {
 	rule := testRule(t, "title", "body")
 	doc := []byte("{" + strings.Repeat(`"title":1,"body":2,"neardup_sketch":3,`, 20000) + `"n":1}`)
-	members, _, err := rule.concerned(nil, doc, false)
+	members, _, err := rule.membersOf(nil, doc, false)
 	if want := 6; err != nil || len(members) != want || string(members[0].Value) != "1" || members[5].End != len(doc)-len(`,"n":1}`) {
 		t.Errorf("%d members are kept, want %d (%v)", len(members), want, err)
 	}
