@@ -4,11 +4,12 @@
 //	  answersSimilar              similar.go         near-duplicates of a document, and the comparison of two: ours to answer
 //	  Classify                    of the dialect     write, search, read or pass
 //
-//	  search                      search.go          read whole, asked wider, collapsed
+//	  answerSearch                search.go          read whole, asked wider, collapsed
 //	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (body.go)
 //	    parse                     search.go          ParseSearch of the dialect; for the rules of its indices it calls
 //	      scope                   scope.go           from what is known of the indices, or looked up with the client's credentials (catalog.go)
 //	    answerLeftAlone           search_left.go     sends a search that is not to be collapsed as the client wrote it
+//	    earn                      budget.go          whether one may fail, which costs another request: of each target a share may
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by
 //	      exchange                exchange.go        within the deadline of the search
 //	        roundTrip             exchange.go        one request and its reply, read whole

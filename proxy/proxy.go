@@ -62,8 +62,7 @@ func (l Limits) withDefaults() Limits {
 
 // Engine is what a Handler stands in front of. The fields are set before New and not changed after.
 type Engine struct {
-	// Dialect is the engine's. New wraps it in a [careful], so that a panic of EnrichWrite or CleanReply becomes an error: a call of h.Dialect goes
-	// through there.
+	// Dialect is the engine's. New wraps it in [careful], whose EnrichWrite and CleanReply turn a panic into an error. The rest is called as it is.
 	Dialect adapters.Dialect
 	// Open returns a store that acts with a client's headers and the credentials of its query.
 	Open func(header adapters.Header, query string) adapters.Store
@@ -134,7 +133,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case kind == adapters.KindWrite && h.mayChange(u, r):
 			h.write(u, r)
 		case kind == adapters.KindSearch:
-			h.search(u, r)
+			h.answerSearch(u, r)
 		case kind == adapters.KindRead:
 			h.read(u, r)
 		default: // what passes, and writes that can't be read

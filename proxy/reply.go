@@ -45,8 +45,8 @@ func (s *search) writePage(answer *adapters.Answer) {
 	writePieces(s.w, &reply, body)
 }
 
-// worthCopying reports whether a page is written from a copy, and not in its pieces: these keep the replies that they are parts of in memory, held
-// bytes in all. A single piece is its own copy.
+// worthCopying reports whether a page is written from a copy, and not in its pieces. These keep whole replies in memory, as many bytes as held says. A
+// single piece is its own copy.
 func worthCopying(held int64, page adapters.Pieces) bool {
 	return len(page) == 1 || held > 4*int64(page.Len())
 }
@@ -60,7 +60,8 @@ func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
 	writePieces(w, reply, adapters.Pieces{body})
 }
 
-// writePieces writes a reply with a body in pieces.
+// writePieces writes a reply with a body in pieces to the client. The writer of the request, an [underway], passes them on to net/http and adds up how
+// long the client takes.
 func writePieces(w http.ResponseWriter, reply *adapters.Reply, body adapters.Pieces) {
 	header := http.Header(maps.Clone(reply.Header))
 	dropHops(header)

@@ -11,15 +11,15 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// scope returns what is known of a search's target. The time for the first name that is looked up does not count: the engine answers to that as
-// to the search itself, and it is remembered.
+// scope returns what is known of a search's target. The first look-up does not count against the deadline: an engine that is slow with it is slow with
+// the search too, and the answer is remembered.
 func (s *search) scope(target string) adapters.Scope {
 	if !s.lookedUp {
 		s.lookedUp = true
 		defer s.extend(time.Now())
 	}
 	c := s.h.catalog
-	e := c.lookup(s.r.Context(), s.who(), target)
+	e := c.lookup(s.r.Context(), s.who(), target) // its indices, or why they are not known, and what recent searches of it have shown
 	known := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
 	known.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
 		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any

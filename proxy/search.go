@@ -30,8 +30,8 @@ type search struct {
 	ownAsked  bool      // for the client's own searches, after the time was over
 }
 
-// search answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
-func (h *Handler) search(u *underway, r *http.Request) {
+// answerSearch answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
+func (h *Handler) answerSearch(u *underway, r *http.Request) {
 	s := &search{h: h, w: u, r: r}
 	if signed(r) {
 		s.sendSigned()
@@ -43,6 +43,10 @@ func (h *Handler) search(u *underway, r *http.Request) {
 	}
 	searches := s.parse()
 	if s.answerLeftAlone(searches) {
+		return
+	}
+	if !h.catalog.earn(s.who(), s.w.class.Target) { // too many could not be collapsed recently
+		s.giveUp(adapters.ReasonBudget)
 		return
 	}
 	var answer *adapters.Answer
@@ -104,7 +108,7 @@ func (s *search) parse() (searches *adapters.Searches) {
 	request.Body = s.body
 	if s.unread == "" {
 		plan := adapters.Plan{
-			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s, // s.Late
+			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s, // by its Late (exchange.go)
 		}
 		err := guarded(func() error {
 			searches = s.h.Dialect.ParseSearch(s.w.class, request, plan)

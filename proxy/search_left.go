@@ -18,7 +18,7 @@ func (s *search) sendSigned() {
 	s.sendAsWritten(adapters.ReasonSigned)
 }
 
-// answerLeftAlone answers a search that is not to be collapsed, and reports whether it was one.
+// answerLeftAlone answers a search that is not to be collapsed, and reports whether it was one. It does nothing else.
 func (s *search) answerLeftAlone(searches *adapters.Searches) bool {
 	switch {
 	case searches.Refusal != nil:
@@ -30,8 +30,6 @@ func (s *search) answerLeftAlone(searches *adapters.Searches) bool {
 		s.giveUp(searches.Reason)
 	case searches.Left():
 		s.sendAsWritten(searches.Reason)
-	case !s.h.catalog.earn(s.who(), s.w.class.Target):
-		s.giveUp(adapters.ReasonBudget)
 	default:
 		return false
 	}
