@@ -3,22 +3,24 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in eight files:
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in seven files:
 //
-//	classify.go  Classify            what a request is, by method and path
-//	search.go    ParseSearch, parse  what the client asks for, under the rules of the collection
-//	params.go    paramsOf, put       parameters, as the engine reads them
-//	reading.go   Requests, parts     a reading: the client's own search, with other pages and our field beside it
-//	wire.go      Join                the searches as one multi-search
-//	reply.go     Split, readResult   its reply as results, each read in one pass
-//	listing.go   Listing, seen       the hits of the results
-//	render.go    Render              the page's hits in place of the reply's own
+//	classify.go  Classify                          what a request is, by method and path
+//	search.go    ParseSearch, parseQuery, setList  what the client asks for, under the rules of the collection
+//	reading.go   Requests                          a reading: the client's own search, with other pages and our field beside it
+//	wire.go      Join                              the searches as one multi-search
+//	reply.go     Split, readResult                 its reply as results, each read in one pass
+//	listing.go   Listing, seen                     the hits of the results
+//	render.go    Render                            the page's hits in place of the reply's own
 //
-// A reading is of one or two contents, each in one or several pages: each page with each content is a part, and a search. An ordinary reading, that of
-// page 1, has one part: one content (full) of one page.
+// A reading is of one or two contents, each in one or several pages. Each page with each content is a search. An ordinary reading, that of page 1, is
+// one search: one content (full) of one page.
 //
-// The rest of the dialect is what not every search has: multi.go several searches at once, key.go what a scoped key imposes, neighbours.go
-// a vector query, pages.go ranks far apart, deciding.go what hits fold by beside the sketch, native.go clusters.
+// They call these, too, which need not be opened: params.go reads and sets parameters as the engine does, key.go says what the key imposes (an
+// ordinary one nothing), and neighbours.go how many neighbours a vector query looks for (0 for any other search).
+//
+// The rest of the dialect is what not every search has: multi.go several searches at once, pages.go ranks far apart, deciding.go what hits fold by
+// beside the sketch, native.go clusters.
 //
 // An import takes two more:
 //

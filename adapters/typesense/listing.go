@@ -18,31 +18,33 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 	results := make([]*result, len(replies))
 	for i, reply := range replies {
 		results[i] = resultOf(reply)
-		if err := results[i].check(&results[i].asked.enginePage); err != nil {
+		if err := results[i].check(&results[i].asked); err != nil {
 			return nil, err
 		}
 		if results[i].collection != results[0].collection {
 			return nil, adapters.ErrMoved
 		}
-		if q.vector == nil && results[i].near() {
+		if q.vector == nil && results[i].holdsNeighbours() {
 			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
 		}
 	}
-	first, last := results[0], results[len(results)-1]
+	first := results[0]
 	l := &adapters.Listing{Parsed: first, Total: first.found, Framed: r.Frame && r.Sources}
-	if neighbours := q.neighbours(r); neighbours > 0 {
+	if neighbours := q.neighbourCount(r); neighbours > 0 {
 		l.Full = first.found == max(neighbours, first.asked.to())
 	}
-	if first.asked.content == frame {
+	contents := q.contentsOf(r)
+	if contents[0] == noHits {
 		return l, nil
 	}
-	list, err := joined(r, results, first.asked.content)
+	pages := len(results) / len(contents)
+	list, err := joinPages(r, results[:pages])
 	if err != nil {
 		return nil, err
 	}
 	judged := list
-	if last.asked.content != first.asked.content {
-		if judged, err = joined(r, results, last.asked.content); err != nil {
+	if len(contents) > 1 {
+		if judged, err = joinPages(r, results[pages:]); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +59,7 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 			return nil, adapters.ErrMoved
 		}
 	}
-	l.Hits = q.seen(first.collection, first.asked.content, last.asked.content, list, judged)
+	l.Hits = q.seen(first.collection, contents[0], contents[len(contents)-1], list, judged)
 	return l, nil
 }
 
@@ -67,23 +69,23 @@ func (q *query) seen(collection string, shown, judging content, list, judged []h
 	readable, inTexts := r != nil && q.mayRead(r.Fields), judging == texts
 	seen := make([]rule.Seen, len(list))
 	for i := range list {
-		own, last := &list[i], &judged[i]
+		h, last := &list[i], &judged[i]
 		switch {
 		case !readable:
 		case inTexts && r.Compute:
-			own.texts = last
+			h.texts = last
 		case shown == full && q.seesText(r.Fields):
-			own.texts = own
+			h.texts = h
 		}
 		if len(q.asked.Scope.Deciding) > 0 {
-			own.decided = last
+			h.decided = last
 		}
 		s := &seen[i]
 		*s = rule.Seen{
-			Index: collection, ID: own.id, Stored: last.stored, Shown: own, Withheld: !readable || q.hidesID(), Pinned: own.curated,
+			Index: collection, ID: h.id, Stored: last.stored, Shown: h, Withheld: !readable || q.hidesID(), Pinned: h.curated,
 		}
-		if own.id == "" { // the document is all that tells it from others
-			s.ID = "\x00" + string(own.document)
+		if h.id == "" { // the document is all that tells it from others
+			s.ID = "\x00" + string(h.document)
 		}
 	}
 	return seen
@@ -104,7 +106,7 @@ func (q *query) listingAsWritten(own *result) (*adapters.Listing, error) {
 		reason = adapters.ReasonSizeZero
 	case own.page.size < 0 || own.first < 0 || own.page.size > maxPerPage:
 		reason = unseen
-	case own.near():
+	case own.holdsNeighbours():
 		reason = adapters.ReasonVector
 	}
 	if reason != "" {
@@ -113,10 +115,9 @@ func (q *query) listingAsWritten(own *result) (*adapters.Listing, error) {
 	return &adapters.Listing{Parsed: own, Total: own.found, From: own.first, Size: own.page.size}, nil
 }
 
-// joined returns the hits of the ranks of a reading, as far as the list goes, from the pages of one content. Pages in a row must show the same hits
+// joinPages returns the hits of the ranks of a reading, as far as the list goes, from its pages of one content. Pages in a row must show the same hits
 // where they overlap, and none twice.
-func joined(r *adapters.Reading, all []*result, of content) ([]hit, error) {
-	results := slices.DeleteFunc(slices.Clone(all), func(result *result) bool { return result.asked.content != of })
+func joinPages(r *adapters.Reading, results []*result) ([]hit, error) {
 	var list []hit
 	if r.Ranks != nil {
 		for _, rank := range r.Ranks {

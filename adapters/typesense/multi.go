@@ -10,12 +10,6 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-const (
-	maxSearches = 50 // the engine's default limit on the searches of a multi-search
-	// limitSearches is the parameter that changes it.
-	limitSearches = "limit_multi_searches"
-)
-
 // multi parses a multi-search.
 func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
 	params := paramsOf(plain.RawQuery)
@@ -36,7 +30,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		var q *query
 		var err error
 		if s.Reason == "" {
-			q, err = parse(body, key, params, controls, p)
+			q, err = parseQuery(body, key, params, controls, p)
 			list = append(list, q)
 		} else { // it is not read, which takes its length times that of the query string
 			q, err = newQuery(body, key, controls)
@@ -118,17 +112,6 @@ func mixed(list []*query) bool {
 		}
 	}
 	return false
-}
-
-// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
-func mostSearches(params []adapters.Param, first *query) int {
-	most := maxSearches
-	for _, values := range []map[string]string{valuesOf(params), first.key.fixed} {
-		if n := number(values, limitSearches, most); n >= 0 {
-			most = n
-		}
-	}
-	return most
 }
 
 // Targets implements adapters.Dialect.

@@ -155,7 +155,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 			return nil, 0, err
 		case h.curated: // the operator put it in its place, where it is a group of its own
 			return nil, 0, adapters.Alone{Reason: "curated"}
-		case h.near:
+		case h.neighbour:
 			return nil, 0, errors.New("the list is one of neighbours")
 		}
 		hit, err := q.appendHit(nil, &h)

@@ -35,8 +35,8 @@ func (q *query) readNeighbours() adapters.Reason {
 	return ""
 }
 
-// neighbours returns for how many a reading looks, 0 where it looks for as many as the client does, or for none.
-func (q *query) neighbours(r *adapters.Reading) int {
+// neighbourCount returns for how many neighbours a reading looks, 0 where it looks for as many as the client does, or for none.
+func (q *query) neighbourCount(r *adapters.Reading) int {
 	if r.Own || q.asked.Neighbours == nil {
 		return 0
 	}

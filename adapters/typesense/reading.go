@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -22,15 +21,9 @@ const (
 	sketches
 	// texts are the sketched texts with them.
 	texts
-	// frame is no hit, but all that a reply has beside them.
-	frame
+	// noHits is all that a reply has beside its hits.
+	noHits
 )
-
-// part is a search of a reading: a page of the engine's list, and what is read of its hits.
-type part struct {
-	enginePage
-	content
-}
 
 // enginePage is a page of the engine's list: the ranks [from, to).
 type enginePage struct{ number, size int }
@@ -42,8 +35,9 @@ func (p enginePage) to() int { return p.number * p.size }
 // mostQueries bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Requests implements adapters.Search. They go out in one round. Each is the client's own search, for the page of a part and with what is read of its
-// hits. Under a preset, which can set it, a parameter that is to be left out is empty.
+// Requests implements adapters.Search. They go out in one round: for all pages with the first content, then, if there is a second content, for all
+// pages with that. Each is the client's own search, for that page and content. A preset could set a parameter that we leave out, so under one we send
+// it empty.
 func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (requests []*adapters.Request, err error) {
 	switch {
 	case len(replies) > 0:
@@ -55,60 +49,52 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 	if err != nil {
 		return nil, err
 	}
-	parts := q.parts(r)
-	if len(parts) > mostQueries {
-		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(parts))
+	pages, contents := q.pagesOf(r), q.contentsOf(r)
+	if n := len(pages) * len(contents); n > mostQueries {
+		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
-	for i, p := range parts {
-		set := []string{"page", strconv.Itoa(p.number), "per_page", strconv.Itoa(p.size)}
-		if i > 0 || !r.Frame || !r.Sources { // no facets; releases from 0.26 on would also count it again among what people search for
-			set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
+	neighbours := q.neighbourCount(r) // 0 but for a vector query
+	for _, content := range contents {
+		for _, page := range pages {
+			set := []string{"page", strconv.Itoa(page.number), "per_page", strconv.Itoa(page.size)}
+			if len(requests) > 0 || !r.Frame || !r.Sources { // no facets; releases from 0.26 on would also count it again among what people search for
+				set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
+			}
+			if content != full {
+				set = append(set, highlights, nothing, "highlight_full_fields", "")
+			}
+			if content != full || !q.preset() {
+				include, exclude := q.fieldsOf(content)
+				set = append(set, "include_fields", strings.Join(include, ","), "exclude_fields", strings.Join(exclude, ","))
+			}
+			if neighbours > 0 {
+				set = append(set, "vector_query", q.vector.raised(neighbours))
+			}
+			body, err := put(base, q.preset(), set...)
+			if err != nil {
+				return nil, err
+			}
+			judging := !r.Sources && (content == sketches || content == texts)
+			requests = append(requests, &adapters.Request{Body: body, Hits: page.size, JudgingOnly: judging, For: page})
 		}
-		if p.content != full {
-			set = append(set, highlights, nothing, "highlight_full_fields", "")
-		}
-		if p.content != full || !q.preset() {
-			include, exclude := q.fieldsOf(p.content)
-			set = append(set, "include_fields", strings.Join(include, ","), "exclude_fields", strings.Join(exclude, ","))
-		}
-		if neighbours := q.neighbours(r); neighbours > 0 {
-			set = append(set, "vector_query", q.vector.raised(neighbours))
-		}
-		body, err := put(base, q.preset(), set...)
-		if err != nil {
-			return nil, err
-		}
-		judging := !r.Sources && (p.content == sketches || p.content == texts)
-		requests = append(requests, &adapters.Request{Body: body, Hits: p.size, JudgingOnly: judging, For: p})
 	}
 	return requests, nil
 }
 
-// parts returns the searches of a reading: for all pages with the first content, then, if there is a second content, for all pages with that. No page of
-// neighbours ends after the number that is looked for, if the reading does not: the engine would look for more, and might find others.
-func (q *query) parts(r *adapters.Reading) (parts []part) {
-	switch { // no other hits than the client's
-	case r.Own:
-		return []part{{q.page, full}}
-	case r.From == r.To:
-		return []part{{q.page, frame}}
+// pagesOf returns the pages of a reading. No page of neighbours ends after the number that is looked for, if the reading does not: the engine would
+// look for more, and might find others.
+func (q *query) pagesOf(r *adapters.Reading) []enginePage {
+	if r.Own || r.From == r.To { // no other hits than the client's
+		return []enginePage{q.page}
 	}
 	limit := q.asked.Limit
-	if neighbours := q.neighbours(r); neighbours > 0 && r.To <= neighbours {
+	if neighbours := q.neighbourCount(r); neighbours > 0 && r.To <= neighbours {
 		limit = min(neighbours, limit)
 	}
-	var pages []enginePage
 	if r.Ranks != nil {
-		pages = q.scatter(r.Ranks, limit)
-	} else {
-		pages = q.cover(r.From, r.To, limit)
+		return q.scatter(r.Ranks, limit)
 	}
-	for _, content := range q.contentsOf(r) {
-		for _, page := range pages {
-			parts = append(parts, part{page, content})
-		}
-	}
-	return parts
+	return q.cover(r.From, r.To, limit)
 }
 
 // contentsOf returns the contents of a reading: the hits as they are to be shown, and what they are judged by, if that is wanted and not shown.
@@ -118,6 +104,10 @@ func (q *query) contentsOf(r *adapters.Reading) []content {
 		judged = texts
 	}
 	switch {
+	case r.Own:
+		return []content{full}
+	case r.From == r.To:
+		return []content{noHits}
 	case q.hidesID(): // nothing shows that two contents are of the same hits
 		return []content{full}
 	case !r.Sources:
@@ -161,37 +151,6 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 	return list
 }
 
-// steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
-// query string, which would override the body.
-var steered = []string{
-	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
-	"vector_query", "preset", "limit", "offset", "enable_analytics",
-}
-
-// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
-// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
-func unsteered(params []adapters.Param, list []*query) string {
-	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.key.fixed) > 0 })
-	return adapters.RawQuery(params, func(name string) bool {
-		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
-	})
-}
-
-// rebase puts the steered parameters of the query string into the body.
-func rebase(body []byte, params []adapters.Param) ([]byte, error) {
-	var moved []string
-	for _, name := range steered {
-		value, given := adapters.Last(params, name)
-		if !utf8.ValidString(value) {
-			return nil, fmt.Errorf("%s is not UTF-8", name)
-		}
-		if given {
-			moved = append(moved, name, value)
-		}
-	}
-	return put(body, true, moved...)
-}
-
 // fieldsOf returns the fields to include and to exclude for a content.
 func (q *query) fieldsOf(c content) (include, exclude []string) {
 	ours := []string{"id", rule.SketchField}
@@ -200,7 +159,7 @@ func (q *query) fieldsOf(c content) (include, exclude []string) {
 		return slices.Concat(ours, q.deciding), nil
 	case texts:
 		return slices.Concat(ours, q.deciding, q.texts), nil
-	case frame:
+	case noHits:
 		include = ours[:1]
 	default:
 		include = append(include, q.asks.include...)

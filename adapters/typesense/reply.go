@@ -19,7 +19,7 @@ var errShape = errors.New("a result of another form")
 
 // result is the engine's answer to one search.
 type result struct {
-	asked part // what the search was for, where it is a part of a reading
+	asked enginePage // the page that the search was for, where it is one of a reading
 	raw   []byte
 	hits  []hit
 	// found is the engine's total; collection the name of what was searched, not that of an alias.
@@ -49,7 +49,7 @@ type hit struct {
 	ours      extent
 	scattered bool
 	curated   bool              // the operator put it in its place
-	near      bool              // it is a neighbour of a vector, or ranked as one
+	neighbour bool              // of a vector, or ranked as one
 	dotted    bool              // the document has a name with a dot in it
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
 	// texts is the hit, in this content or another, whose document shows all sketched texts, decided the one whose shows the deciding fields;
@@ -82,7 +82,7 @@ func (w *wire) Split(parts []*adapters.Request, reply *adapters.Reply) ([]*adapt
 				sketched = nil
 			}
 			res := readResult(&r, reply.Body, parts[at].Hits, sketched)
-			res.asked, _ = parts[at].For.(part)
+			res.asked, _ = parts[at].For.(enginePage)
 			list = append(list, &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res})
 		}
 	}
@@ -172,9 +172,9 @@ func (res *result) check(of *enginePage) error {
 	return nil
 }
 
-// near reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
-func (res *result) near() bool {
-	return slices.ContainsFunc(res.hits, func(h hit) bool { return h.near })
+// holdsNeighbours reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
+func (res *result) holdsNeighbours() bool {
+	return slices.ContainsFunc(res.hits, func(h hit) bool { return h.neighbour })
 }
 
 // mark keeps where a member is, unless place is nil. It may not be repeated.
@@ -257,7 +257,7 @@ func (res *result) readHit(in *jsonedit.Reader, body []byte, sketched []string) 
 		case "curated":
 			h.curated = string(in.Value()) == "true"
 		case "vector_distance", "hybrid_search_info":
-			h.near = true
+			h.neighbour = true
 		}
 	}
 	h.raw = body[start:in.At()]

@@ -188,7 +188,7 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	id, _ := jsonedit.Text(jsonedit.Get(want.inside, "id"))
 	stored, _ := jsonedit.Text(jsonedit.Get(want.inside, rule.SketchField))
 	near := jsonedit.Get(want.members, "vector_distance") != nil || jsonedit.Get(want.members, "hybrid_search_info") != nil
-	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.near != near ||
+	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.neighbour != near ||
 		h.curated != (string(jsonedit.Get(want.members, "curated")) == "true") {
 		t.Fatalf("%+v of %s", h, want.raw)
 	}

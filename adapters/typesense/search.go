@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -20,6 +21,9 @@ const (
 	maxRanks = math.MaxInt32
 	// maxQuery is the length from which on the engine refuses the query string of a GET.
 	maxQuery = 4000
+	// maxSearches is the engine's default limit on the searches of a multi-search, limitSearches the parameter that changes it.
+	maxSearches   = 50
+	limitSearches = "limit_multi_searches"
 )
 
 // query is one search as the client means it. It implements adapters.Search.
@@ -28,12 +32,12 @@ type query struct {
 	controls adapters.Controls
 	// body is the search as an element of a multi-search, less our controls.
 	body []byte
-	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. nil says that
-	// the engine will refuse the whole request.
+	// base is body with the steered parameters of the query string put in. Readings are made from it; where the search is left alone it is asked as it
+	// is. nil says that the engine will refuse the whole request.
 	base []byte
 	// values are the parameters that count.
 	values    map[string]string
-	key       key
+	key       key        // a scoped one imposes parameters, an ordinary one none
 	page      enginePage // the client's
 	asks      fields     // what the client asks for of each document
 	namesOurs bool       // a field of ours is included
@@ -66,7 +70,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	// The path says which collection, and what limits a multi-search means nothing here.
 	params := slices.DeleteFunc(paramsOf(plain.RawQuery), func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
 	body := append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')
-	q, err := parse(body, keyOf(plain, params), params, controls, p)
+	q, err := parseQuery(body, keyOf(plain, params), params, controls, p)
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
@@ -91,6 +95,17 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	return s
 }
 
+// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
+func mostSearches(params []adapters.Param, first *query) int {
+	most := maxSearches
+	for _, values := range []map[string]string{valuesOf(params), first.key.fixed} {
+		if n := number(values, limitSearches, most); n >= 0 {
+			most = n
+		}
+	}
+	return most
+}
+
 // setList sets which searches are to be collapsed, and how they are asked.
 func setList(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
 	w.request.RawQuery = unsteered(params, list)
@@ -104,9 +119,25 @@ func setList(s *adapters.Searches, w *wire, list []*query, params []adapters.Par
 	}
 }
 
-// parse reads a search, an element of a multi-search, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
+// steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
+// query string, which would override the body.
+var steered = []string{
+	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
+	"vector_query", "preset", "limit", "offset", "enable_analytics",
+}
+
+// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
+// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
+func unsteered(params []adapters.Param, list []*query) string {
+	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.key.fixed) > 0 })
+	return adapters.RawQuery(params, func(name string) bool {
+		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
+	})
+}
+
+// parseQuery reads a search, an element of a multi-search, under the rules of its collection. asked.Reason then says why it is left alone, if it is.
 // The error is a bad control.
-func parse(body []byte, key string, params []adapters.Param, outer adapters.Controls, p adapters.Plan) (*query, error) {
+func parseQuery(body []byte, key string, params []adapters.Param, outer adapters.Controls, p adapters.Plan) (*query, error) {
 	q, err := newQuery(body, key, outer)
 	if err != nil {
 		return q, err
@@ -180,6 +211,21 @@ func (q *query) readParams(params []adapters.Param) bool {
 	return true
 }
 
+// rebase puts the steered parameters of the query string into the body.
+func rebase(body []byte, params []adapters.Param) ([]byte, error) {
+	var moved []string
+	for _, name := range steered {
+		value, given := adapters.Last(params, name)
+		if !utf8.ValidString(value) {
+			return nil, fmt.Errorf("%s is not UTF-8", name)
+		}
+		if given {
+			moved = append(moved, name, value)
+		}
+	}
+	return put(body, true, moved...)
+}
+
 // leaves are the parameters whose presence leaves a search alone, with the reason, the most telling first.
 var leaves = []struct {
 	name   string
@@ -207,9 +253,8 @@ func (q *query) check() adapters.Reason {
 	return ""
 }
 
-// readPage reads the page and how many ranks of the list can be read. It returns why the search is left alone, or nothing. Where limit or offset is
-// given, which engines ignore up to release 0.24 and obey from 0.25 on, it takes these as they are obeyed: page and per_page count before them,
-// and the reply tells whether the guess was right.
+// readPage reads the page and how many ranks of the list can be read. It returns why the search is left alone, or nothing. Engines ignore limit and
+// offset up to release 0.24: it reads them as 0.25 does, where page and per_page override them, and the reply tells whether the guess was right.
 func (q *query) readPage() adapters.Reason {
 	values, a, otherwise := q.values, &q.asked, defaultPerPage
 	if values["facet_query"] != "" {
