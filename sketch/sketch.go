@@ -420,8 +420,9 @@ func (w *workspace) distinct() {
 	if cap(w.set) < len(w.all) {
 		w.set = make([]uint64, 0, len(w.all)+spare)
 	}
-	set, n := w.set[:len(w.all)], 0
-	for _, x := range w.all {
+	set := w.set[:len(w.all)]
+	n, rest := firsts(set, w.all, table)
+	for _, x := range w.all[:rest] {
 		i := x & mask
 		for table[i] != 0 && table[i] != x {
 			i = (i + 1) & mask
@@ -432,4 +433,26 @@ func (w *workspace) distinct() {
 		table[i] = x
 	}
 	w.set = set[:n]
+}
+
+// firsts is the first pass of distinct, without a branch on what the table has. Each shingle looks only at its own place there. If that is
+// free, the shingle takes it and goes to the set. If another shingle is there, it goes to the front of all, for the second pass.
+func firsts(set, all, table []uint64) (n, rest int) {
+	for _, x := range all {
+		place := &table[x&uint64(len(table)-1)]
+		found, first, other := *place, 0, 0
+		set[n], all[rest] = x, x
+		if found == 0 {
+			first = 1
+		}
+		if found == 0 {
+			found = x
+		}
+		if found != x {
+			other = 1
+		}
+		*place = found
+		n, rest = n+first, rest+other
+	}
+	return n, rest
 }
