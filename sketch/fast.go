@@ -71,8 +71,8 @@ func (b *baseWriter) reserve(size int) {
 	b.out, b.wordBits = out, wordBits
 }
 
-// blocks writes eight bytes at a time, up to the first byte that is not ASCII, a control character or the second of two blanks. At the
-// end of the text it leaves up to seven bytes.
+// blocks writes eight bytes at a time, up to the first byte that is neither ASCII nor of a letter from à to ÿ, a control character or the
+// second of two blanks. At the end of the text it leaves up to seven bytes, or fifteen from such a letter on.
 func (b *baseWriter) blocks() {
 	text, wordBits := b.text[b.in:], b.wordBits[b.n/8:]
 	out := b.out[b.n:][:len(text)]
@@ -81,21 +81,27 @@ func (b *baseWriter) blocks() {
 	if b.blank {
 		blank = 0x80
 	}
+	half := uint64(0) // the bit 0x80: the first byte of the block is the second of a letter
 	for ; i+8 <= len(text); i += 8 {
 		x := load(text[i : i+8])
-		// Each of these has the top bit set in the bytes of its kind. They are right for ASCII, and the loop ends at the first
-		// byte that is not.
-		blanks := tops - (x ^ each*' ')
-		low := ^(x + each*(0x80-' '))
-		small := x | each*('a'-'A')
-		letters := (small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))
-		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
-		letters |= digitBytes(x)
-		if others := ^(x<<1 | blanks | commaToNine(x)) & tops; others != 0 { // few blocks have others
-			letters |= signBytes(x)
+		z, strange := x&sevens, x&tops
+		if strange != 0 {
+			latin := smallLatin(x, text[i+1:])
+			strange &^= latin | latin<<8 | half
+			half = latin >> 56
 		}
-		wordBits[i/8] = byte(gather(letters))
-		odd := (x | low | blanks&(blanks<<8|blank)) & tops
+		// Each of these has the top bit set in the bytes of its kind.
+		blanks := (tops - (z ^ each*' ')) &^ x
+		low := ^(z + each*(0x80-' '))
+		small := z | each*('a'-'A')
+		letters := ((small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))) &^ x
+		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
+		letters |= digitBytes(z)
+		if others := ^(z<<1 | blanks | commaToNine(z)) & tops; others != 0 { // few blocks have others
+			letters |= signBytes(z)
+		}
+		wordBits[i/8] = byte(gather(letters | x))
+		odd := strange | (low|blanks&(blanks<<8|blank))&tops
 		if odd != 0 {
 			if more = bits.TrailingZeros64(odd) / 8; more > 0 {
 				blank = blanks >> (8*more - 8)
@@ -111,6 +117,17 @@ func (b *baseWriter) blocks() {
 	shiftBits(wordBits[:i/8+8], before, b.n%8)
 	b.blank, b.ccc = blank&0x80 != 0, 0
 	b.in, b.n = b.in+i, b.n+i
+}
+
+// smallLatin has the top bit set in the first byte of each letter from à to ÿ, which stay the same in a base text. rest is the text after
+// the first byte of x. So that no letter is cut in two, there are none unless a block follows x.
+func smallLatin(x uint64, rest string) uint64 {
+	if len(rest) < 15 {
+		return 0
+	}
+	next := load(rest[:8])
+	first, second, division := x^each*0xc3, next^each*0xa0, next^each*0xb7
+	return ^(first | (first&sevens + sevens) | second | (second&sevens + each*0x60)) & (division | (division&sevens + sevens)) & tops
 }
 
 // digitBytes has the top bit set in each byte of ASCII that is a digit.

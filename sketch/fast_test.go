@@ -87,6 +87,7 @@ var scripts = []string{
 	"it's 10.30.15 a.b.c x.1 1.x 1,2.3 a'b'c 1'a a'1 p.m.; U.S.A. end. a:b:c 1:2:3 1;2,3 a'é é'a 1.٢ a.$ 1.+2 a._b " + strings.Repeat("abc'd", 60) + " " + strings.Repeat("1.2", 99),
 	"l'été d’où s’achève l’œuvre l'œuf é'é'é é’é’é d'1é é'1 é'= é'_é é'ג ג’é é’² é’ﬁ ﬁ’é æ’æ é’ é' ’é 'é é''é é’’é é.é'é é'é.é é'日 日’é e\u0323’é é’\u0323e é’đ ʼé’ʼ " + strings.Repeat("é'a", 99),
 	"б в г  д, е . ж — з\u0301 и й \u00a0к л\u00a0 м\xff н \x00о ёж подъём объём х²х я1 п% " + strings.Repeat("я", 300) + " " + strings.Repeat("я", 127) + "яй " + strings.Repeat("я", 129) + "й",
+	"à ÿ÷ß éàÀ×Þ éé" + strings.Repeat("é", 20) + " aé\xc3 é\xa9\xc3\xa9\u0301 \u00a0é é\xc2 ÿé\xc3\xa0  é\té\u00adé 3é % é5",
 	"\x00 \x01a\x02 nul\x00inside \x7f \u0085 \u2028 \u00a0nbsp\u00a0abcdefghij\u0301 \u3000ideographic　space",
 }
 
