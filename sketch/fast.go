@@ -21,7 +21,7 @@ const (
 )
 
 // padding is the free bytes after a base text, so that reading and writing ahead need no check.
-const padding = 64 + 16
+const padding = 128 + 16
 
 // baseWriter is the state of the first pass.
 type baseWriter struct {

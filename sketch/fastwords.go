@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -75,15 +76,18 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 			edges &= edges - 1
 		}
 		open = word >> 63
+		// The bytes of the block, and those before it that a simple word may begin with. Its size lets the compiler leave out checks.
+		origin := max(block-16, 0)
+		window := (*[128 + 16]byte)(buffer[origin:])
 		for edges != 0 {
 			end := block + bits.TrailingZeros64(edges)
 			edges &= edges - 1
 			size := end - first
-			bytes, mask := (*[16]byte)(buffer[first:]), &masks[size&63]
-			a, b := binary.LittleEndian.Uint64(bytes[:8])&mask[0], binary.LittleEndian.Uint64(bytes[8:])&mask[1]
+			bytes, mask := window[(first-origin)&127:], &masks[size&63]
+			a, b := binary.LittleEndian.Uint64(bytes)&mask[0], binary.LittleEndian.Uint64(bytes[8:])&mask[1]
 			room[n] = foldMul(a^key, b^rest) &^ flags
 			notLetters := ((a ^ mask[0]) | (b ^ mask[1])) << 1 // digits and signs lie below 0x40
-			if (a|b|notLetters|uint64(16-size))&tops|uint64(mayGoOn[binary.LittleEndian.Uint16(buffer[end:])]) == 0 {
+			if (a|b|notLetters|uint64(16-size))&tops|uint64(mayGoOn[binary.LittleEndian.Uint16(window[(end-origin)&127:])]) == 0 {
 				n++
 				first = block + bits.TrailingZeros64(edges)
 				edges &= edges - 1
@@ -109,7 +113,7 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 }
 
 // blanks follow a base text, so that no word continues there.
-const blanks = "                                                                                "
+var blanks = strings.Repeat(" ", padding)
 
 // levelSizes gives the simple words their sizes, if the text has both words and characters.
 func (s *Sketcher) levelSizes(w *workspace) {
