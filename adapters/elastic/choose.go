@@ -14,9 +14,9 @@ import (
 // hash table, whose order changes when it grows.
 const maxExtracted = 8
 
-// apart reports whether the fields that hits are judged by need a reading of their own. Read with the fields that the client asks for, they
+// judgedApart reports whether the fields that hits are judged by need a reading of their own. Read with the fields that the client asks for, they
 // could not be separated from these, or would change them. (Elasticsearch puts a hit's fields in another order when "fields" asks for one more.)
-func (d Dialect) apart(q *clientSearch, deciding []rule.Deciding) bool {
+func (d Dialect) judgedApart(q *clientSearch, deciding []rule.Deciding) bool {
 	if !d.OpenSearch && jsonedit.Get(q.members, "fields") != nil && !q.patternsSketch() {
 		return true
 	}

@@ -56,16 +56,24 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	if speaksSeven(r) {
 		path = untyped(path)
 	}
-	c := endpointClass(r.Method, path)
-	if d.OpenSearch && r.Method == "HEAD" && len(path) == 1 { // of an index it tells the length of what GET answers
-		c = endpointClass("GET", path)
+	method := r.Method
+	if d.OpenSearch && method == "HEAD" && len(path) == 1 { // of an index it tells the length of what GET answers
+		method = "GET"
 	}
-	if c.Kind == adapters.KindPass {
-		c.Alters, c.NewIndex = alters(r.Method, path), makesIndex(r.Method, path)
-		return c
+	e, target, own := endpointOf(method, path)
+	if e == nil {
+		return adapters.Class{Alters: alters(r.Method, path), NewIndex: makesIndex(r.Method, path)}
 	}
-	c.Params = adapters.Params(r.RawQuery)
+	c := adapters.Class{
+		Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, Params: adapters.Params(r.RawQuery),
+	}
+	if len(own) > 0 {
+		c.Elsewhere, c.Alters = slices.Contains(elsewhere, own[0]), own[0] == "_reindex"
+	}
 	if c.Kind == adapters.KindWrite {
+		if c.ReplyMayHoldOurs = true; len(own) == 2 {
+			c.ID = own[1]
+		}
 		c.Format = formatOf(r)
 		c.MayLeaveOut = c.Format == "" && c.Form != formUpdate && plainReply(r, c.Params)
 	}
@@ -183,36 +191,31 @@ var endpoints = map[string][]endpoint{
 // elsewhere are the endpoints whose bodies name indices of their own.
 var elsewhere = []string{"_bulk", "_mget", "_msearch", "_mtermvectors"}
 
-// endpointClass returns the class of an endpoint, KindPass where it is not listed.
-func endpointClass(method string, path []string) adapters.Class {
-	target, all := "", path[0] == "_all"
+// endpointOf returns the endpoint that a request goes to, nil for one that is not listed. target is the name of the index in front of it, own the path
+// from the endpoint's own name on.
+func endpointOf(method string, path []string) (e *endpoint, target string, own []string) {
+	own = path
 	switch {
-	case all: // as if nothing were named
-		path = path[1:]
+	case path[0] == "_all": // as if nothing were named
+		own = path[1:]
 	case !strings.HasPrefix(path[0], "_"):
-		target, path = path[0], path[1:]
+		target, own = path[0], path[1:]
 	}
-	if len(path) == 0 {
-		if method == "GET" && (target != "" || all) { // GET /index answers its mapping too
-			return adapters.Class{Kind: adapters.KindRead, Target: target, Form: formIndex}
+	if len(own) == 0 {
+		if method == "GET" && path[0] != "" { // GET /index answers its mapping too
+			e = &endpoint{form: formIndex}
 		}
-		return adapters.Class{}
+		return e, target, own
 	}
-	for _, e := range endpoints[path[0]] {
+	list := endpoints[own[0]]
+	for i := range list {
+		e = &list[i]
 		ofIndex := e.kind == kindWrite && e.form != formBulk // else it names no index to write to
-		if !slices.Contains(strings.Fields(e.methods), method) || !follows(path[1:], e.rest) || ofIndex && target == "" {
-			continue
+		if slices.Contains(strings.Fields(e.methods), method) && follows(own[1:], e.rest) && !(ofIndex && target == "") {
+			return e, target, own
 		}
-		c := adapters.Class{
-			Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, ReplyMayHoldOurs: e.kind == kindWrite,
-			Elsewhere: slices.Contains(elsewhere, path[0]), Alters: path[0] == "_reindex",
-		}
-		if e.kind == kindWrite && len(path) == 2 {
-			c.ID = path[1]
-		}
-		return c
 	}
-	return adapters.Class{}
+	return nil, target, own
 }
 
 // follows reports whether the parts of a path are of the pattern.

@@ -8,18 +8,18 @@
 // A search is asked as the client wrote it, with from and size widened; the reply's own bytes become the client's page. What an ordinary one
 // takes is in five files:
 //
-//	classify.go   Classify     what a request is, by method and path
-//	search.go     ParseSearch  what the client asks for, under the rules of its index
-//	reading.go    Requests     a reading: the client's own request, with other ranks and our field beside it
-//	listing.go    Listing      the hits of the reply, read in one pass
-//	render.go     Render       the page's hits in place of the reply's own
+//	classify.go  Classify                          what a request is, by method and path: its entry in endpoints
+//	search.go    ParseSearch, parseOne, readRules  what the client asks for, under the rules of its index
+//	reading.go   Requests                          a reading: the client's own request, with other ranks and our field beside it
+//	listing.go   Listing, parseReply, seen         the hits of the reply, read in one pass
+//	render.go    Render                            the page's hits in place of the reply's own
 //
-// They also ask whether the search needs more than that. The answers are in the files of what it would need:
+// They also ask whether the search needs more than that. An ordinary one does not, and these need not be opened:
 //
 //	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
-//	            and narrowable (picked.go), apart (choose.go)
-//	reading.go  asks numbered (picked.go): whether hits are told apart by their sequence numbers and not by their ids
-//	listing.go  asks numbered (picked.go), and ruleName (name.go): by what name rules know the index of a hit
+//	            and narrowable (picked.go), judgedApart (choose.go)
+//	reading.go  asks numbered: whether hits are told apart by their sequence numbers; only in readings without sources, so not on page 1 with them
+//	listing.go  asks ruleName (name.go): by what name rules know the index of a hit
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
 // hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), filter_path (envelope.go).

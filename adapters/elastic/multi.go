@@ -106,7 +106,7 @@ func (d Dialect) entry(
 			return unknown, nil
 		}
 	}
-	if q, err = d.parse(cmp.Or(targetOf(members), target), nil, body, controls, p, left); err != nil {
+	if q, err = d.parseOne(cmp.Or(targetOf(members), target), nil, body, controls, p, left); err != nil {
 		return nil, err
 	}
 	if q.header = header; q.asked.Reason == "" && q.after != nil {

@@ -32,7 +32,7 @@ func (d Dialect) collapsesOver(q *clientSearch) bool {
 	switch {
 	case q.after != nil, q.asked.Limit != maxResultWindow, q.namesOurs, remote(q.asked.Target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
-		d.apart(q, []rule.Deciding{{Field: rule.ClusterField}}), q.hasParam("terminate_after", "search_type"):
+		d.judgedApart(q, []rule.Deciding{{Field: rule.ClusterField}}), q.hasParam("terminate_after", "search_type"):
 		return false
 	}
 	// A list of neighbours differs with how many are asked for; and what the client says of a field of ours is for the engine alone.

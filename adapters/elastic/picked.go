@@ -177,14 +177,6 @@ func (q *clientSearch) keepSort(r *adapters.Reading, list []hit) []hit {
 // even what they are sorted by: that two such change places between two readings, and nothing else does, is all that would not be
 // seen. (Their scores would tell them apart too, but those of one document differ between copies of a shard.)
 
-// numbered reports whether the hits of a reading are identified by their sequence numbers.
-func (q *clientSearch) numbered(r *adapters.Reading) bool {
-	if len(r.Known) > 0 {
-		return hitOf(&r.Known[0]).in.numbered
-	}
-	return q.numbers && r.Judged && !r.Sources && !r.Texts
-}
-
 // errUnnumbered: hits came without sequence numbers, or are to be picked from several shards, which share numbers.
 var errUnnumbered = errors.New("hits that can't be told by sequence numbers")
 

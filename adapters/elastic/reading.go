@@ -38,7 +38,7 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 		}
 	}
 	from, to := q.ranksOf(r)
-	framed, numbered, source := q.framed(r), q.numbered(r), q.sourceFilter(r)
+	framed, numbered, source := q.framed(r), q.numbered(r), q.sourceFilter(r) // true, false and nil for an ordinary reading, with its sources
 	void := []string{"from", "size", "filter_path"}
 	counted := framed || !q.picks || q.after != nil || q.losesUncounted() || r.Judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 	if !counted {
@@ -116,6 +116,15 @@ func (q *clientSearch) ranksOf(r *adapters.Reading) (from, to int) {
 // framed reports whether a reading brings all that a reply has beside its hits.
 func (q *clientSearch) framed(r *adapters.Reading) bool {
 	return r.Frame && (r.Sources || q.picks) // whose sources are read without
+}
+
+// numbered reports whether the hits of a reading are identified by their sequence numbers, and not by their ids: where it brings no sources, so never
+// on page 1 with them, and where it picks hits that were identified so before. picked.go says why.
+func (q *clientSearch) numbered(r *adapters.Reading) bool {
+	if len(r.Known) > 0 {
+		return hitOf(&r.Known[0]).in.numbered
+	}
+	return q.numbers && r.Judged && !r.Sources && !r.Texts
 }
 
 // sourceFilter returns the source filter in place of the client's, nil to leave that.

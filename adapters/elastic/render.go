@@ -135,8 +135,8 @@ func (q *clientSearch) member(f *adapters.Folded) ([]byte, error) {
 	return withField(hit, explainField, f.Why)
 }
 
-// clientHit returns a hit as the client asked for it. In the ordinary case that is as it came: our fields go from the whole reply at once. Where it
-// holds more that the client did not ask for (numbers, deciding fields), or our fields can't go so, all that is cut out of the hit.
+// clientHit returns a hit as the client asked for it. In the ordinary case that is as it came: Render leaves our fields out later (pieces). Numbers and
+// deciding fields are cut out here, and our fields where pieces can't leave them out.
 func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
 	if seen == nil {
 		return nil, adapters.ErrMoved
@@ -149,7 +149,7 @@ func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
 		}
 	}
 	if !q.namesOurs && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.asked.Scope.Deciding) == 0) {
-		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
+		return raw, nil // nothing was extracted for us but our fields: deciding ones there are none, or they were read apart
 	}
 	members, err := jsonedit.Members(raw)
 	if err != nil {

@@ -54,7 +54,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if reason := format(request); reason != "" {
 		return &adapters.Searches{Plain: plain, Reason: reason}
 	}
-	q, err := d.parse(c.Target, adapters.Params(request.RawQuery), request.Body, controls, p, "")
+	q, err := d.parseOne(c.Target, adapters.Params(request.RawQuery), request.Body, controls, p, "")
 	if err != nil {
 		return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
@@ -87,9 +87,9 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	return s
 }
 
-// parse reads a search, and how its hits can be read under the rules of its indices. asked.Reason, if not empty, says why it has to be left alone,
+// parseOne reads one search, and how its hits can be read under the rules of its indices. asked.Reason, if not empty, says why it has to be left alone,
 // left one that is known; the query is then good for its body alone. An error is a bad control.
-func (d Dialect) parse(
+func (d Dialect) parseOne(
 	target string, params []adapters.Param, body []byte, outer adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (*clientSearch, error) {
 	q := &clientSearch{d: d, params: params, body: body, controls: outer}
@@ -245,7 +245,7 @@ func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
 // ways returns how the hits of the search can be read.
 func (q *clientSearch) ways() adapters.Ways {
 	whole := q.wholeSource()
-	return adapters.Ways{Apart: q.d.apart(q, q.asked.Scope.Deciding), TextsApart: !whole, Scattered: true, Weighed: whole && q.narrows}
+	return adapters.Ways{Apart: q.d.judgedApart(q, q.asked.Scope.Deciding), TextsApart: !whole, Scattered: true, Weighed: whole && q.narrows}
 }
 
 // Asked implements adapters.Search.

@@ -74,7 +74,7 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	if err != nil {
 		return nil, err
 	}
-	q, err := t.d.parse(t.target, t.params, body, t.controls, t.plan, "")
+	q, err := t.d.parseOne(t.target, t.params, body, t.controls, t.plan, "")
 	switch {
 	case err != nil, len(q.body) < len(body): // controls belong in the request, not in its template: the engine refuses them
 		return nil, adapters.ErrWidened
