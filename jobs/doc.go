@@ -1,31 +1,31 @@
 // Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
-// [Reindex] gives every document of an index what our fields are to hold under the rule. Read it in this order, from top to bottom of
-// reindex.go but for what is named otherwise:
+// [Reindex] gives every document of an index what our fields are to hold under the rule. It calls these functions in order. What they call beside
+// them is named after what it does:
 //
-//	reindexJob.run       reindex.go in cmd/sidecar: RunE of its command. Each index in turn goes to reindexJob.reindex
-//	Reindex              one run, to its report
-//	run.untilDone        joins the job, works on its parts, and looks whether the index is still the same one
-//	run.join             joins the plan that others are at work on, or splits the index into parts and makes one
-//	run.workInSlices     each slice claims one part after the other, and works on it while it is held
-//	run.readSketchWrite  a page of the part is read while one is sketched and one is written
-//	Store.Scan           store_scan.go of the adapter: one page after another, from where the part was left. On Elasticsearch and OpenSearch
-//	                     by readShards, readShard and yieldHits
-//	run.write            writes those that are not right, and notes in the lease how far the part is done
-//	Pace.Patch           pace.go: as fast as the pace allows; what the engine had no room for is sent again
-//	Store.Patch          store_patch.go of the adapter: on Elasticsearch and OpenSearch a bulk by send, of two lines for each document
-//	                     (appendPatch)
-//	run.end              the report
-//	Store.Release        the last request: on Elasticsearch and OpenSearch it removes the alias that documents were written through
+//	reindexJob.run                cmd/sidecar/reindex.go  RunE of the command
+//	  job.eachIndex               cmd/sidecar/job.go      each index that a rule matches, once our fields are declared in it
+//	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary (Report.String)
+//	      Reindex                 reindex.go              one run, to its report
+//	        run.untilDone         reindex.go              joins the job, works on its parts, and looks whether the index is still the same one
+//	          run.join            reindex.go              joins the plan that others are at work on, or splits the index into parts and makes one
+//	          run.workInSlices    reindex.go              so many parts at once; by board.eachPart each slice holds one after the other
+//	            readSketchWrite   reindex.go              a page of the part is read while one is sketched and one is written
+//	              Store.Scan      of the dialect          one page after another, from where the part was left
+//	              Rule.OursFor    internal/rule/ours.go   what our fields of a document are to hold, and whether they do
+//	              run.write       reindex.go              writes those that are not right, and notes in the lease how far the part is done
+//	                Pace.Patch    pace.go                 as fast as the pace allows; what the engine had no room for is sent again
+//	                  Store.Patch of the dialect          writes documents, unless they changed since they were read
+//	        run.report            reindex.go              the report
+//	        Store.Release         of the dialect          takes out of the index what Patch left there
+//	  job.finish                  cmd/sidecar/job.go      the reports in JSON, and how the command ends
 //
-// What these call beside one another is named after what it does. Of four things more can be read where they are kept:
+// The dialect's part, in store_scan.go and store_patch.go of its folder, is listed in its doc.go. Three things can be read apart from all that:
 //
-//	lease                a part that the run holds: lease.go, which begins with how workers share the parts. The run's board gives leases out,
-//	                     and keeps what it last read of the journal. A worker that is alone claims each part once
-//	Pace                 when how much may be written: the rest of pace.go. By patientStore, reading waits too while the engine has no room
-//	part                 of an index, as Store.Split names it: store_part.go of the adapter
-//	destination          an index that documents are written back to: store_patch.go of Elasticsearch and OpenSearch. The first document of an
-//	                     index is compared in all its fields before and after, and the job ends where it has changed (store_compare.go)
+//	lease      a part that the run holds: lease.go, which begins with how workers share the parts. The run's board gives leases out, and keeps what
+//	           it last read of the journal. A worker that is alone claims each part once
+//	Pace       when how much may be written: the rest of pace.go. By patientStore, reading waits too while the engine has no room
+//	dryStore   what a dry run writes to: the end of reindex.go
 //
 // Workers on any number of machines share the parts by leases in an [adapters.Journal]. It is the checkpoint too: a part says how far it
 // is done, as far as the engine can go on from anywhere. The stored sketches are a second one: a document whose sketch is right

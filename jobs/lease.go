@@ -203,11 +203,25 @@ func (p plan) live() bool {
 	return false
 }
 
+// eachPart claims one part after the other and does the work on it while it is held, until none is left for the caller. A part that another worker
+// takes over meanwhile is left to that one. It calls waiting each time before it waits for a part that others hold.
+func (b *board) eachPart(ctx context.Context, work func(context.Context, *lease) error, waiting func()) error {
+	for {
+		l, err := b.claim(ctx, aPart, waiting)
+		if l == nil || err != nil {
+			return err
+		}
+		if err = l.whileHeld(ctx, work); err != nil && !errors.Is(err, errLost) {
+			return err
+		}
+	}
+}
+
 // What a claim is for.
 const aPart, theWatch = false, true
 
 // claim returns a part, or the watch, for this worker to hold, and waits while other processes hold all that are left. It calls waiting before each
-// time. It returns nil where this process holds them all.
+// time. It returns nil where nothing is left for the caller: each part is done, or another slice of this process has it.
 func (b *board) claim(ctx context.Context, watch bool, waiting func()) (l *lease, err error) {
 	for wait := time.Duration(0); ; {
 		err = b.pace.Retry(ctx, func() (err error) {
@@ -224,8 +238,8 @@ func (b *board) claim(ctx context.Context, watch bool, waiting func()) (l *lease
 	}
 }
 
-// take takes a part that is neither done nor held. It returns nil where all that are left are held. Where other processes hold some, wait is
-// how long to wait before the next try; else it is 0. The watch is one more part that is never done: once all others are, one worker goes on looking for what changed since.
+// take takes a part that is neither done nor held. Without a free part l is nil. wait is then when to try again, 0 if no other process holds a
+// part. The watch is one more part that is never done: once all others are, one worker goes on looking for what changed since.
 func (b *board) take(ctx context.Context, watch bool) (l *lease, wait time.Duration, err error) {
 	p, err := b.read(ctx)
 	if err != nil {
@@ -320,8 +334,8 @@ func (l *lease) advance(after string, scanned int) {
 	l.Scanned += scanned
 }
 
-// whileHeld does the work on the part and renews the lease meanwhile. Then it marks the part as done, or after an error gives it back. Where
-// an engine without room ended the work, and it can't go on after its last page, it is done once more.
+// whileHeld does the work on the part and renews the lease meanwhile. Then it marks the part as done, or after an error gives it back. If the
+// engine had no room and the scan can't go on after its last page, the work begins again at position.
 func (l *lease) whileHeld(ctx context.Context, work func(context.Context, *lease) error) (err error) {
 	defer func() { l.ended(err) }()
 	held, lose := context.WithCancelCause(ctx)

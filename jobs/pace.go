@@ -77,7 +77,8 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// patientStore is a store whose requests wait while the engine is busy, and are then sent again: all but those that write.
+// patientStore is a store whose Identity and Scan wait while the engine is busy, and then ask again. Patches wait by [Pace.Patch], Split and the
+// journal by [Pace.Retry].
 type patientStore struct {
 	adapters.JobStore
 	pace *Pace

@@ -53,7 +53,7 @@ type Options struct {
 func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (Report, error) {
 	r := newRun(job, o, progress)
 	defer job.Store.Release(ctx, job.Index)
-	return r.end(r.untilDone(ctx, o.Resume))
+	return r.report(r.untilDone(ctx, o.Resume))
 }
 
 // run is a reindex, or a watch, under way.
@@ -69,11 +69,12 @@ type run struct {
 	progress func(Progress)
 
 	mu      sync.Mutex
-	done    Progress
+	counts  Progress
 	maySend int // how many more documents, where MaxDocs bounds that
 }
 
-// newRun returns a run that has not begun. A dry run gets a store that drops writes, and a journal in memory.
+// newRun returns a run that has not begun. Its store waits while the engine has no room for a read. A dry run gets one that drops writes, and a
+// journal in memory.
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
 	if o.DryRun {
@@ -117,16 +118,16 @@ func (r *run) join(ctx context.Context, resume bool) (err error) {
 	split := func() (parts []string, documents int, err error) {
 		return r.Store.Split(ctx, r.Index, r.options.Query, r.options.Slices)
 	}
-	r.done.Total, err = r.board.joinPlan(ctx, r.identity, resume, split)
+	r.counts.Total, err = r.board.joinPlan(ctx, r.identity, resume, split)
 	if errors.Is(err, errJournal) && ctx.Err() == nil && !r.options.Resume {
 		r.board.keepInMemory(err)
-		r.done.Total, err = r.board.joinPlan(ctx, r.identity, false, split)
+		r.counts.Total, err = r.board.joinPlan(ctx, r.identity, false, split)
 	}
 	return err
 }
 
-// workInSlices has each slice claim one part after the other and work on it, until there are none left. The first slice begins alone,
-// with the open part if that is free: what the others write belongs to it, and need not be read again when it was read before.
+// workInSlices has each slice work on one part after the other, until none is left. The first slice begins alone, with the open part: what the
+// other slices write gets new numbers and so falls into it. Read first, it does not show these.
 func (r *run) workInSlices(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {
@@ -139,16 +140,7 @@ func (r *run) workInSlices(ctx context.Context) error {
 				}
 			}
 			defer r.startOthers()
-			for {
-				l, err := r.board.claim(ctx, aPart, r.show)
-				if l == nil || err != nil {
-					return err
-				}
-				if err = l.whileHeld(ctx, r.readSketchWrite); err != nil && !errors.Is(err, errLost) {
-					return err
-				}
-				r.startOthers()
-			}
+			return r.board.eachPart(ctx, r.readSketchWrite, r.show)
 		})
 	}
 	return group.Wait()
@@ -159,6 +151,7 @@ func (r *run) startOthers() { r.begun.Do(func() { close(r.reading) }) }
 
 // readSketchWrite works through the rest of a part in three steps at once: a page is read while one is sketched and one is written.
 func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
+	defer r.startOthers() // if the part has no page
 	steps, ctx := errgroup.WithContext(ctx)
 	read, sketched := make(chan adapters.Page), make(chan adapters.Page)
 	part, after := l.position()
@@ -174,7 +167,7 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 		defer close(sketched)
 		for p := range read {
 			for i, d := range p.Documents {
-				wanted, right := r.Rule.Wanted(d.Source, numberOf(d.ID))
+				wanted, right := r.Rule.OursFor(d.Source, numberOf(d.ID))
 				p.Documents[i].Wanted, p.Documents[i].Right = &wanted, right
 			}
 			if err := handOn(ctx, sketched, p); err != nil {
@@ -228,7 +221,7 @@ func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 		if err := l.certain(ctx); err != nil {
 			return 0, err
 		}
-		return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
+		return r.spend(ctx, n) // what it has granted is sent, even if another slice meanwhile ends the run
 	}
 	scanned := right.Scanned
 	err := r.options.Pace.Patch(ctx, r.Job, wrong, allow, func(documents []adapters.Stored, results []adapters.Result) {
@@ -237,14 +230,14 @@ func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 		r.add(counts, len(documents)-counts.Scanned)
 	})
 	if err != nil {
-		p.After = ""
+		p.After = "" // a page that failed is read again
 	}
 	l.advance(p.After, scanned)
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// errEnough ends a run when MaxDocs is reached.
-var errEnough = errors.New("enough documents")
+// errMaxDocs ends a run when MaxDocs is reached.
+var errMaxDocs = errors.New("enough documents")
 
 // spend returns how many of n documents may be sent.
 func (r *run) spend(ctx context.Context, n int) (int, error) {
@@ -256,8 +249,8 @@ func (r *run) spend(ctx context.Context, n int) (int, error) {
 	n = min(n, r.maySend)
 	r.maySend -= n
 	if n == 0 {
-		r.done.Cut = true
-		return 0, errEnough
+		r.counts.Cut = true
+		return 0, errMaxDocs
 	}
 	return n, nil
 }
@@ -270,7 +263,7 @@ func (r *run) add(p Progress, unsent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.maySend += unsent
-	r.done = r.done.Add(p)
+	r.counts = r.counts.Add(p)
 	if r.progress != nil {
 		r.progress(r.estimate())
 	}
@@ -278,7 +271,7 @@ func (r *run) add(p Progress, unsent int) {
 
 // estimate returns the progress, with what all workers had read when the journal was looked at.
 func (r *run) estimate() Progress {
-	p := r.done
+	p := r.counts
 	p.All = max(p.Scanned, r.board.scannedByAll())
 	if p.Total > 0 {
 		p.All = min(p.All, max(p.Total, p.Scanned))
@@ -299,9 +292,9 @@ func begunAnew(err error) bool {
 	return errors.Is(err, errSuperseded) || errors.Is(err, adapters.ErrRecreated)
 }
 
-// end returns the report on a run that ended with err. It is no error that MaxDocs was reached.
-func (r *run) end(err error) (Report, error) {
-	if errors.Is(err, errEnough) {
+// report returns the report on a run that ended with err. It is no error that MaxDocs was reached.
+func (r *run) report(err error) (Report, error) {
+	if errors.Is(err, errMaxDocs) {
 		err = nil
 	}
 	r.mu.Lock()

@@ -38,9 +38,9 @@ func Watch(ctx context.Context, job Job, o Options, every time.Duration, progres
 		}
 		switch {
 		case ctx.Err() != nil:
-			return r.end(nil)
+			return r.report(nil)
 		case err != nil && !errors.Is(err, errLost) && !begunAnew(err):
-			return r.end(err)
+			return r.report(err)
 		}
 	}
 }

@@ -31,17 +31,25 @@
 //
 // Jobs read and write documents by the store. A reindex reads a part of an index in this order:
 //
-//	store_scan.go     Scan, prepare, filter              what is read
-//	                  readShards, readShard, page        each shard of the part, page by page, in the order of its sequence numbers
-//	                  yieldHits, yieldDocuments          a page for the job, and where the scan goes on after it
-//	store_part.go     Split, parsePart, part.after       the parts of an index, and how far each is read
-//	store_found.go    search, find, readScanPage         a request for documents, and the documents of its reply
+//	Scan                    store_scan.go     a page after the other, of what is selected
+//	  prepare               store_scan.go     what the first page depends on
+//	  readShards            store_scan.go     each shard of the part (store_part.go), in a point in time of its own
+//	    readShard           store_scan.go     page by page, in the order of its sequence numbers
+//	      page              store_scan.go     the request for a page
+//	        search          store_scan.go     sends it, and chooses the size of the next page
+//	          readScanPage  store_scan.go     the documents of the reply
+//	      yieldHits         store_scan.go     a page for the job, with where the scan goes on after it (part.mark)
 //
 // and writes its documents in this one:
 //
-//	store_patch.go    Patch, openDestination             the index, reached through an alias of our own
-//	                  send, throughAlias, appendPatch    a bulk, of two lines for each document
-//	store_compare.go  writeAndCompare                    the first document of an index, before and after
+//	Patch                   store_patch.go    some documents of one index
+//	  openDestination       store_patch.go    the index, reached through an alias of our own
+//	  writeAndCompare       store_compare.go  the first document of the index, alone: before and after
+//	  send                  store_patch.go    a bulk
+//	    appendPatch         store_patch.go    its two lines for a document
+//	    throughAlias        store_patch.go    sends it, and adds the alias again where another process has removed it
+//
+// A part is a list of stretches of shards. Split names them, and a scan of one begins by parsePart: both in store_part.go.
 //
 // The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go sends all requests; store_index.go and
 // store_prepare.go say what an index is like and prepare it; store_journal.go keeps what jobs note of their work.

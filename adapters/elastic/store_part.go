@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,8 +74,8 @@ func parsePart(text string) (p part, err error) {
 // open reports whether documents can come in later.
 func (p part) open() bool { return slices.ContainsFunc(p, func(s shardRange) bool { return s.to < 0 }) }
 
-// after returns where each range goes on, at most where all is settled.
-func (p part) after(settled map[int]int64) string {
+// mark returns where each range goes on, at most where all is settled.
+func (p part) mark(settled map[int]int64) string {
 	var list []string
 	for _, s := range p {
 		if limit, known := settled[s.shard]; known && s.to < 0 {
@@ -131,6 +133,35 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 		}
 	}
 	return parted(all, counts, n), documents, nil
+}
+
+// settled returns for each shard the number below which every change is stored in all copies; none where the engine won't tell.
+// A change with a greater number may become visible after one with a number that is greater still.
+func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
+	var stats struct {
+		Indices map[string]struct {
+			Shards map[string][]struct {
+				Routing struct{ Primary bool }
+				Numbers struct {
+					Checkpoint int64 `json:"global_checkpoint"`
+				} `json:"seq_no"`
+			}
+		}
+	}
+	const shown = "indices.*.shards.*.routing.primary,indices.*.shards.*.seq_no.global_checkpoint"
+	r := raw{http.MethodGet, "/" + url.PathEscape(index) + "/_stats/docs", "level=shards&filter_path=" + shown, ""}
+	all := map[int]int64{}
+	_ = s.do(ctx, r, &stats)
+	for _, one := range stats.Indices {
+		for name, copies := range one.Shards {
+			for _, c := range copies {
+				if shard, err := strconv.Atoi(name); err == nil && c.Routing.Primary {
+					all[shard] = c.Numbers.Checkpoint + 1
+				}
+			}
+		}
+	}
+	return all
 }
 
 // numbersOf returns how many documents a shard holds, and from which sequence number to which.

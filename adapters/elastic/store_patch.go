@@ -44,8 +44,8 @@ type version struct {
 	uuid string
 }
 
-// Patch implements adapters.Store. Documents go in bulks, each in one line. Those that were stored in several lines go by themselves, so
-// that these stay. The first one of an index is compared with what it was before.
+// Patch implements adapters.Store. In a bulk each document has to be in one line. One that was stored in several goes by itself, so that these
+// stay.
 func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
 	if len(patches) == 0 {
 		return nil, nil
@@ -56,7 +56,7 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 	if err == nil {
 		t, err = s.openDestination(ctx, index, uuid)
 	}
-	if err == nil {
+	if err == nil { // the first document of an index goes alone, and is compared with what it was
 		done, err = s.writeAndCompare(ctx, t, patches, results)
 	}
 	requests, ctx := errgroup.WithContext(ctx)
@@ -101,7 +101,7 @@ func uuidOf(patches []adapters.Stored) (uuid string, err error) {
 type destination struct {
 	index, uuid string
 	// update says that documents are changed by the engine's own update, embeds that the engine computes embeddings of texts, vectors that it
-	// shows vectors only where they are asked for: see [indexTraits].
+	// shows vectors only where they are asked for.
 	update, embeds, vectors bool
 	// alias is empty where there can be none: an index of a data stream takes no aliases, and credentials may forbid it. Then each request
 	// asks for the UUID first, and documents are changed by updates, which never replace a text.

@@ -18,7 +18,7 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// This file holds the ordinary scan, of a part of an index or of all of it; store_select.go holds the others.
+// This file holds the ordinary scan, of a part of an index or of all of it, and how a reply's documents are read; store_select.go holds the others.
 //
 // A document never leaves its shard, and has a sequence number there that no other one shares, greater than all that were given
 // before. So an index is read shard by shard, each in the order of these numbers: nothing comes twice or not at all, a number is
@@ -62,7 +62,7 @@ type scan struct {
 }
 
 // Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
-// documents are read as they are at that moment; by bands with a limit of one search, as of the engine's last refresh.
+// documents are read as they are at that moment; chosen by bands, with a limit that one search can serve, as of the engine's last refresh.
 func (s *Store) Scan(
 	ctx context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
@@ -81,8 +81,8 @@ func (s *Store) Scan(
 			err = r.readSample(ctx)
 		case sel.IDs != nil:
 			err = r.readByIDs(ctx, sel.IDs)
-		case r.inOneSearch():
-			err = r.readInOneSearch(ctx)
+		case r.bandsInOneSearch():
+			err = r.readByBands(ctx)
 		default:
 			err = r.readShards(ctx)
 		}
@@ -101,7 +101,7 @@ func (r *scan) prepare(ctx context.Context) error {
 	if err := r.filter(ctx); err != nil {
 		return err
 	}
-	quick := r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil || r.inOneSearch()
+	quick := r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil || r.bandsInOneSearch()
 	if r.sel.Brief && quick { // nothing of it will be written, and some of it has to be quick
 		return nil
 	}
@@ -252,12 +252,118 @@ func (r *scan) page(ctx context.Context, s shardRange, n int) (hits []adapters.S
 	return found.hits, found.point, err
 }
 
+// scanPage is what a search, or a request for documents by their ids, has found.
+type scanPage struct {
+	hits   []adapters.Stored // their sources share the reply's memory
+	absent []absent
+	sort   []byte // where a search goes on after the last hit
+	total  int
+	point  string // the point in time to go on in
+}
+
+// absent is a document that was asked for by its id and not found. failed says why it could not be looked for.
+type absent struct{ id, failed string }
+
+// search asks for documents, with their vectors if they are to be written again, and chooses the size of the next page by the reply's length. It
+// fails where it was not answered for all that it concerns.
+func (r *scan) search(ctx context.Context, request raw) (found scanPage, err error) {
+	if r.vectors && !r.sel.Brief {
+		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
+	}
+	body, err := r.s.body(ctx, request, scanLimit)
+	if err == nil {
+		found, err = readScanPage(body, r.uuid)
+	}
+	if n := len(found.hits); err == nil && n > 0 {
+		r.size = min(max(scanBytes/(len(body)/n+1), 1), 2*r.size, scanMost)
+	}
+	return found, err
+}
+
+// readScanPage reads a reply of documents. It reads each document's bytes twice; by jsonedit.Members alone, four times. uuid is that of the index.
+func readScanPage(body []byte, uuid string) (f scanPage, err error) {
+	var total, shards []byte
+	late := false
+	d := jsonedit.NewReader(body)
+	for in := d.Enter('{'); in && d.Next(); {
+		switch string(d.Key()) {
+		case "hits":
+			for in := d.Enter('{'); in && d.Next(); {
+				switch string(d.Key()) {
+				case "hits":
+					f.read(&d, uuid, false)
+				case "total":
+					total = d.Value()
+				}
+			}
+		case "docs":
+			f.read(&d, uuid, true)
+		case "_shards":
+			shards = d.Value()
+		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
+			late = string(d.Value()) == "true"
+		case "pit_id":
+			f.point, _ = jsonedit.Text(d.Value())
+		}
+	}
+	if !d.Done() {
+		return f, fmt.Errorf("a reply that is not understood: %.100q", body)
+	}
+	if late {
+		return f, fmt.Errorf("it was not done within search.default_search_timeout: %w", adapters.ErrBusy)
+	}
+	members, _ := jsonedit.Members(shards) // a reply by ids has none
+	if failed := number(jsonedit.Get(members, "failed")); failed > 0 {
+		return f, fmt.Errorf("%d shards failed: run it again when the index is whole", failed)
+	}
+	members, _ = jsonedit.Members(total) // nor any total, as is not asked for everywhere
+	f.total = max(0, int(number(jsonedit.Get(members, "value"))))
+	return f, nil
+}
+
+// read reads a list of documents; byID says that they were asked for by their ids.
+func (f *scanPage) read(d *jsonedit.Reader, uuid string, byID bool) {
+	for in := d.Enter('['); in && d.Next(); {
+		members, _ := jsonedit.Members(d.Value())
+		get := func(key string) []byte { return jsonedit.Get(members, key) }
+		id, _ := jsonedit.Text(get("_id"))
+		if byID && string(get("found")) != "true" {
+			none := absent{id: id}
+			if failure := get("error"); failure != nil {
+				of, _ := jsonedit.Members(failure) // what is no object has no type
+				kind, _ := jsonedit.Text(jsonedit.Get(of, "type"))
+				none.failed = kind + ": " + string(failure)
+			}
+			f.absent = append(f.absent, none)
+			continue
+		}
+		v := version{uuid: uuid, seqNo: number(get("_seq_no")), primaryTerm: number(get("_primary_term")), number: number(get("_version"))}
+		v.routing, _ = jsonedit.Text(get("_routing"))
+		f.hits, f.sort = append(f.hits, adapters.Stored{ID: id, Source: get("_source"), Version: v}), get("sort")
+	}
+}
+
+// versionOf returns the version of a document that a scan has read.
+func versionOf(d adapters.Stored) version {
+	v, _ := d.Version.(version)
+	return v
+}
+
+// number reads a whole number, or returns -1.
+func number(value []byte) int64 {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
 // yieldHits yields a page of a shard; last says that there is no more.
 func (r *scan) yieldHits(p part, i int, hits []adapters.Stored, last bool) error {
-	before, s := p.after(r.settled), &p[i]
+	before, s := p.mark(r.settled), &p[i]
 	for _, d := range hits {
 		seqNo := versionOf(d).seqNo
-		if seqNo < s.next { // an index can be without them
+		if seqNo < s.next { // an index can keep no sequence numbers
 			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.ID, seqNo)
 		}
 		s.next = seqNo + 1
@@ -265,7 +371,7 @@ func (r *scan) yieldHits(p part, i int, hits []adapters.Stored, last bool) error
 	if settled, known := r.settled[s.shard]; known && last && s.to < 0 {
 		s.next = max(s.next, settled)
 	}
-	after := p.after(r.settled)
+	after := p.mark(r.settled)
 	if len(hits) == 0 && after != before {
 		return r.yield(adapters.Page{Total: r.total, After: after})
 	}
@@ -328,33 +434,4 @@ func (s *Store) refresh(ctx context.Context, index string) error {
 func allOf(queries ...string) string {
 	queries = slices.DeleteFunc(queries, func(q string) bool { return q == "" })
 	return `{"bool":{"filter":[` + strings.Join(queries, ",") + `]}}`
-}
-
-// settled returns for each shard the number below which every change is stored in all copies; none where the engine won't tell.
-// A change with a greater number may become visible after one with a number that is greater still.
-func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
-	var stats struct {
-		Indices map[string]struct {
-			Shards map[string][]struct {
-				Routing struct{ Primary bool }
-				Numbers struct {
-					Checkpoint int64 `json:"global_checkpoint"`
-				} `json:"seq_no"`
-			}
-		}
-	}
-	const shown = "indices.*.shards.*.routing.primary,indices.*.shards.*.seq_no.global_checkpoint"
-	r := raw{http.MethodGet, "/" + url.PathEscape(index) + "/_stats/docs", "level=shards&filter_path=" + shown, ""}
-	all := map[int]int64{}
-	_ = s.do(ctx, r, &stats)
-	for _, one := range stats.Indices {
-		for name, copies := range one.Shards {
-			for _, c := range copies {
-				if shard, err := strconv.Atoi(name); err == nil && c.Routing.Primary {
-					all[shard] = c.Numbers.Checkpoint + 1
-				}
-			}
-		}
-	}
-	return all
 }

@@ -30,13 +30,13 @@ func anyBand(keys []int64) string {
 	return `{"bool":{"should":[` + strings.Join(clauses, ",") + `]}}`
 }
 
-// inOneSearch reports whether one search finds all that is selected.
-func (r *scan) inOneSearch() bool {
+// bandsInOneSearch reports whether documents are chosen by bands, and one search finds all of them.
+func (r *scan) bandsInOneSearch() bool {
 	return r.sel.Bands != nil && r.sel.Part == "" && r.sel.After == "" && r.sel.Limit > 0 && r.sel.Limit <= maxResultWindow
 }
 
-// readInOneSearch reads what one search finds.
-func (r *scan) readInOneSearch(ctx context.Context) error {
+// readByBands reads the documents that one search finds by their bands.
+func (r *scan) readByBands(ctx context.Context) error {
 	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + bySeqNo + `,"track_total_hits":false,` +
 		`"seq_no_primary_term":true,"query":` + r.query + `}`
 	found, err := r.search(ctx, post(r.index+"/_search", "", body))
@@ -61,7 +61,7 @@ func (r *scan) readSample(ctx context.Context) error {
 		n := min(most-read, maxResultWindow)
 		body := fmt.Sprintf(`{"size":%d,"_source":false,"track_total_hits":%t,"sort":["_score",{"_seq_no":{"unmapped_type":"long"}}]%s,%s`,
 			n, after == "", after, query)
-		found, _, err := r.find(ctx, post(r.index+"/_search", "", body))
+		found, err := r.searchIDs(ctx, post(r.index+"/_search", "", body))
 		if err != nil {
 			return err
 		}
@@ -122,6 +122,15 @@ func (r *scan) readNow(ctx context.Context, wanted []adapters.Stored) error {
 	return r.readRouted(ctx, missing)
 }
 
+// searchIDs sends a search that shows ids alone: with [withVectors] the engine would show more.
+func (r *scan) searchIDs(ctx context.Context, request raw) (found scanPage, err error) {
+	body, err := r.s.body(ctx, request, scanLimit)
+	if err != nil {
+		return found, err
+	}
+	return readScanPage(body, r.uuid)
+}
+
 // gets returns the body of a request for some documents.
 func (r *scan) gets(list []adapters.Stored) string {
 	var b []byte
@@ -141,7 +150,7 @@ func (r *scan) readRouted(ctx context.Context, ids []string) error {
 	for some := range slices.Chunk(ids, scanMost) {
 		body := `{"size":` + strconv.Itoa(maxResultWindow) + `,"_source":false,"track_total_hits":false,"query":{"ids":{"values":` +
 			string(stringsOf(some)) + `}}}`
-		found, _, err := r.find(ctx, post(r.index+"/_search", "", body))
+		found, err := r.searchIDs(ctx, post(r.index+"/_search", "", body))
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func patchingOf(r *rule.Rule, at int, p adapters.Stored) patching {
 	if r == nil {
 		one.strips, one.ours = true, rule.Ours{}
 	} else if p.Wanted.Equal(rule.Ours{}) {
-		want, _ := r.Wanted(p.Source, numberOf(p.ID))
+		want, _ := r.OursFor(p.Source, numberOf(p.ID))
 		one.strips = !want.Equal(rule.Ours{})
 	}
 	return one
@@ -71,7 +71,7 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 	if p.strips {
 		return want, !rule.HasOurs(source)
 	}
-	want, right = r.Wanted(source, numberOf(p.ID))
+	want, right = r.OursFor(source, numberOf(p.ID))
 	switch {
 	case !r.Clusters:
 		return want, right
@@ -86,7 +86,7 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 // outdone reports whether another has written our fields since the document was read, or to a document that is to be stripped a text
 // too, and rightly so.
 func (p patching) outdone(r *rule.Rule, source []byte) bool {
-	if _, right := r.Wanted(source, numberOf(p.ID)); !right {
+	if _, right := r.OursFor(source, numberOf(p.ID)); !right {
 		return false
 	}
 	if !rule.OursOf(source).Equal(rule.OursOf(p.Source)) {

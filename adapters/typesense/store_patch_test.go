@@ -204,7 +204,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 			b.must(201)(b.direct("POST", documentsPath, document))
 			b.must(201)(b.through("POST", documentsPath, strings.Replace(document, id, twin, 1)))
 			source := b.must(200)(b.direct("GET", path(id), ""))
-			ours, _ := b.rule.Wanted([]byte(source), 0)
+			ours, _ := b.rule.OursFor([]byte(source), 0)
 			if b.assigned != nil {
 				computed, _ := b.rule.SketchOf([]byte(source))
 				ours.Cluster = b.rule.ClusterID(99)
@@ -232,7 +232,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 			if state == "stale" && !(w.keeps && (at == everywhere || at == last)) {
 				t.Errorf("%s: %v after %d requests: %s", name, results, last, now)
 			}
-			if _, right := b.rule.Wanted([]byte(now), 0); results[0] == adapters.Patched && at < last && at != everywhere && !right {
+			if _, right := b.rule.OursFor([]byte(now), 0); results[0] == adapters.Patched && at < last && at != everywhere && !right {
 				t.Errorf("%s: said to be patched, and is %s", name, state)
 			}
 		}

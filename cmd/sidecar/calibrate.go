@@ -70,7 +70,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 // run works through the engines.
 func (r *calibrateJob) run(ctx context.Context) error {
 	matched, err := r.eachIndex(ctx, false, r.calibrate)
-	err = r.end(ctx, matched, err, indicesOf[*calibrate.Report]{r.list})
+	err = r.finish(ctx, matched, err, indicesOf[*calibrate.Report]{r.list})
 	if r.html != "" && len(r.list) > 0 && ctx.Err() == nil {
 		failed := calibrate.WriteHTML(r.html, r.list)
 		if err = errors.Join(err, failed); failed == nil {

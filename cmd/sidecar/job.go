@@ -28,8 +28,8 @@ type job struct {
 	engines  []*upstream.Engine
 	// resumeHint is what to do when it was interrupted.
 	resumeHint string
-	// done ends the job before the next index.
-	done bool
+	// enough ends the job before the next index.
+	enough bool
 }
 
 // indexUsage is the usage of --index in commands that work on all indices of the rules without it.
@@ -56,8 +56,8 @@ func (j *job) bindMetrics(cmd *cobra.Command) {
 		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:7611")
 }
 
-// withEngines opens the engines that the command is for, and runs it. With --metrics it shows these meanwhile.
-func (j *job) withEngines(cmd *cobra.Command, run func(context.Context) error) error {
+// withEngines opens the engines that the command is for, and does its work. With --metrics it shows these meanwhile.
+func (j *job) withEngines(cmd *cobra.Command, work func(context.Context) error) error {
 	j.in, j.out, j.err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	c, err := configOf(cmd)
 	if err != nil {
@@ -70,7 +70,7 @@ func (j *job) withEngines(cmd *cobra.Command, run func(context.Context) error) e
 		return err
 	}
 	defer j.metrics.Stop()
-	return run(cmd.Context())
+	return work(cmd.Context())
 }
 
 // eachIndex works through the indices, one after the other. Where the work writes, they get our fields declared first. It reports whether there
@@ -90,7 +90,7 @@ func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Con
 		for _, index := range indices {
 			t := targetOf(e, index)
 			switch {
-			case ctx.Err() != nil || j.done:
+			case ctx.Err() != nil || j.enough:
 			case t.Rule == nil:
 				errs = append(errs, fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why))
 			case writing && !index.Ready:
@@ -133,8 +133,8 @@ func (j *job) printf(format string, values ...any) {
 	}
 }
 
-// end returns how a job ended, and prints what was found where JSON is asked for.
-func (j *job) end(ctx context.Context, matched bool, err error, found any) error {
+// finish returns how a job ended, and prints what was found where JSON is asked for.
+func (j *job) finish(ctx context.Context, matched bool, err error, found any) error {
 	if ctx.Err() != nil {
 		interrupted := terminal.ErrInterrupted
 		if j.resumeHint != "" {

@@ -82,14 +82,14 @@ func (r *reindexJob) check(*cobra.Command, []string) error {
 // maxSlices is how many parts are worked on at once at most.
 const maxSlices = 64
 
-// run works through the engines.
+// run works through the indices of all engines.
 func (r *reindexJob) run(ctx context.Context) error {
 	r.paces = map[string]*jobs.Pace{}
 	matched, err := r.eachIndex(ctx, !r.DryRun, r.reindex)
 	if ctx.Err() == nil && r.every > 0 && len(r.watched) > 0 {
 		err = errors.Join(err, r.watch(ctx))
 	}
-	if err := r.end(ctx, matched, err, indicesOf[jobs.Report]{r.list}); err != nil {
+	if err := r.finish(ctx, matched, err, indicesOf[jobs.Report]{r.list}); err != nil {
 		return err
 	}
 	if r.total.Refused > 0 {
@@ -116,7 +116,7 @@ func (r *reindexJob) reindex(ctx context.Context, index jobs.Job) error {
 	meter.metrics.Slowed(report.Retries, report.Waited)
 	meter.metrics.End(err)
 	r.total = r.total.Add(report.Progress)
-	r.done = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
+	r.enough = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
 	r.print(index, report, err)
 	if err == nil && !report.Cut {
 		r.watched = append(r.watched, index)

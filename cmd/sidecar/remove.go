@@ -113,7 +113,7 @@ func (r *removeJob) run(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%s changed whenever they were to be written: run it again when less is written",
 			terminal.Count(r.left, "document")))
 	}
-	if err := r.end(ctx, true, errors.Join(errs...), indicesOf[jobs.Removal]{r.list}); err != nil {
+	if err := r.finish(ctx, true, errors.Join(errs...), indicesOf[jobs.Removal]{r.list}); err != nil {
 		return err
 	}
 	if r.refused > 0 {

@@ -78,7 +78,7 @@ func (r *setupJob) run(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	return r.end(ctx, true, errors.Join(errs...), r.setupResult)
+	return r.finish(ctx, true, errors.Join(errs...), r.setupResult)
 }
 
 // prepare prepares what the rules match and prints a line for each index and template. The error joins what could not be

@@ -86,7 +86,7 @@ type verifyResult struct {
 // run works through the engines.
 func (v *verifyJob) run(ctx context.Context) error {
 	matched, err := v.eachIndex(ctx, v.Repair, v.verify)
-	err = v.end(ctx, matched, err, verifyResult{v.list, v.wrong})
+	err = v.finish(ctx, matched, err, verifyResult{v.list, v.wrong})
 	if err == nil && v.left > 0 {
 		return terminal.ErrFound
 	}

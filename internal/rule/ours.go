@@ -193,10 +193,10 @@ func idText(number uint64) string {
 	return idEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, number))
 }
 
-// Wanted returns what our fields of a stored document are to hold under the rule, and whether they do. A cluster that stands there
+// OursFor returns what our fields of a stored document are to hold under the rule, and whether they do. A cluster that stands there
 // with a right sketch and the rule's mark stays; else the document is alone in one. number is what a document without a text takes
 // for its cluster.
-func (r *Rule) Wanted(document []byte, number uint64) (want Ours, right bool) {
+func (r *Rule) OursFor(document []byte, number uint64) (want Ours, right bool) {
 	computed, stored := r.SketchOf(document)
 	have := OursOf(document)
 	fits := computed != nil && stored != nil && computed.Text == stored.Text

@@ -44,7 +44,7 @@ func (m *memory) add(t testing.TB, id, text string) {
 func (m *memory) enrich(t testing.TB) {
 	t.Helper()
 	for id, source := range m.sources {
-		want, _ := m.rule.Wanted(source, 0)
+		want, _ := m.rule.OursFor(source, 0)
 		with := expect.Value(rule.WithOurs(source, want))(t)
 		m.sources[id] = with
 	}

@@ -114,7 +114,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 				}
 				delete(of, d.ID) // the same again would count twice
 				n.Gone--
-				want, _ := w.Rule.Wanted(d.Source, xxhash.Sum64String(d.ID))
+				want, _ := w.Rule.OursFor(d.Source, xxhash.Sum64String(d.ID))
 				s := w.Rule.Decode(want.Sketch)
 				want.Cluster = m.Cluster
 				switch {

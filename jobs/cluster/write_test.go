@@ -127,7 +127,7 @@ func TestWrite(t *testing.T) {
 		for _, m := range members {
 			source := []byte(s.sources[m.ID])
 			expect.Same(t, m.Cluster, rule.OursOf(source).Cluster, "the cluster of %s", m.ID)
-			if _, right := r.Wanted(source, xxhash.Sum64String(m.ID)); !right {
+			if _, right := r.OursFor(source, xxhash.Sum64String(m.ID)); !right {
 				t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
 			}
 			if plain, err := jsonedit.Cut(source, rule.Our); err != nil || string(plain) != before[m.ID] {
