@@ -45,20 +45,22 @@ func (h *Handler) clean(u *underway, resp *http.Response) {
 }
 
 // lookAhead reads a reply, before any of it is sent on, until a field of ours shows, the reply ends, or no more of it can be held. What was read
-// stays in the body. It returns the reply, decoded, and whether that is all of it. found says that a field of ours may be in it, or was before.
-func (t *hold) lookAhead(resp *http.Response, coding string, before bool) (plain []byte, whole, found bool) {
-	body, length, found := resp.Body, resp.ContentLength, before
-	var raw []byte
-	for _, most := range []int64{streamAhead, heldReply} {
-		if length > heldReply || length >= 0 && most < heldReply {
-			continue
-		}
-		more, ended, err := t.readUsual(body, most-int64(len(raw)), length)
-		if raw == nil {
-			raw = more
-		} else {
-			raw = append(raw, more...)
-		}
+// stays in the body. It returns the reply, decoded, and whether that is all of it. found says that the reply has to be cleaned: a field of ours may
+// be in it, or always was set.
+func (t *hold) lookAhead(resp *http.Response, coding string, always bool) (plain []byte, whole, found bool) {
+	body, length, most := resp.Body, resp.ContentLength, int64(heldReply)
+	switch {
+	case length > most: // it can't be held
+		return nil, false, true
+	case length < 0:
+		most = streamAhead
+	}
+	raw, ended, err := t.readUsual(body, most, length)
+	if ended && coding == "" { // as nearly every one
+		resp.Body = readCloser{bytes.NewReader(raw), body}
+		return raw, true, always || mayHoldOurs(raw)
+	}
+	for {
 		broken, rest := err != nil && !errors.Is(err, errBusy), io.Reader(body)
 		if ended || broken {
 			rest = failing{cmp.Or(err, io.EOF)}
@@ -68,17 +70,29 @@ func (t *hold) lookAhead(resp *http.Response, coding string, before bool) (plain
 		if coding != "" && len(raw) > 0 {
 			plain, err = t.decode(coding, raw, plainAhead)
 		}
-		switch full := errors.Is(err, errTooLarge) || errors.Is(err, errBusy); {
-		case err != nil && !full && (ended || !errors.Is(err, io.ErrUnexpectedEOF)): // it is not of its coding
+		tooLong := errors.Is(err, errTooLarge) || errors.Is(err, errBusy) // to be held decoded
+		moreToCome := errors.Is(err, io.ErrUnexpectedEOF) && !ended
+		switch {
+		case err != nil && !tooLong && !moreToCome: // it is not of its coding
 			return nil, false, false
-		case found || bytes.Contains(plain, []byte(rule.FieldPrefix)):
+		case always || mayHoldOurs(plain):
 			return plain, ended && err == nil, true
-		case ended || broken:
-			return plain, ended && !full, full && !broken
+		case ended:
+			return plain, !tooLong, tooLong
+		case broken:
+			return plain, false, false
+		case most == heldReply:
+			return nil, false, true
 		}
+		most = heldReply
+		var more []byte
+		more, ended, err = t.readUsual(body, most-int64(len(raw)), length)
+		raw = append(raw, more...)
 	}
-	return nil, false, true
 }
+
+// mayHoldOurs reports whether a text has anything of the form of our fields' names.
+func mayHoldOurs(plain []byte) bool { return bytes.Contains(plain, []byte(rule.FieldPrefix)) }
 
 // mayConcern reports whether the reply to a request may hold documents of a configured index. Where the request names none it may.
 func (h *Handler) mayConcern(u *underway) bool {

@@ -20,7 +20,7 @@ type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
 	own     http.RoundTripper // next, with a connection for each request; nil if that can't be had
-	granted set               // see needsOwnConnection
+	granted set               // see hastyKey
 	turn    atomic.Uint32
 	down    set // hosts that could not be dialled
 }
@@ -36,7 +36,8 @@ const downFor = 5 * time.Second
 
 // RoundTrip implements http.RoundTripper. The request is its to change. Of the URL only path and query count.
 func (n *nodes) RoundTrip(r *http.Request) (resp *http.Response, err error) {
-	own, key := n.needsOwnConnection(r)
+	key := hastyKey(r)
+	own := needsOwnConnection(r) || key != "" && !n.granted.has(key)
 	via := n.next
 	if own && n.own != nil {
 		via = n.own
@@ -119,8 +120,7 @@ const (
 	hastyBody = 128 << 10
 )
 
-// needsOwnConnection reports whether a request gets a connection of its own, which is closed after it. key is what [nodes.remember] takes, with the
-// status of the reply. There are four reasons:
+// needsOwnConnection reports whether a request gets a connection of its own, which is closed after it. There are four reasons:
 //
 // Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
 // then reads nothing more from that connection: the next request on it would wait for ever.
@@ -131,27 +131,41 @@ const (
 //
 // net/http would send it twice though it may change something, as it does for the header Idempotency-Key, if the connection had been used before.
 //
-// The engine is hasty. It may answer before it has read the body and then never answers on that connection again: the rest of the body, even a few
-// bytes, is in its way. So is the unread part of a long body that it refuses (beyond 196,605 bytes in Typesense). It also sends a body in reply to
-// HEAD. The next request on the connection would wait for ever, or get another's reply. A client's first requests of a kind get their own connections
-// until one is granted: an engine that refuses credentials does so early, one that grants them reads the whole body.
-func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
-	u, body := underwayOf(r.Context()), r.ContentLength
-	if body < 0 && !bodiless(r) {
+// The engine is hasty: it sends a body in reply to HEAD, which the next request would get, and does not read a body that it finds too long (196,605
+// bytes in Typesense). See also [hastyKey].
+func needsOwnConnection(r *http.Request) bool {
+	body := r.ContentLength
+	switch {
+	case bodiless(r):
+		body = 0
+	case body < 0:
 		body = math.MaxInt64
 	}
 	switch {
 	case lengthOfHead(r) > longHead || resent(r):
-		return true, ""
-	case u == nil || !u.class.Hasty:
-		return body > longBody, ""
-	case r.Method == http.MethodHead:
-		return true, ""
-	case bodiless(r):
-		return false, ""
+		return true
+	case isHasty(r):
+		return r.Method == http.MethodHead || body > hastyBody
 	}
-	key = grantKey(r, u.class.Target)
-	return body > hastyBody || !n.granted.has(key), key
+	return body > longBody
+}
+
+// isHasty reports whether a request goes to a hasty engine: see [adapters.Class].
+func isHasty(r *http.Request) bool {
+	u := underwayOf(r.Context())
+	return u != nil && u.class.Hasty
+}
+
+// hastyKey returns the key under which a hasty engine has granted requests such as this one; empty for other engines, and without a body.
+//
+// A hasty engine may answer before it has read the body and then never answers on that connection again: the rest of the body, even a few bytes, is
+// in its way. The next request on it would wait for ever, or get another's reply. So a client's first requests of a kind get their own connections
+// until one is granted: an engine that refuses credentials does so early, one that grants them reads the whole body.
+func hastyKey(r *http.Request) string {
+	if !isHasty(r) || bodiless(r) || r.Method == http.MethodHead {
+		return ""
+	}
+	return grantKey(r, underwayOf(r.Context()).class.Target)
 }
 
 // resent reports whether net/http may send a request twice although it may change something.
@@ -185,7 +199,7 @@ func grantKey(r *http.Request, target string) string {
 	return string(sum.Sum(nil))
 }
 
-// remember takes what the engine answered to a request under the key that needsOwnConnection returned.
+// remember takes what the engine answered to a request under its hastyKey.
 func (n *nodes) remember(key string, status int) {
 	switch {
 	case key == "":
