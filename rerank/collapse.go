@@ -122,7 +122,7 @@ func (f *Found) Add(hits []Hit) error {
 func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
 	hits = hits[:min(max(page.Window, 0), len(hits))]
 	if page.Transitive && page.After == nil {
-		return shown(hits, components(hits, p)), 0
+		return showGroups(hits, components(hits, p)), 0
 	}
 	var before, beside []int // how many members of each walked leader's group are shown, and the ranks of those in this list
 	if page.After != nil {
@@ -153,7 +153,7 @@ func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
 		leaders.add(hit, len(groups))
 		groups = append(groups, alone[rank:rank+1:rank+1])
 	}
-	c = shown(hits, groups)
+	c = showGroups(hits, groups)
 	if len(beside) > 0 {
 		c.Shown = append(c.Shown, beside...)
 		slices.Sort(c.Shown)
@@ -220,7 +220,7 @@ func (ls *leaders) group(hit *Hit) int {
 	if found, ok := ls.index.find(hit); ok { // in no order
 		p := newProbe(hit)
 		for _, i := range found {
-			if l := &ls.list[i]; (first < 0 || int(i) < first) && !p.apart(&l.outline) && hit.foldsInto(l.hit) {
+			if l := &ls.list[i]; (first < 0 || int(i) < first) && !p.rulesOut(&l.outline) && hit.foldsInto(l.hit) {
 				first = int(i)
 			}
 		}
@@ -238,17 +238,17 @@ func leaderOf(leaders []leader, hit *Hit) int {
 	if hit.neverFolds() {
 		return -1
 	}
-	p := newProbe(hit)
+	p := newProbe(hit) // a quick look at two bits of each position: most pairs differ too much in these
 	for i := range leaders {
-		if l := &leaders[i]; !p.apart(&l.outline) && hit.foldsInto(l.hit) {
+		if l := &leaders[i]; !p.rulesOut(&l.outline) && hit.foldsInto(l.hit) {
 			return i
 		}
 	}
 	return -1
 }
 
-// shown chooses the shown members of each group and puts them in order.
-func shown(hits []Hit, groups [][]int) Collapsed {
+// showGroups chooses the shown members of each group and puts them in order.
+func showGroups(hits []Hit, groups [][]int) Collapsed {
 	c := Collapsed{Groups: make([]Group, len(groups))}
 	in := make([]int, len(hits)) // the rank of the hit shown in each place, or -1
 	for i := range in {

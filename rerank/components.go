@@ -52,7 +52,7 @@ func (f forest) connect(hits []Hit, p *pace) {
 func (f forest) link(hits []Hit, rank int, members []leader, index *index) {
 	p := newProbe(&hits[rank])
 	try := func(m *leader) {
-		if f.root(rank) != f.root(m.n) && !p.apart(&m.outline) && hits[rank].foldsInto(m.hit) {
+		if f.root(rank) != f.root(m.n) && !p.rulesOut(&m.outline) && hits[rank].foldsInto(m.hit) {
 			f.join(rank, m.n)
 		}
 	}

@@ -23,7 +23,7 @@ func TestOutlinesHideNothing(t *testing.T) {
 					continue
 				}
 				o := outlineOf(hits[other].Sketch)
-				apart := p.apart(&o)
+				apart := p.rulesOut(&o)
 				if hits[rank].foldsInto(&hits[other]) {
 					if pairs++; apart {
 						t.Fatalf("%+v may fold into %+v (threshold %v)", hits[rank].Sketch, hits[other].Sketch, hits[rank].Profile.Threshold)

@@ -51,7 +51,7 @@ func (p Page) end() int { return p.From + p.Size }
 type Found struct {
 	// Ranks are the engine's ranks of the page's hits, in the order of the page.
 	Ranks []int
-	// Collapsed is the collapsed list of the last reading from rank 0.
+	// Collapsed is the collapsed list of the last reading from rank 0. The page is cut from what it shows; its groups say what is folded.
 	Collapsed
 	// WithSources says that the readings from rank 0 on bring their hits with their sources. Otherwise sketches are enough.
 	WithSources bool
@@ -77,8 +77,8 @@ func FindPage(page Page) *Found {
 }
 
 // Readings yields the readings that find the page: the ranks from 0 to before to, or, if ranks is not nil, those ranks alone, in ascending order. The
-// hits of each go into Add before the next one is made. Ranks alone are the page's, whose hits are read with their sources. They were compared before:
-// all that counts is which documents they are.
+// hits of each go into Add before the next one is made. A reading of ranks alone brings the page's hits with their sources. They were compared before: Add
+// only checks that they are still the same documents.
 //
 // The readings of a page agree with one another: either one reading held everything, or the reading of the page's hits showed the same
 // documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it

@@ -3,21 +3,22 @@
 // It is written as a loop that reads from top to bottom. Requests go out through an [Exchange], so that nothing here does I/O. The dialect
 // writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
-// An ordinary search is all in page.go and reading.go. What they call elsewhere in the package returns at once for it and changes nothing:
+// An ordinary search, under a default rule ([adapters.Scope] says what that sets), is all in page.go and reading.go. What they call elsewhere in the
+// package does nothing to its page; some of it keeps notes (special.go):
 //
-//	Answer             the searches of one request
-//	  run              one search: collapsed, or left alone with its reason
-//	    collapse       the loop: which page is wanted, and readings ([rerank.Found.Readings]) until it is known
-//	      compare      one reading, whose hits are judged and added to what is found
-//	        read       (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])
-//	          ask      the requests go out, joined by the [adapters.Wire] if there is one, and the replies come back
-//	        keep       what the page is rendered from
-//	      rendered     the page's hits in the engine's own reply
+//	Answer               the searches of one request
+//	  run                one search: collapsed, or left alone with its reason
+//	    answerCollapsed  the loop: which page is wanted, and readings ([rerank.Found.Readings]) until it is known
+//	      compare        one reading, whose hits are judged and added to what is found
+//	        read         (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])
+//	          ask        the requests go out, joined by the [adapters.Wire] if there is one, and the replies come back
+//	        keep         what the page is rendered from
+//	      rendered       the page's hits in the engine's own reply
 //
 // Page 1 of short hits is one reading with sources: judged, and rendered from the same reply. A page that is found by sketches alone, such as one far down
 // or one of long hits, takes one more reading (shown.go), which brings its hits as the client wants them.
 //
-// What is passed along is of these types:
+// What is passed along is of these types, those of the port in adapters/dialect.go:
 //
 //	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect
 //	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say

@@ -30,7 +30,7 @@ type conversation struct {
 	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. It is
 	// compressed as the client wants it.
 	reply   *adapters.Reply
-	judging bool // so far all asked for no more
+	judging bool // all requests so far were JudgingOnly
 	// giveBack, if not nil, is the last request, for which the client does not wait.
 	giveBack *adapters.Request
 }
@@ -114,7 +114,7 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 			return result, o, err
 		}
 	}
-	result, err := s.collapse(ctx)
+	result, err := s.answerCollapsed(ctx)
 	if s.needsPoint(err) {
 		return s.inPoint(ctx, result, err)
 	}
@@ -124,14 +124,14 @@ func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, er
 	return result, s.outcome(), nil
 }
 
-// collapse reads the list until the page is known, and renders it.
-func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
+// answerCollapsed reads the list until the page is known, and renders it.
+func (s *search) answerCollapsed(ctx context.Context) (adapters.Pieces, error) {
 	for {
 		scope := &s.asked.Scope
 		s.page = rerank.Page{
 			From: s.page.From, Size: s.page.Size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.all.Plan.Deadline,
 		}
-		s.suit(&s.page)
+		s.planSpecial(&s.page) // leaves the page of an ordinary search as it is
 		s.found = rerank.FindPage(s.page)
 		var err error
 		for to, ranks := range s.found.Readings() {
@@ -144,7 +144,7 @@ func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 				break
 			}
 		}
-		if err = s.completed(ctx, err); err == nil {
+		if err = s.completeSpecial(ctx, err); err == nil {
 			return s.rendered()
 		}
 		if !errors.Is(err, errAnew) {
@@ -208,7 +208,7 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 		s.remember()
 		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}, nil
 	}
-	page, ranks, err := s.shown()
+	page, ranks, err := s.pageHits()
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +229,8 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 	return result, nil
 }
 
-// shown returns the hits of the page, and their ranks.
-func (s *search) shown() (page []*rule.Seen, ranks []int, err error) {
+// pageHits returns the hits of the page, and their ranks.
+func (s *search) pageHits() (page []*rule.Seen, ranks []int, err error) {
 	if s.showsOwnPage() {
 		return pointers(s.special.neighbours.own.Hits), s.ownRanks(), nil
 	}

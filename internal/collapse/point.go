@@ -20,7 +20,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	pointed, err := s.open(ctx)
 	if pointed != nil {
 		var result adapters.Pieces
-		if result, err = pointed.collapse(ctx); err == nil {
+		if result, err = pointed.answerCollapsed(ctx); err == nil {
 			s.all.reply = pointed.all.reply
 			return result, pointed.outcome(), nil
 		}
@@ -39,7 +39,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	default:
 		s.special.atOnce = true
 	}
-	result, err := s.collapse(ctx)
+	result, err := s.answerCollapsed(ctx)
 	if err != nil {
 		return s.leave(ctx, err)
 	}

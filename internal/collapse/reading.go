@@ -75,7 +75,7 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 		if err != nil {
 			return nil, err
 		}
-		if err = c.take(joined, replies); err != nil {
+		if err = c.checkReplies(joined, replies); err != nil {
 			return nil, err
 		}
 		if c.Wire == nil {
@@ -95,8 +95,8 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 	return results, nil
 }
 
-// take checks that each request has a successful reply, and keeps the one whose header the client gets.
-func (c *conversation) take(requests []*adapters.Request, replies []*adapters.Reply) error {
+// checkReplies checks that each request has a successful reply, and keeps the one whose header the client gets.
+func (c *conversation) checkReplies(requests []*adapters.Request, replies []*adapters.Reply) error {
 	for i, reply := range replies[:min(len(replies), len(requests))] {
 		if reply.Status != 200 {
 			if err := c.refusal(requests, reply); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// This file has what only a few searches need. For an ordinary search, whose rule has the default settings and whose hits have sketches, its functions
-// change nothing: suit leaves the page as it is, keepSpecial keeps what is of use if there is no page, completed returns the error that it was given,
-// and noteSpecial notes how long hits are.
+// This file has what only a few searches need. For an ordinary search, whose rule has the default settings and whose hits have sketches, its functions do
+// nothing to the page: planSpecial leaves it as it is, and completeSpecial returns the error that it was given. keepSpecial keeps what would be the answer
+// if there were no page, and noteSpecial notes how long hits are.
 
 // special is what only some searches need.
 type special struct {
@@ -31,8 +31,8 @@ type special struct {
 	atOnce  bool // so all is read in one reading
 }
 
-// suit has a page read in the way that suits the search.
-func (s *search) suit(page *rerank.Page) {
+// planSpecial has a page read in the way that suits the search.
+func (s *search) planSpecial(page *rerank.Page) {
 	scope, ways, texts := &s.asked.Scope, &s.asked.Ways, &s.special.texts
 	page.Whole, page.Transitive = scope.Chooses || scope.CollapsedTotals, scope.Transitive
 	page.SketchOnly = scope.DryRun // no hit of the page is shown
@@ -66,9 +66,9 @@ func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 	}
 }
 
-// completed returns the error of the readings, or what is still missing once they are made: the page may be the client's own, one that is left alone
+// completeSpecial returns the error of the readings, or what is still missing once they are made: the page may be the client's own, one that is left alone
 // as the engine's limit cuts it short, or lack what the reply has beside its hits.
-func (s *search) completed(ctx context.Context, err error) error {
+func (s *search) completeSpecial(ctx context.Context, err error) error {
 	if s.special.neighbours != nil {
 		err = s.orOwnPage(err)
 	}

@@ -28,7 +28,7 @@ type Judge struct {
 	Lacking int
 	// Unread counts those of them whose text would have to be read for a sketch to be computed.
 	Unread int
-	// now counts the hits judged since Reset, before those of all former times.
+	// now counts the hits judged since Reset; before, those of all earlier rounds.
 	now, before Sketches
 	// sketches and payloads are room for those of the hits to come, which need none of their own.
 	sketches []sketch.Sketch
@@ -154,8 +154,8 @@ func (j *Judge) Hit(seen Seen) rerank.Hit {
 		return hit
 	}
 	hit.Profile = j.profile(rule)
-	hit.Traits = rule.traits(hit.Sketch, seen.Shown)
-	for basis, other := range j.bases { // hits of other indices can be in the list
+	hit.Traits = rule.traits(hit.Sketch, seen.Shown) // the zero value under a default rule
+	for basis, other := range j.bases {              // hits of other indices can be in the list
 		if basis == hit.Profile.Basis {
 			continue
 		}
@@ -265,8 +265,8 @@ func (j *Judge) believes(rule *Rule, s *sketch.Sketch, seen *Seen) bool {
 func (j *Judge) profile(rule *Rule) *rerank.Profile {
 	p := j.profiles[rule]
 	if p == nil {
-		own := rule.Profile
-		p = &own
+		profile := rule.Profile
+		p = &profile
 		p.Threshold = cmp.Or(j.threshold, p.Threshold)
 		p.Keep = cmp.Or(j.keep, p.Keep)
 		p.Within = rule.Together.Within
