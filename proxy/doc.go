@@ -18,26 +18,32 @@
 //	      writePieces             reply.go           copies it to the client, by Write of underway.go
 //
 //	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
-//	    sendWhole, sendStream     write.go           the one or the other
-//	      EnrichWrite             of the dialect     enriches each document; for its index it calls
-//	        Rule                  write.go           its rule, and what it takes of our fields
-//	          ruleOfDocument      catalog.go         the same, from what is known of the index or looked up with the client's credentials
-//	      send                    send.go            sends it on
+//	    readBody, decode          body.go, hold.go   the body, or its beginning
+//	    sendWhole                 write.go           the one: enriched, and sent on with its length
+//	      enriched                write.go           the body with its documents enriched
+//	        EnrichWrite           of the dialect     reads the operations of the write, and has each document enriched by
+//	          Enricher.Append     internal/rule      adds our fields to a document (enrich.go, document.go); for its index it calls
+//	            writing.Rule      write.go           its rule, and what it takes of our fields
+//	              ruleOfDocument  catalog.go         the same, from what is known of the index or looked up with the client's credentials
+//	      sendBody                write.go           by send, below
 //	      findDuplicates          duplicates.go      where a rule asks for that: finds stored near-duplicates first (duplicates_find.go)
 //	        sendOthers, finish    duplicates.go      sends the write on without some operations, and completes the reply
+//	    sendStream                write.go           the other: EnrichWrite writes into a pipe from which send reads
 //
 //	  read                        read.go            looks through the body for names of our fields, and sends it on
 //
 //	  send                        send.go            all that passes, and what the others send on: streams a request to the engine and the reply to
-//	                                                 the client. An httputil.ReverseProxy does both: it calls meter.RoundTrip below, and
-//	                                                 then Write of underway.go for each piece of the reply
+//	                                                 the client. An httputil.ReverseProxy does both, and calls these three:
+//	    headerHider.RoundTrip     send.go            sends the request by meter.RoundTrip, below, and hides the reply's headers from the ReverseProxy
 //	    clean                     clean.go           cuts our fields out of the reply, by CleanReply of the dialect
 //	      lookAhead               clean.go           the beginning of the reply: most are whole within it and have none
+//	    underway.Write            underway.go        each piece of the reply goes to the client
 //
-//	meter.RoundTrip               meter.go           measures a request to the engine
+//	meter.RoundTrip               meter.go           measures a request to the engine: those of send, and those of roundTrip
 //	  nodes.RoundTrip             nodes.go           sends it to one of the nodes
 //	    needsOwnConnection        nodes.go           whether the connection is closed after it
-//	    Transport.RoundTrip       transport.go       a short request on one connection; all writes by http.Transport
+//	    Transport.RoundTrip       transport.go       a short request in memory on one connection. All others, and so every body that comes from a
+//	                                                 client, go by the http.Transport that it embeds
 //
 // On any doubt of ours before the first byte to the client, a search is sent as the client wrote it. Every request carries the client's own
 // credentials, and what is learned with them is kept apart by them (client.go).
