@@ -77,10 +77,8 @@ func (t *hold) lookAhead(resp *http.Response, coding string, always bool) (plain
 			return nil, false, false
 		case always || mayHoldOurs(plain):
 			return plain, ended && err == nil, true
-		case ended:
-			return plain, !tooLong, tooLong
-		case broken:
-			return plain, false, false
+		case ended || broken:
+			return plain, ended && !tooLong, tooLong
 		case most == heldReply:
 			return nil, false, true
 		}
