@@ -9,7 +9,8 @@
 //	      Reindex                 reindex.go              one run, to its report
 //	        run.untilDone         reindex.go              joins the job, works on its parts, and looks whether the index is still the same one
 //	          run.join            reindex.go              joins the plan that others are at work on, or splits the index into parts and makes one
-//	          run.workInSlices    reindex.go              so many parts at once; by board.eachPart each slice holds one after the other
+//	          run.workInSlices    reindex.go              several slices at once, each by
+//	            board.eachPart    lease.go                one part after the other, held while it calls
 //	            readSketchWrite   reindex.go              a page of the part is read while one is sketched and one is written
 //	              Store.Scan      of the dialect          one page after another, from where the part was left
 //	              Rule.OursFor    internal/rule/ours.go   what our fields of a document are to hold, and whether they do
@@ -22,8 +23,8 @@
 //
 // The dialect's part, in store_scan.go and store_patch.go of its folder, is listed in its doc.go. Three things can be read apart from all that:
 //
-//	lease      a part that the run holds: lease.go, which begins with how workers share the parts. The run's board gives leases out, and keeps what
-//	           it last read of the journal. A worker that is alone claims each part once
+//	lease      a part that the run holds: lease.go, which begins with how workers share the parts. The run's board gives leases out (claim), and
+//	           keeps what it last read of the journal. A worker that is alone claims each part once, and renews its lease meanwhile (whileHeld)
 //	Pace       when how much may be written: the rest of pace.go. By patientStore, reading waits too while the engine has no room
 //	dryStore   what a dry run writes to: the end of reindex.go
 //

@@ -38,8 +38,8 @@ const (
 	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
 )
 
-// errEnough ends a scan that has read what was wanted.
-var errEnough = errors.New("enough documents")
+// errLimit ends a scan that has read as many documents as its limit.
+var errLimit = errors.New("the limit is reached")
 
 // scan is one reading of documents under way.
 type scan struct {
@@ -88,7 +88,7 @@ func (s *Store) Scan(
 		}
 	}
 	switch {
-	case err == nil, errors.Is(err, errEnough):
+	case err == nil, errors.Is(err, errLimit):
 		return nil
 	case stopped != nil:
 		return stopped
@@ -391,7 +391,7 @@ func (r *scan) yieldDocuments(documents []adapters.Stored, after string) error {
 		return err
 	}
 	if r.sel.Limit > 0 && r.left == 0 {
-		return errEnough
+		return errLimit
 	}
 	return nil
 }
