@@ -48,6 +48,8 @@ type Reply struct {
 	Status int
 	Header Header
 	Body   []byte
+	// Took is how long it took to come, from the request on, in milliseconds; 0 where that is not known.
+	Took float64
 	// Parsed is the dialect's own reading of the body, kept from [Wire.Split].
 	Parsed any
 }
@@ -218,7 +220,8 @@ type Ways struct {
 	// hits are read again with their texts as soon as one lacks a sketch. Otherwise folded hits are read with all others, and only the missing
 	// texts are read again.
 	Scattered bool
-	// Weighed says that it matters how long the hits are: the sketches of long ones are read first.
+	// Weighed says that what readings took and how long hits are decides whether a page is read with its sources at once. It is for searches that are
+	// alike in both: those for whole hits, which can be picked.
 	Weighed bool
 }
 
@@ -265,6 +268,8 @@ type Listing struct {
 	Framed bool
 	// HitBytes is how long the hits are that came whole, in the mean; 0 where none did.
 	HitBytes int
+	// Took is how long the replies took to come, in milliseconds; 0 where that is not known. The dialect does not set it.
+	Took float64
 	// From and Size are, of the client's own page, where the engine says that it lies.
 	From, Size int
 	// Full says, of neighbours, that the engine found as many as it looked for: it may have more.

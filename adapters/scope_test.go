@@ -1,9 +1,9 @@
 package adapters
 
 import (
+	"reflect"
 	"testing"
 
-	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -22,5 +22,7 @@ func TestScopeOfSeveralRules(t *testing.T) {
 		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true,
 		Expand: rule.ExpandIDs, Deciding: []rule.Deciding{{Field: "day", Date: true}},
 	}
-	expect.Same(t, want, s, "")
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("got %+v, want %+v", s, want)
+	}
 }

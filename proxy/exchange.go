@@ -61,6 +61,7 @@ var errUnreachable = errors.New("no answer")
 
 // roundTrip sends one request of ours to the engine and returns the reply, read whole and decoded. Its bytes count in held, if that is not nil.
 func (h *Handler) roundTrip(ctx context.Context, held *hold, request *adapters.Request) (*adapters.Reply, error) {
+	start := clock()
 	r, err := http.NewRequestWithContext(ctx, request.Method, "http://engine/", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
@@ -72,7 +73,11 @@ func (h *Handler) roundTrip(ctx context.Context, held *hold, request *adapters.R
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
 	defer resp.Body.Close()
-	return held.readReply(resp, h.Limits.MaxReply)
+	reply, err := held.readReply(resp, h.Limits.MaxReply)
+	if err == nil {
+		reply.Took = (clock() - start).Seconds() * 1000
+	}
+	return reply, err
 }
 
 // roundTrips sends requests side by side and returns their replies, or the first that is no success alone.

@@ -108,3 +108,46 @@ func TestRequestsTogether(t *testing.T) {
 		})
 	}
 }
+
+// timed notes how long the replies took that its searches list.
+type timed struct {
+	together
+	took *[]float64
+}
+
+func (d timed) ParseSearch(_ adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
+	return &adapters.Searches{Plain: r, List: []adapters.Search{d}, Single: true, Plan: p}
+}
+
+func (d timed) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {
+	*d.took = nil
+	for _, r := range replies {
+		*d.took = append(*d.took, r.Took)
+	}
+	return d.together.Listing(r, replies)
+}
+
+// Each reply says how long it took, to its last byte.
+func TestRepliesAreTimed(t *testing.T) {
+	const header, body = 10 * time.Millisecond, 20 * time.Millisecond
+	e := newEngine("news-1")
+	e.answer = func(w http.ResponseWriter, _ arrival) {
+		time.Sleep(header)
+		w.(http.Flusher).Flush()
+		time.Sleep(body)
+		io.WriteString(w, "{}")
+	}
+	for asks := 1; asks <= 2; asks++ {
+		var took []float64
+		f := serve(t, e, func(e *proxy.Engine) { e.Dialect = timed{together{asks: asks}, &took} })
+		f.ask("POST", "/news-1/_search", "{}")
+		if len(took) != asks {
+			t.Fatalf("%d replies, want %d", len(took), asks)
+		}
+		for _, ms := range took {
+			if least := float64((header + body).Milliseconds()); ms < least {
+				t.Errorf("a reply took %v ms, want %v at least", ms, least)
+			}
+		}
+	}
+}

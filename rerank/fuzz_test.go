@@ -24,7 +24,7 @@ func FuzzPager(f *testing.F) {
 			SketchFirst: flag(1), FoldedToo: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
 		}
 		if flag(10) {
-			page.HitBytes = float64(r.IntN(100_000))
+			page.HitBytes, page.costs = float64(r.IntN(100_000)), randomCosts(r)
 		}
 		if flag(5) {
 			page.First = r.IntN(int(n) + 1)

@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	// fullReading is the most ranks that are read with their sources at once. Up to here a second request costs more than the sources that
-	// it saves.
+	// fullReading is the most ranks that are read with their sources at once where it is not known what that takes, except for first pages.
 	fullReading = 50
-	// mostSurplus is how many bytes of unused hits a reading with sources may bring and still be cheaper than a second request.
-	mostSurplus = 64 << 10
+	// mostSurplus is how many bytes of unused hits a reading with sources may bring, however little time it takes: they are held in memory.
+	mostSurplus = 1 << 20
 )
 
 // Page says which page is wanted, and what is known about reading it.
@@ -65,6 +64,7 @@ type Found struct {
 	readings    int
 	guess       int  // how long the first reading would be without bounds
 	short       bool // the first reading was not enough
+	took        [kinds]Took
 }
 
 // unknown is the end of a list that was not read to its end.
@@ -128,12 +128,21 @@ func (f *Found) first() int {
 	case page.FoldedToo:
 		f.WithSources = true
 	case page.SketchFirst, page.SketchOnly:
-	case page.Whole:
-		f.WithSources = max(page.Window, page.end()) <= fullReading
 	default:
-		f.WithSources = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
+		f.WithSources = page.atOnce(first)
 	}
 	return f.clamp(first)
+}
+
+// atOnce reports whether the page is read with its sources at once, given the length of the first reading: where that is expected to take less time
+// than to read the sketches first.
+func (p *Page) atOnce(first int) bool {
+	usual := p.From == 0 || first <= fullReading
+	if p.Whole {
+		first = max(p.Window, p.end())
+		usual = first <= fullReading
+	}
+	return float64(first-p.Size)*p.HitBytes <= mostSurplus && p.costs.atOnce(first, p.Size, usual)
 }
 
 // Agrees reports whether hits are of the documents that were compared at the ranks, as far as any were: in the order of the ranks, and fewer
@@ -230,11 +239,25 @@ type Stats struct {
 	Short, Guessed bool
 	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
 	HitBytes int
+	// Took says how long readings took, the last of each kind: from rank 0 on with sources, without, and of the page's own hits.
+	Took [kinds]Took
+}
+
+// Took notes how long the reading took that was yielded last. Where it is not called, nothing is learned of that.
+func (f *Found) Took(t Took) {
+	kind := bySketches
+	switch {
+	case f.picked != nil:
+		kind = ofThePage
+	case f.WithSources:
+		kind = withSources
+	}
+	f.took[kind] = t
 }
 
 // Stats returns what the readings so far showed.
 func (f *Found) Stats() Stats {
-	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window}
+	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window, Took: f.took}
 	s.Short = f.short
 	s.Guessed = f.readings > 0 && !f.page.Whole && f.page.Size > 0 && f.guess == f.clamp(f.guess) && f.page.First < f.guess
 	for _, g := range f.Groups {

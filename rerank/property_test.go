@@ -121,6 +121,7 @@ func randomPage(r *rand.Rand, n int) Page {
 	if r.IntN(3) == 0 {
 		page.HitBytes = float64(r.IntN(100_000))
 	}
+	page.costs = randomCosts(r)
 	if r.IntN(2) == 0 {
 		page.Size = 1 + r.IntN(12)
 	}

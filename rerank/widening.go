@@ -17,13 +17,21 @@ const (
 	step = 0.4
 )
 
-// Widening holds what past searches of a target say about how long a first reading must be. The zero Widening knows nothing.
+// Widening holds what past searches of a target say about how long a first reading must be, and what it should bring. The zero Widening knows nothing.
 type Widening struct {
 	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
 	// 1.5. Both are 0 until something is known.
 	Rate, Margin float64
-	// HitBytes is the usual size of a hit with its sources, 0 if unknown. Of large hits the sketches are read first.
+	// HitBytes is the usual size of a hit with its sources, 0 if unknown.
 	HitBytes float64
+	costs    costs
+}
+
+// Unweighed returns the Widening without what it says of the length of hits and the time of readings: for a page that differs in these from most of
+// the target.
+func (w Widening) Unweighed() Widening {
+	w.HitBytes, w.costs = 0, costs{}
+	return w
 }
 
 // Learn returns the Widening after one more search. The rate is a moving mean over the last few. The margin follows a quantile: it grows
@@ -39,6 +47,7 @@ func (w Widening) Learn(s Stats) Widening {
 	case s.HitBytes > 0:
 		w.HitBytes = 0.8*w.HitBytes + 0.2*float64(s.HitBytes)
 	}
+	w.costs = w.costs.learn(s.Took)
 	rate := float64(s.Folded) / float64(s.Read)
 	if w.Margin == 0 {
 		w.Rate, w.Margin = rate, defaultMargin

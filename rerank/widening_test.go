@@ -118,29 +118,6 @@ func TestFirstPagesTakeOneReading(t *testing.T) {
 	}
 }
 
-// TestLongHitsComeWithSourcesOnce: of a first page of long hits the sketches are read first, and then the sources of its own hits alone.
-func TestLongHitsComeWithSourcesOnce(t *testing.T) {
-	r := rand.New(rand.NewPCG(61, 1))
-	for _, c := range []struct {
-		bytes    float64
-		readings int
-	}{{0, 1}, {2_000, 1}, {20_000, 2}, {1 << 20, 2}} {
-		hits := noneFolds(100)
-		for i, of := range strewn(r, len(hits), 0.3) {
-			if of >= 0 {
-				hits[i].Sketch = hits[of].Sketch
-			}
-		}
-		e := still(hits)
-		if got, _, err := e.serve(t, Page{Size: 10, Window: 1000, Widening: Widening{Rate: 0.3, HitBytes: c.bytes}}); err != nil || len(got) != 10 {
-			t.Fatalf("%v, %v", got, err)
-		}
-		if e.readings != c.readings || e.readings == 2 && e.sources != 10 {
-			t.Errorf("hits of %v bytes: %d readings, %d sources", c.bytes, e.readings, e.sources)
-		}
-	}
-}
-
 // noneFolds is a list of which nothing folds: the most comparisons.
 func noneFolds(n int) []Hit {
 	r := rand.New(rand.NewPCG(5, 6))

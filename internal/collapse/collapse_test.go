@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // Every page is the slice of the collapsed list that its definition says, be it asked for alone or with others, whatever is known of the
@@ -37,7 +38,8 @@ func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
 		all := searches(rule, len(pages) == 1 && r.IntN(2) == 0, pages...)
 		for _, one := range all.List {
 			a := &one.(*search).asked
-			a.Scope.Rate, a.Scope.Lacking = r.Float64(), r.IntN(2) == 0
+			a.Scope.Widening, a.Scope.Lacking = learned(r), r.IntN(2) == 0
+			a.Ways.Scattered, a.Ways.Weighed = r.IntN(2) == 0, r.IntN(2) == 0
 		}
 		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))
 		if err != nil {
@@ -47,6 +49,48 @@ func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
 			t.Fatalf("seed %d: pages %v of %d, window %d: %s", seed, pages, len(s.documents), rule.Window, diff)
 		}
 	}
+}
+
+// learned returns what random searches may have taught: any rate, and readings that took any time.
+func learned(r *rand.Rand) (known rerank.Widening) {
+	var each [3]float64
+	for kind := range each {
+		each[kind] = r.Float64() * r.Float64()
+	}
+	for range r.IntN(100) {
+		s := rerank.Stats{Read: 10, Folded: r.IntN(10), HitBytes: r.IntN(10_000)}
+		for kind := range s.Took {
+			if hits := r.IntN(60); r.IntN(2) == 0 {
+				s.Took[kind] = rerank.Took{Hits: hits, Time: 1 + each[kind]*float64(hits)}
+			}
+		}
+		known = known.Learn(s)
+	}
+	known.Rate = r.Float64()
+	return known
+}
+
+// What each reading took is told, all its rounds together, for a search that is asked by itself.
+func TestTimesAreTold(t *testing.T) {
+	rule := newRule(t, 100)
+	list := newShelf(rand.New(rand.NewPCG(9, 3)), rule, 150, 0).documents
+	ask := func(weighed, single bool, piece, from int) rerank.Stats {
+		s := &shelf{documents: list, takes: 7}
+		all := searches(rule, single, [2]int{from, 10})
+		one := all.List[0].(*search)
+		one.asked.Ways.Weighed, one.piece = weighed, piece
+		return expect.Value(collapse.Answer(t.Context(), all, s.ask))(t).Outcomes[0].Stats
+	}
+	first := ask(true, true, 0, 0)
+	expect.Same(t, [3]rerank.Took{{Hits: first.Read, Time: 7}}, first.Took, "page 1")
+	deep := ask(true, true, 30, 60)
+	rounds := (deep.Read + 29) / 30
+	if rounds < 2 {
+		t.Errorf("%d ranks are read in one round", deep.Read)
+	}
+	expect.Same(t, [3]rerank.Took{1: {Hits: deep.Read, Time: 7 * float64(rounds)}, 2: {Hits: 10, Time: 7}}, deep.Took, "a deep page")
+	expect.Same(t, [3]rerank.Took{}, ask(false, true, 0, 0).Took, "a search that is unlike others")
+	expect.Same(t, [3]rerank.Took{}, ask(true, false, 0, 0).Took, "a search among others")
 }
 
 // A listing that asks for more until it is whole is one like any other, alone and among several.

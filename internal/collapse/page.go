@@ -30,7 +30,8 @@ type conversation struct {
 	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. It is
 	// compressed as the client wants it.
 	reply   *adapters.Reply
-	judging bool // all requests so far were JudgingOnly
+	judging bool    // all requests so far were JudgingOnly
+	took    float64 // how long all replies took, one round after the other
 	// giveBack, if not nil, is the last request, for which the client does not wait.
 	giveBack *adapters.Request
 }

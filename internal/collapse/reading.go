@@ -18,6 +18,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		return listing, nil
 	}
 	var replies []*adapters.Reply
+	before := s.all.took
 	r = s.special.sequence.shifted(r)
 	for {
 		requests, err := s.dialect.Requests(r, replies)
@@ -47,6 +48,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if err != nil {
 		return nil, s.readingFailed(err)
 	}
+	listing.Took = s.all.took - before
 	if !s.unmovedIn(listing) {
 		return nil, errAnew
 	}
@@ -78,6 +80,7 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 		if err = c.checkReplies(joined, replies); err != nil {
 			return nil, err
 		}
+		c.took += longest(replies)
 		if c.Wire == nil {
 			return replies, nil
 		}
@@ -93,6 +96,14 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 		}
 	}
 	return results, nil
+}
+
+// longest returns how long replies took that came side by side.
+func longest(replies []*adapters.Reply) (took float64) {
+	for _, r := range replies {
+		took = max(took, r.Took)
+	}
+	return took
 }
 
 // checkReplies checks that each request has a successful reply, and keeps the one whose header the client gets.

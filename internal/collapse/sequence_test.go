@@ -38,7 +38,8 @@ func TestPagesInSequence(t *testing.T) {
 			all.Plan.Cursors = kept
 			for _, one := range all.List {
 				one := one.(*search)
-				one.asked.Sequence, one.asked.Scope.Rate = one, rate
+				one.asked.Sequence, one.asked.Scope.Widening = one, learned(r)
+				one.asked.Scope.Rate = rate
 				one.asked.Ways.Scattered, one.asked.Ways.Weighed = r.IntN(2) == 0, r.IntN(2) == 0
 			}
 			answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))

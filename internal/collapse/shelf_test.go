@@ -21,6 +21,7 @@ type shelf struct {
 	documents []document
 	requests  []string                    // all that it was asked
 	rounds    int                         // in how many rounds
+	takes     float64                     // how long each reply takes to come
 	change    func(s *shelf)              // what happens to the list between two rounds, if set
 	fail      func(round int) error       // how a round fails, if set
 	decline   func(adapters.Reading) bool // which readings it declines, if set
@@ -56,7 +57,7 @@ func (s *shelf) ask(_ context.Context, requests ...*adapters.Request) ([]*adapte
 		if err != nil {
 			return nil, err
 		}
-		replies = append(replies, &adapters.Reply{Status: 200, Body: body})
+		replies = append(replies, &adapters.Reply{Status: 200, Body: body, Took: s.takes})
 	}
 	return replies, nil
 }

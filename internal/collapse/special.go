@@ -37,8 +37,8 @@ func (s *search) planSpecial(page *rerank.Page) {
 	page.Whole, page.Transitive = scope.Chooses || scope.CollapsedTotals, scope.Transitive
 	page.SketchOnly = scope.DryRun // no hit of the page is shown
 	page.SketchFirst = ways.Apart || texts.beside && ways.TextsApart
-	if !ways.Weighed || texts.beside { // it does not matter how long hits are
-		page.HitBytes = 0
+	if !ways.Weighed || texts.beside {
+		page.Widening = page.Unweighed()
 	}
 	if s.asked.Cursor != nil {
 		s.goOn()
@@ -57,6 +57,10 @@ func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 	x := &s.special
 	if l.HitBytes > 0 && s.asked.Ways.Weighed {
 		x.hitBytes = l.HitBytes
+	}
+	// Searches that are asked for together, or a reading that the client's own search goes beside, would say more than this reading took.
+	if s.asked.Ways.Weighed && s.all.Single && !s.asksOwn() && !r.Texts && r.To > r.From {
+		s.found.Took(rerank.Took{Hits: len(l.Hits), Time: l.Took})
 	}
 	if x.uncollapsed == nil && x.sequence.ahead() == 0 && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
 		x.uncollapsed = l

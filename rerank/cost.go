@@ -1,0 +1,100 @@
+package rerank
+
+import "math"
+
+// A page is read in one of two ways: in one reading with sources, or by its sketches and then the sources of its own hits. Which takes less time
+// depends on the engine, its documents and its load. So it is learned from what readings of the target took: of each kind a fixed part and a
+// part per hit.
+
+const (
+	// fade is what is left of an observation's weight after one more search.
+	fade = 0.98
+	// tryEach is in how many searches the other way is tried once, as only that shows that it has become the better one. It is a prime, which
+	// keeps no step with clients that repeat themselves.
+	tryEach = 61
+	// prior is the weight of the assumption that half of the time is a fixed part, against the spread of the lengths that were seen.
+	prior = 0.01
+	// reach is how many times as long as those seen a reading may be for its time to be known.
+	reach = 3
+	// forgotten is the weight below which nothing is known.
+	forgotten = 1e-6
+	// outlier is how many times the expected time an observation counts for at most: a pause of the engine is not to change the way of many
+	// searches.
+	outlier = 4
+)
+
+// The kinds of readings.
+const (
+	withSources = iota // from rank 0 on, with sources
+	bySketches         // from rank 0 on, without
+	ofThePage          // the page's own hits, once their ranks are known
+	kinds
+)
+
+// Took says how long a reading took.
+type Took struct {
+	// Hits is how many hits it brought. Time is how long that took, in milliseconds; 0 where it is not known.
+	Hits int
+	Time float64
+}
+
+// costs are what readings took lately, by their kind. The zero costs know nothing.
+type costs struct {
+	of       [kinds]cost
+	searches int // learned from
+}
+
+// learn returns the costs after one more search.
+func (c costs) learn(took [kinds]Took) costs {
+	if took == [kinds]Took{} {
+		return c
+	}
+	c.searches++
+	for i, t := range took {
+		c.of[i] = c.of[i].and(t)
+	}
+	return c
+}
+
+// atOnce reports whether a page of some hits is to be read in one reading of some length, in which usual says what is done while that is not known.
+func (c costs) atOnce(length, size int, usual bool) bool {
+	whole, known := c.of[withSources].expected(length)
+	sketches, too := c.of[bySketches].expected(length)
+	page, all := c.of[ofThePage].expected(size)
+	best := usual
+	if known && too && all {
+		best = whole <= sketches+page
+	}
+	return best != (c.searches%tryEach == tryEach-1)
+}
+
+// cost holds what readings of one kind took: the sums of a regression of their times on their hits, in which old ones fade. A reading stands for all
+// searches since the last one of its kind: due is their weight.
+type cost struct{ weight, hits, hits2, time, hitsTime, due float64 }
+
+// and returns the cost after one more search, with the reading of this kind if there was one.
+func (c cost) and(t Took) cost {
+	if t.Time > 0 {
+		if expected, known := c.expected(t.Hits); known {
+			t.Time = min(t.Time, outlier*expected)
+		}
+	}
+	c = cost{fade * c.weight, fade * c.hits, fade * c.hits2, fade * c.time, fade * c.hitsTime, fade*c.due + 1}
+	if t.Time > 0 {
+		w, hits := c.due, float64(t.Hits)
+		c = cost{c.weight + w, c.hits + w*hits, c.hits2 + w*hits*hits, c.time + w*t.Time, c.hitsTime + w*hits*t.Time, 0}
+	}
+	return c
+}
+
+// expected returns how long a reading of so many hits takes, if that is known.
+func (c cost) expected(hits int) (time float64, known bool) {
+	if c.weight < forgotten || c.hits == 0 || float64(hits) > reach*math.Sqrt(c.hits2/c.weight) {
+		return 0, false
+	}
+	// In units of the means, the line goes through (1, 1) and rises by the share of the time that is not fixed.
+	x, y := c.hits/c.weight, c.time/c.weight
+	spread, joint := c.hits2/c.weight/(x*x)-1, c.hitsTime/c.weight/(x*y)-1
+	share := min(max((joint+prior/2)/(spread+prior), 0), 1)
+	return y * (1 + share*(float64(hits)/x-1)), true
+}
