@@ -37,6 +37,14 @@ func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 	from := t.hashes[:len(t.hashes)-w]
 	start := len(set)
 	set = slices.Grow(set, len(from))[:start+len(from)]
+	if w == 2 { // not from the sum before, so that no step waits for another
+		before, key, room := t.hashes[1], s.keys.shingle, set[start:]
+		for i, hash := range t.hashes[2:] {
+			room[i] = foldMul((before*base+hash)^key, finisher)
+			before = hash
+		}
+		return set
+	}
 	for i, hash := range t.hashes[w:] {
 		sum = sum*base + (hash - from[i]*drop)
 		set[start+i] = s.finish(sum)
