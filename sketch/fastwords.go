@@ -138,15 +138,10 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) i
 	goesOn, number := mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0, false
 	for i := first; i < end; i += 8 {
 		x, mask := binary.LittleEndian.Uint64(buffer[i:]), masks[min(end-i, 8)][0]
-		if x&tops&mask != 0 {
+		if (x|signBytes(x))&tops&mask != 0 {
 			return s.cutWide(w, buffer, first, end)
 		}
-		if ^x&mask&(each*0x40) != 0 { // a digit or a sign
-			if signBytes(x)&tops&mask != 0 {
-				return s.cutChunk(w, buffer, first)
-			}
-			number = true
-		}
+		number = number || ^x&mask&(each*0x40) != 0
 	}
 	if goesOn {
 		return s.cutJoined(w, buffer, first, end, number)
