@@ -71,8 +71,8 @@ func (b *baseWriter) reserve(size int) {
 	b.out, b.wordBits = out, wordBits
 }
 
-// blocks writes eight bytes at a time, up to the first byte that is neither ASCII nor of a letter from à to ÿ, a control character or the
-// second of two blanks. At the end of the text it leaves up to seven bytes, or fifteen from such a letter on.
+// blocks writes eight bytes at a time, up to the first byte that is neither ASCII nor of a letter from à to ÿ, a control character that is
+// no white space, or the second of two blanks. At the end of the text it leaves up to seven bytes, or fifteen from such a letter on.
 func (b *baseWriter) blocks() {
 	text, wordBits := b.text[b.in:], b.wordBits[b.n/8:]
 	out := b.out[b.n:][:len(text)]
@@ -84,15 +84,17 @@ func (b *baseWriter) blocks() {
 	half := uint64(0) // the bit 0x80: the first byte of the block is the second of a letter
 	for ; i+8 <= len(text); i += 8 {
 		x := load(text[i : i+8])
-		z, strange := x&sevens, x&tops
+		z := x & sevens
+		strange := (x | ^(z + each*(0x80-' '))) & tops // not ASCII, or a control character
 		if strange != 0 {
-			latin := smallLatin(x, text[i+1:])
-			strange &^= latin | latin<<8 | half
+			latin, space := smallLatin(x, text[i+1:]), spaceBytes(x)
+			strange &^= latin | latin<<8 | half | space
 			half = latin >> 56
+			x = x&^(space>>7*0xff) | space>>2 // 0x20 is a blank
+			z = x & sevens
 		}
 		// Each of these has the top bit set in the bytes of its kind.
 		blanks := (tops - (z ^ each*' ')) &^ x
-		low := ^(z + each*(0x80-' '))
 		small := z | each*('a'-'A')
 		letters := ((small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))) &^ x
 		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
@@ -101,7 +103,7 @@ func (b *baseWriter) blocks() {
 			letters |= signBytes(z)
 		}
 		wordBits[i/8] = byte(gather(letters | x))
-		odd := strange | (low|blanks&(blanks<<8|blank))&tops
+		odd := strange | blanks&(blanks<<8|blank)&tops
 		if odd != 0 {
 			if more = bits.TrailingZeros64(odd) / 8; more > 0 {
 				blank = blanks >> (8*more - 8)
@@ -128,6 +130,12 @@ func smallLatin(x uint64, rest string) uint64 {
 	next := load(rest[:8])
 	first, second, division := x^each*0xc3, next^each*0xa0, next^each*0xb7
 	return ^(first | (first&sevens + sevens) | second | (second&sevens + each*0x60)) & (division | (division&sevens + sevens)) & tops
+}
+
+// spaceBytes has the top bit set, alone, in each byte of ASCII that is white space but no blank.
+func spaceBytes(x uint64) uint64 {
+	z := x & sevens
+	return ((z + each*(0x80-'\t')) ^ (z + each*(0x80-'\r'-1))) & tops &^ x
 }
 
 // digitBytes has the top bit set in each byte of ASCII that is a digit.
