@@ -305,7 +305,7 @@ func TestFastSimilarityAccuracy(t *testing.T) {
 		for _, c := range casesOf(n) {
 			seen, j := measurePositions(FastSimilarity, c, defaultPositions, accuracyTrials()), c.resemblance()
 			for _, width := range widths[:4] {
-				check(t, fmt.Sprintf("fast_similarity 128×%d", width), c, j, seen.by[width], low, high, 2*half(defaultPositions, width))
+				check(t, fmt.Sprintf("fast_similarity %d×%d", defaultPositions, width), c, j, seen.by[width], low, high, 2*half(defaultPositions, width))
 			}
 			if j > 0 && j < 1 {
 				of8 := seen.by[8]
@@ -332,7 +332,7 @@ func TestMSmallestAccuracy(t *testing.T) {
 				e, _ := a.estimate(b)
 				seen.add(e, c.resemblance())
 			})
-			check(t, "m_smallest 128", c, c.resemblance(), &seen, 0.95, 1.05, half(defaultPositions, 64))
+			check(t, fmt.Sprint("m_smallest ", defaultPositions), c, c.resemblance(), &seen, 0.95, 1.05, half(defaultPositions, 64))
 			if n <= defaultPositions && (seen.squares != 0 || seen.claimed != 0) {
 				t.Errorf("%+v: sketches that hold all elements are not exact", c)
 			}
