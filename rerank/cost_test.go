@@ -75,9 +75,9 @@ func TestPagesAreReadInTheCheaperWay(t *testing.T) {
 			}
 		}
 		for when, n := range good {
-			share, weak := float64(n)/float64(judged*engines), float64(poor[when])/float64(engines)
-			t.Logf("sizes %v, %s: %.1f %% of the searches, less than 95 %% with %.1f %% of the engines", sizes, when, 100*share, 100*weak)
-			if share < 0.95 || weak > 0.05 {
+			share := float64(n) / float64(judged*engines)
+			t.Logf("sizes %v, %s: %.1f %% of the searches, less than 95 %% with %d of %d engines", sizes, when, 100*share, poor[when], engines)
+			if share < 0.95 || poor[when] > 5+engines/20 { // 2 % of the engines are; few engines can have a few of them
 				t.Errorf("sizes %v, %s: %.1f %% of the searches were read in a good way", sizes, when, 100*share)
 			}
 		}
