@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -206,48 +205,17 @@ func randomSearch(r *rand.Rand) (body, params string) {
 // sourcePart returns a source filter.
 func sourcePart(r *rand.Rand) string {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
-	name := func() string {
-		return strconv.Quote(pick("title", "body", "n", "o", "o.title", "o.y", "c.x", "t*", "b*", "*y", "f", "title.x", "none",
-			"at", "bo", "o.*"))
-	}
-	list := func() string {
-		var names []string
-		for range r.IntN(4) {
-			names = append(names, name())
+	names := func(n int) string {
+		list := []string{}
+		for range n {
+			list = append(list, strconv.Quote(pick("title", "body", "n", "o", "o.title", "o.y", "c.x", "t*", "b*", "*y", "f", "title.x", "none", "at",
+				"bo", "o.*")))
 		}
-		return "[" + strings.Join(names, ",") + "]"
+		return "[" + strings.Join(list, ",") + "]"
 	}
-	switch r.IntN(7) {
-	case 0:
-		return `"_source":false`
-	case 1:
-		return `"_source":` + name()
-	case 2:
-		return `"_source":` + list()
-	case 3:
-		return `"_source":{"includes":` + list() + `}`
-	case 4:
-		return `"_source":{"excludes":` + list() + `}`
-	case 5:
-		return `"_source":{"includes":` + list() + `,"excludes":` + list() + `}`
-	}
-	return ""
-}
-
-// TestRealPages holds random pages under random rules against the definition: the engine's whole list, collapsed and sliced.
-func TestRealPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, l *larder) {
-		r := seeded(t)
-		l.fillPages(r, 100)
-		var asks [8]int
-		for range searches(80) {
-			l.checkPage(r, &asks)
-			if t.Failed() {
-				break
-			}
-		}
-		t.Logf("searches by how often the engine was asked: %v", asks)
-	})
+	n, m := r.IntN(4), r.IntN(4)
+	return pick(``, `"_source":false`, `"_source":`+strings.Trim(names(1), "[]"), `"_source":`+names(n), `"_source":{"includes":`+names(n)+`}`,
+		`"_source":{"excludes":`+names(n)+`}`, `"_source":{"includes":`+names(n)+`,"excludes":`+names(m)+`}`)
 }
 
 // page is one search of the test.
@@ -255,7 +223,6 @@ type page struct {
 	rule       *rule.Rule
 	from, size int
 	show       adapters.Scope
-	explain    bool
 	controls   string
 	raw        []string // the engine's whole list
 	list       rerank.Collapsed
@@ -263,63 +230,13 @@ type page struct {
 	ranks      []int // of the page
 }
 
-func (l *larder) checkPage(r *rand.Rand, asks *[8]int) {
-	t := l.t
-	p := &page{rule: randomRule(l, r), from: r.IntN(90) * r.IntN(2), size: 1 + r.IntN(30)}
-	body, params := randomSearch(r)
-	target, multi := l.name+[]string{"*", "0", "1"}[r.IntN(3)], r.IntN(4) == 0
-	if multi {
-		params = ""
-	}
-	p.choose(r)
-	request := func(from, size int, controls string) *adapters.Request {
-		text := fmt.Sprintf(`{%s"from":%d,"size":%d%s}`, strings.TrimPrefix(body+",", ","), from, size, controls)
-		if multi {
-			return requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":%q}\n%s\n{\"index\":%q}\n{\"size\":0}\n", target, text,
-				target))
-		}
-		return requestFor("POST", "/"+target+"/_search", params, text)
-	}
-	one := func(reply string) string {
-		if multi {
-			return string(fakeReplies([]byte(reply))[0])
-		}
-		return reply
-	}
-	whole := one(l.own(request(0, 1000, "")))
-	p.raw = fakeHits([]byte(whole))[0]
-	p.hits = l.judged(p.rule, p.raw)
-	p.collapse()
-	lacking := r.IntN(2) == 0
-	name := fmt.Sprintf("?%s %s\n rule %+v\n lacking %v", params, request(p.from, p.size, p.controls).Body, *p.rule, lacking)
-	answer, err := l.answer(request(p.from, p.size, p.controls), planOf(rule.Rules{p.rule}, lacking, 0.3))
-	if err != nil || answer.Status != 200 {
-		t.Errorf("%s: %v %+v", name, err, answer)
-		return
-	}
-	asks[min(len(l.asked), len(asks)-1)]++
-	got, own := comparable(one(string(answer.Body))), comparable(one(l.own(request(p.from, p.size, ""))))
-	if p.show.DryRun {
-		expect.Same(t, own, got, "%s: a dry run is not the engine's own (-own +got)", name)
-	} else {
-		p.check(t, name, got, own)
-	}
-	p.checkOutcome(t, name, answer.Outcomes[0])
-}
-
 // choose sets what the answer is to show.
 func (p *page) choose(r *rand.Rand) {
-	switch r.IntN(8) {
-	case 0:
-		p.controls, p.show.DryRun = `,"neardup":"dry_run"`, true
-	case 1:
-		p.controls, p.show.Expand = `,"neardup_expand":"ids"`, rule.ExpandIDs
-	case 2:
-		p.controls, p.show.Expand = `,"neardup_expand":"source"`, rule.ExpandSource
-	case 3:
-		p.controls, p.show.Expand, p.explain = `,"neardup_explain":true`, rule.ExpandIDs, true
-	case 4:
-		p.controls, p.show.Expand, p.explain = `,"neardup_expand":"source","neardup_explain":"true"`, rule.ExpandSource, true
+	if p.show.DryRun = r.IntN(8) == 0; p.show.DryRun {
+		p.controls = `,"neardup":"dry_run"`
+	} else {
+		p.controls = []string{``, ``, ``, `,"neardup_expand":"ids"`, `,"neardup_expand":"source"`, `,"neardup_explain":true`,
+			`,"neardup_expand":"source","neardup_explain":"true"`}[r.IntN(7)]
 	}
 	if r.IntN(3) == 0 {
 		p.controls += `,"neardup_totals":"collapsed"`

@@ -163,7 +163,7 @@ func (p *page) checkNeighbours(t *testing.T, name, got string, own []string) {
 		want = own[min(p.from, len(own)):min(p.from+p.size, len(own))]
 	}
 	for i := range hits {
-		hits[i], _, _, _ = split(t, hits[i])
+		hits[i] = split(t, hits[i])
 	}
 	if strings.Join(hits, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(hits, "\n"), strings.Join(want, "\n"))

@@ -58,7 +58,7 @@ func (a ask) at(place string) map[string]string {
 		return a.controls
 	case both && place == wide:
 		others := map[string]string{"neardup": "off", "neardup_threshold": "0.01", "neardup_window": "3", "neardup_keep": "9",
-			"neardup_expand": "off", "neardup_totals": "engine"}
+			"neardup_expand": "off", "neardup_explain": "false", "neardup_totals": "engine"}
 		for name := range others {
 			if _, ok := a.controls[name]; !ok {
 				delete(others, name)
@@ -104,7 +104,7 @@ func (c *contract) request(a ask, controls bool) (method, path, body string, hea
 	switch a.form {
 	case "multi":
 		head, _ := json.Marshal(map[string]any{"index": strings.Split(a.target(), ",")})
-		return "POST", "/_msearch?" + query.Encode(), string(head) + "\n" + body + "\n", header
+		return "POST", "/_msearch?" + query.Encode(), fmt.Sprintf("%s\n%s\n%[1]s\n{\"size\":0}\n", head, body), header
 	case "source":
 		query.Set("source_content_type", "application/json")
 		query.Set("source", body)
@@ -176,7 +176,7 @@ func (c *contract) whole(a ask) []standing {
 	a = a.clone()
 	a.controls, a.by = nil, ""
 	a.from, a.size = 0, 0
-	if a.form != "get" {
+	if a.form == "source" || c.typesense() { // of Elasticsearch, inner hits in a multi-search have no _seq_no
 		a.form = "search"
 	}
 	if a.near > 0 && !a.lone { // as many neighbours at least as the rule's vector_window says, which is the default
@@ -196,7 +196,7 @@ func (c *contract) whole(a ask) []standing {
 }
 
 // oursAnywhere is our field as a member of a source, which engines that filter it put in any place.
-var oursAnywhere = regexp.MustCompile(`,"neardup_sketch":"[^"]*"|"neardup_sketch":"[^"]*",?`)
+var oursAnywhere = regexp.MustCompile(`,\s*"neardup_sketch" ?: ?("[^"]*"|\[\s*"[^"]*"\s*\])|"neardup_sketch" ?: ?("[^"]*"|\[\s*"[^"]*"\s*\]),?`)
 
 func (c *contract) wholeElastic(a ask) (list []standing) {
 	c.t.Helper()
@@ -216,7 +216,7 @@ func (c *contract) wholeElastic(a ask) (list []standing) {
 			ID    string `json:"_id"`
 		}
 		decode(c.t, raw, &h)
-		list = append(list, standing{index: h.Index, id: h.ID, raw: string(oursAnywhere.ReplaceAll(raw, nil))})
+		list = append(list, standing{index: h.Index, id: h.ID, raw: steady(oursAnywhere.ReplaceAll(raw, nil))})
 	}
 	return list
 }
@@ -277,7 +277,7 @@ func (c *contract) rules(a ask) map[string]*terms {
 type wishes struct {
 	window                int
 	transitive, collapsed bool
-	off, dry              bool
+	off, dry, explain     bool
 	expand                string // off, ids or source
 }
 
@@ -299,6 +299,11 @@ func (c *contract) wishes(a ask) (w wishes) {
 		w.expand = map[string]string{"": "ids", "true": "ids", "false": "off"}[expand]
 		if w.expand == "" {
 			w.expand = expand
+		}
+	}
+	if value, asked := a.controls["neardup_explain"]; asked && value != "false" {
+		if w.explain = true; w.expand == "off" {
+			w.expand = "ids"
 		}
 	}
 	switch value, asked := a.controls["neardup"]; {

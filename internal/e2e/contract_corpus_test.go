@@ -173,6 +173,11 @@ func (d *paper) json(t *testing.T, typesense bool) string {
 	}
 	add("n", d.n)
 	add("v", d.vector)
+	if !typesense {
+		add("c", []any{map[string]any{"x": "p"}, map[string]any{"x": d.id}})
+		add("f", json.RawMessage("1.50"))
+		add("o", map[string]any{"title": "x", "y": []any{1, nil}})
+	}
 	return b.String() + "}"
 }
 
@@ -189,7 +194,8 @@ func contractSchema(e *engines.Engine, shards int, date string) string {
 	return fmt.Sprintf(`{"settings":{%s"number_of_shards":%d,"number_of_replicas":0,"refresh_interval":"-1"},`+
 		`"mappings":{"properties":{"id":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},`+
 		`"host":{"type":"keyword"},"tags":{"type":"keyword"},`+
-		`"at":{"type":%q},"votes":{"type":"double"},"n":{"type":"integer"},"v":%s}}}`, settings, shards, date, vector)
+		`"at":{"type":%q},"votes":{"type":"double"},"n":{"type":"integer"},"v":%s,`+
+		`"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}}}}`, settings, shards, date, vector)
 }
 
 const contractCollection = `{"name":"NAME","fields":[{"name":"title","type":"string"},{"name":"body","type":"string"},` +

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +270,9 @@ func (c *contract) randomControls(a *ask) {
 	if r.IntN(4) == 0 {
 		a.controls["neardup_expand"] = pick(r, "ids", "source", "true", "off", "")
 	}
+	if r.IntN(5) == 0 {
+		a.controls["neardup_explain"] = pick(r, "true", "", "false")
+	}
 	if r.IntN(10) == 0 {
 		a.controls["neardup"] = pick(r, "on", "off", "dry_run", "true", "false")
 	}
@@ -299,7 +303,7 @@ func (c *contract) randomMembers(a *ask) {
 	}
 	query := pick(r, `{"match_all":{}}`, `{"match":{"body":"the"}}`, `{"match":{"body":"river town old bread"}}`,
 		`{"match_none":{}}`, `{"multi_match":{"query":"old ferry","fields":["title^2","body"]}}`, `{"match":{"body":"the"}}`,
-		`{"match_all":{}}`)
+		`{"match_all":{}}`, `{"bool":{"must":[{"match":{"body":"the"}},{"nested":{"path":"c","query":{"match_all":{}},"inner_hits":{"size":1}}}]}}`)
 	if r.IntN(3) == 0 {
 		filter := pick(r, `{"term":{"host":"`+paperHosts[1]+`"}}`, `{"range":{"n":{"gte":4}}}`, `{"exists":{"field":"at"}}`,
 			`{"term":{"tags":"sea"}}`)
@@ -308,24 +312,30 @@ func (c *contract) randomMembers(a *ask) {
 	a.members["query"] = query
 	if r.IntN(2) == 0 {
 		a.members["sort"] = pick(r, `["_score",{"id":"asc"}]`, `[{"n":"asc"}]`, `{"n":"desc"}`, `[{"n":"desc"},{"at":"asc"}]`, `"n"`,
-			`[{"votes":{"order":"desc","missing":"_last"}},"_score"]`, `[{"at":"desc"}]`, `[{"host":"asc"},{"n":"desc"}]`)
+			`[{"votes":{"order":"desc","missing":"_last"}},"_score"]`, `[{"at":"desc"}]`, `[{"host":"asc"},{"n":"desc"}]`, `[{"tags":{"order":"asc"}},"_score"]`)
 	}
 	if r.IntN(2) == 0 {
-		a.members["_source"] = pick(r, `false`, `["title","n"]`, `{"excludes":["body"]}`, `"body"`, `["host","at"]`, `true`)
+		a.members["_source"] = randomSource(r)
 	}
 	for _, one := range []struct {
 		name   string
 		values []string
 	}{
 		{"aggs", []string{`{"n":{"value_count":{"field":"n"}}}`,
-			`{"h":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":1,"_source":["id"]}}}}}`}},
-		{"highlight", []string{`{"fields":{"body":{"number_of_fragments":1}}}`}},
-		{"docvalue_fields", []string{`["n"]`, `["votes","host"]`}},
-		{"fields", []string{`["at"]`}},
+			`{"h":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":1,"_source":["id"]}}}}}`,
+			`{"h":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":2,"sort":["n","_doc"]}}}}}`}},
+		{"highlight", []string{`{"fields":{"body":{"number_of_fragments":1}}}`, `{"fields":{"title":{}}}`}},
+		{"docvalue_fields", []string{`["n"]`, `["votes","host"]`, `[{"field":"at"}]`, `["a*"]`}},
+		{"fields", []string{`["at"]`, `["title","at"]`, `["*"]`}},
+		{"stored_fields", []string{`["title"]`, `["_source"]`}},
+		{"explain", []string{`true`}},
+		{"min_score", []string{`0.01`}},
+		{"seq_no_primary_term", []string{`true`}},
 		{"track_total_hits", []string{`false`, `true`, `5`}},
 		{"version", []string{`true`}},
 		{"track_scores", []string{`true`}},
-		{"post_filter", []string{`{"range":{"n":{"lt":12}}}`}},
+		{"post_filter", []string{`{"range":{"n":{"lt":12}}}`,
+			`{"bool":{"should":[{"term":{"host":{"value":"` + paperHosts[0] + `","_name":"h"}}},{"range":{"n":{"lt":9,"_name":"l"}}}]}}`}},
 		{"script_fields", []string{`{"twice":{"script":"doc['n'].value * 2"}}`}},
 	} {
 		if r.IntN(7) == 0 {
@@ -339,8 +349,25 @@ func (c *contract) randomMembers(a *ask) {
 		a.params["typed_keys"] = "true"
 	}
 	if r.IntN(8) == 0 && a.form != "multi" {
+		a.params["pretty"] = "true"
+	}
+	if r.IntN(8) == 0 && a.form != "multi" {
 		a.params["preference"] = "steady"
 	}
+}
+
+// randomSource makes up a source filter.
+func randomSource(r *rand.Rand) string {
+	names := func(n int) string {
+		list := []string{}
+		for range n {
+			list = append(list, strconv.Quote(pick(r, "title", "body", "n", "o", "o.title", "o.y", "c.x", "t*", "b*", "*y", "f", "title.x",
+				"none", "at", "bo", "o.*", "host")))
+		}
+		return "[" + strings.Join(list, ",") + "]"
+	}
+	return pick(r, `false`, `true`, strings.Trim(names(1), "[]"), names(r.IntN(4)), `{"includes":`+names(r.IntN(4))+`}`,
+		`{"excludes":`+names(r.IntN(4))+`}`, `{"includes":`+names(r.IntN(4))+`,"excludes":`+names(r.IntN(4))+`}`)
 }
 
 // randomParameters makes up what a search of Typesense holds.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,80 +8,33 @@ import (
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// part is a member of a JSON object.
-type part struct {
-	key   string
-	value json.RawMessage
-}
-
-// parts takes an object apart without losing a byte of its values.
-func (c *contract) parts(object []byte) (list []part) {
+// members takes an object apart.
+func (c *contract) members(object []byte) []jsonedit.Member {
 	c.t.Helper()
-	d := json.NewDecoder(bytes.NewReader(object))
-	if _, err := d.Token(); err != nil {
-		c.t.Fatalf("%v: %s", err, object)
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			c.t.Fatalf("%v: %s", err, object)
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			c.t.Fatalf("%v: %s", err, object)
-		}
-		list = append(list, part{key.(string), value})
-	}
-	return list
-}
-
-// joinedParts puts an object together again.
-func joinedParts(list []part) string {
-	var b strings.Builder
-	for i, p := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%q:%s", p.key, p.value)
-	}
-	return "{" + b.String() + "}"
-}
-
-func find(list []part, key string) json.RawMessage {
-	for _, p := range list {
-		if p.key == key {
-			return p.value
-		}
-	}
-	return nil
+	return must(jsonedit.Members(object))(c.t)
 }
 
 // without takes members out of the object under a key of a hit; where nothing is left and the engine's own hit has no such
 // object, it goes too.
-func (c *contract) without(hit, own []byte, key string, ours ...string) (left string, taken []json.RawMessage) {
+func (c *contract) without(hit, own []byte, key string, ours ...string) (left []byte, taken [][]byte) {
 	c.t.Helper()
-	taken = make([]json.RawMessage, len(ours))
-	var kept []part
-	for _, p := range c.parts(hit) {
-		if p.key != key {
-			kept = append(kept, p)
-			continue
-		}
-		var rest []part
-		for _, inner := range c.parts(p.value) {
-			if i := slices.Index(ours, inner.key); i >= 0 {
-				taken[i] = inner.value
-				continue
-			}
-			rest = append(rest, inner)
-		}
-		if len(rest) > 0 || find(c.parts(own), key) != nil {
-			kept = append(kept, part{key, json.RawMessage(joinedParts(rest))})
-		}
+	taken = make([][]byte, len(ours))
+	object := jsonedit.Get(c.members(hit), key)
+	if object == nil {
+		return hit, taken
 	}
-	return joinedParts(kept), taken
+	for i, name := range ours {
+		taken[i] = jsonedit.Get(c.members(object), name)
+	}
+	rest := must(jsonedit.Cut(object, func(name string) bool { return slices.Contains(ours, name) }))(c.t)
+	if len(c.members(rest)) == 0 && jsonedit.Get(c.members(own), key) == nil {
+		return must(jsonedit.Cut(hit, func(name string) bool { return name == key }))(c.t), taken
+	}
+	return must(jsonedit.Set(hit, key, rest))(c.t), taken
 }
 
 // shownFold is what an answer shows of the hits that were folded into one.
@@ -91,12 +43,14 @@ type shownFold struct {
 	total   int
 	exact   bool
 	hits    []shownHit
+	why     string // the explanation, "" if none
 }
 
 type shownHit struct {
 	index, id string
 	raw       json.RawMessage // as it stands; Typesense: its document
 	agreement float64
+	why       string
 }
 
 // stripped returns a result less what was folded and is shown, and what is wrong with that.
@@ -111,13 +65,17 @@ func (c *contract) stripped(v verdict, result, header string) (plain, wrong stri
 	for i, raw := range hits {
 		own := &v.list[v.page[i]]
 		var shown shownFold
-		var left string
-		if c.typesense() {
+		left := []byte(raw)
+		switch {
+		case !v.shows():
+		case c.typesense():
 			left, shown = c.typesenseFold(raw)
-		} else {
+		default:
 			left, shown = c.elasticFold(raw, []byte(own.raw))
 		}
-		bare = append(bare, left)
+		if bare = append(bare, string(left)); !v.shows() {
+			continue
+		}
 		if w := c.wrongFold(v, v.page[i], shown, header); w != "" && wrong == "" {
 			wrong = fmt.Sprintf("hit %d, %v: %s\nas it stands: %.1500s", i, own, w, raw)
 		}
@@ -125,13 +83,14 @@ func (c *contract) stripped(v verdict, result, header string) (plain, wrong stri
 	return framed(c, result, bare), wrong
 }
 
-func (c *contract) elasticFold(hit, own []byte) (left string, shown shownFold) {
+func (c *contract) elasticFold(hit, own []byte) (left []byte, shown shownFold) {
 	c.t.Helper()
 	left, folded := c.without(hit, own, "inner_hits", "neardup")
 	if folded[0] == nil {
 		return left, shown
 	}
-	shown.present = true
+	left, why := c.without(left, own, "fields", "neardup_explain")
+	shown.present, shown.why = true, string(why[0])
 	var inner struct {
 		Hits struct {
 			Total struct {
@@ -155,47 +114,46 @@ func (c *contract) elasticFolded(raw json.RawMessage) shownHit {
 		Index  string `json:"_index"`
 		ID     string `json:"_id"`
 		Fields struct {
-			Agreement []float64 `json:"neardup_agreement"`
+			Agreement []float64       `json:"neardup_agreement"`
+			Why       json.RawMessage `json:"neardup_explain"`
 		}
 	}
 	decode(c.t, raw, &h)
-	one := shownHit{index: h.Index, id: h.ID, raw: raw, agreement: math.NaN()}
+	one := shownHit{index: h.Index, id: h.ID, raw: raw, agreement: math.NaN(), why: string(h.Fields.Why)}
 	if len(h.Fields.Agreement) == 1 {
 		one.agreement = h.Fields.Agreement[0]
 	}
 	return one
 }
 
-func (c *contract) typesenseFold(hit []byte) (left string, shown shownFold) {
+func (c *contract) typesenseFold(hit []byte) (left []byte, shown shownFold) {
 	c.t.Helper()
-	var kept []part
-	for _, p := range c.parts(hit) {
-		if p.key != "neardup" {
-			kept = append(kept, p)
-			continue
-		}
-		var folded struct {
-			Found *int
-			Exact *bool
-			Hits  []struct {
-				ID        string
-				Agreement *float64
-				Document  json.RawMessage
-			}
-		}
-		decode(c.t, p.value, &folded)
-		if shown.present = folded.Found != nil && folded.Exact != nil; shown.present {
-			shown.total, shown.exact = *folded.Found, *folded.Exact
-		}
-		for _, h := range folded.Hits {
-			one := shownHit{id: h.ID, raw: h.Document, agreement: math.NaN()}
-			if h.Agreement != nil {
-				one.agreement = *h.Agreement
-			}
-			shown.hits = append(shown.hits, one)
-		}
+	ours := jsonedit.Get(c.members(hit), "neardup")
+	if ours == nil {
+		return hit, shown
 	}
-	return joinedParts(kept), shown
+	var folded struct {
+		Found *int
+		Exact *bool
+		Hits  []struct {
+			ID                string
+			Agreement         *float64
+			Document, Explain json.RawMessage
+		}
+		Explain json.RawMessage
+	}
+	decode(c.t, ours, &folded)
+	if shown.present = folded.Found != nil && folded.Exact != nil; shown.present {
+		shown.total, shown.exact, shown.why = *folded.Found, *folded.Exact, string(folded.Explain)
+	}
+	for _, h := range folded.Hits {
+		one := shownHit{id: h.ID, raw: h.Document, agreement: math.NaN(), why: string(h.Explain)}
+		if h.Agreement != nil {
+			one.agreement = *h.Agreement
+		}
+		shown.hits = append(shown.hits, one)
+	}
+	return must(jsonedit.Cut(hit, func(name string) bool { return name == "neardup" }))(c.t), shown
 }
 
 // wrongFold returns what is wrong with what is shown of the hits folded into the one of a rank.
@@ -207,14 +165,18 @@ func (c *contract) wrongFold(v verdict, rank int, shown shownFold, header string
 			group = &v.fold.groups[i]
 		}
 	}
-	if group == nil {
-		group = &foldGroup{leader: rank, representative: rank} // a further member, or beyond the window
+	explained := v.explain
+	if group == nil { // a further member, which Typesense's pages do not explain, or beyond the window
+		group = &foldGroup{leader: rank, representative: rank}
+		explained = v.explain && (!c.typesense() || rank >= v.window)
 	}
 	_, figures := stated(header)
 	n := len(shown.hits)
 	switch {
 	case !shown.present:
 		return "nothing shows what was folded"
+	case (shown.why != "") != explained:
+		return fmt.Sprintf("explained by %q", shown.why)
 	case shown.total != n:
 		return fmt.Sprintf("%d folded hits are shown, and said to be %d", n, shown.total)
 	case n > len(group.folded):
@@ -248,6 +210,9 @@ func (c *contract) wrongFolded(v verdict, group *foldGroup, rank int, shown show
 	if !(math.Abs(shown.agreement-agreement) < 0.5001e-4) {
 		return fmt.Sprintf("%v has the agreement %v, want %.4f", own, shown.agreement, agreement)
 	}
+	if (shown.why != "") != v.explain || v.explain && !strings.Contains(shown.why, fmt.Sprintf(`"agreement":%.4f,"error":`, shown.agreement)) {
+		return fmt.Sprintf("%v is explained by %q", own, shown.why)
+	}
 	return c.wrongSource(v, own, shown)
 }
 
@@ -258,28 +223,28 @@ func (c *contract) wrongSource(v verdict, own *standing, shown shownHit) string 
 	if c.typesense() {
 		want := ""
 		if source {
-			want = string(find(c.parts([]byte(own.raw)), "document"))
+			want = string(jsonedit.Get(c.members([]byte(own.raw)), "document"))
 		}
 		if diff := cmp.Diff(want, string(shown.raw)); diff != "" {
 			return fmt.Sprintf("document: %s", diff)
 		}
 		return ""
 	}
-	plain, _ := c.without(shown.raw, []byte(own.raw), "fields", "neardup_agreement")
+	plain, _ := c.without(shown.raw, []byte(own.raw), "fields", "neardup_agreement", "neardup_explain")
 	if source {
-		if diff := cmp.Diff(own.raw, plain); diff != "" {
+		if diff := cmp.Diff(own.raw, string(plain)); diff != "" {
 			return fmt.Sprintf("the engine's own hit (-), the folded one (+): %s", diff)
 		}
 		return ""
 	}
-	plain, _ = c.without(shown.raw, []byte(`{}`), "fields", "neardup_agreement")
-	mine := c.parts([]byte(own.raw))
-	for _, p := range c.parts([]byte(plain)) {
-		if p.key == "_source" || p.key == "fields" || p.key == "highlight" {
-			return fmt.Sprintf("%s is shown: %s", p.key, p.value)
+	plain, _ = c.without(shown.raw, []byte(`{}`), "fields", "neardup_agreement", "neardup_explain")
+	mine := c.members([]byte(own.raw))
+	for _, m := range c.members(plain) {
+		if m.Key == "_source" || m.Key == "fields" || m.Key == "highlight" {
+			return fmt.Sprintf("%s is shown: %s", m.Key, m.Value)
 		}
-		if diff := cmp.Diff(string(find(mine, p.key)), string(p.value)); diff != "" {
-			return fmt.Sprintf("%s: %s", p.key, diff)
+		if diff := cmp.Diff(string(jsonedit.Get(mine, m.Key)), string(m.Value)); diff != "" {
+			return fmt.Sprintf("%s: %s", m.Key, diff)
 		}
 	}
 	return ""
