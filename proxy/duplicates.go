@@ -107,13 +107,13 @@ func (f *findings) sendOthers(raw []byte) {
 		f.answer()
 		return
 	}
-	body, err := f.enriched(raw, f.plain, f)
+	body, err := f.enriched(f.plain, f)
 	if err != nil {
 		f.h.answerError(f.u, f.r, err)
 		return
 	}
-	if bytes.Equal(body, raw) { // nothing is left out of it
-		f.left = nil
+	if body == nil { // nothing is left out of it
+		body, f.left = raw, nil
 	}
 	if len(f.left) > 0 {
 		acceptReadable(f.out.Header)

@@ -51,6 +51,7 @@ type hold struct {
 	answered bool   // by the engine: its bytes count in no share any more
 	ended    bool   // all was given back: what still goes on for the request counts no more
 	search   bool   // it has a place among the searches
+	lent     *lent  // the body that a write sends, if that is in memory
 }
 
 // take takes room for n more bytes, and reports whether there is any.
@@ -133,6 +134,12 @@ func (t *hold) give(n int64) {
 	}
 }
 
+// reuse gives a buffer back, with the room for it. Nobody may read or write it any more.
+func (t *hold) reuse(buffer []byte) {
+	t.give(int64(cap(buffer)))
+	reuseBuffer(buffer)
+}
+
 // Hold is take for the lines and documents of a body that streams: a negative n gives room back.
 func (t *hold) Hold(n int) bool {
 	if n < 0 {
@@ -169,6 +176,9 @@ func (t *hold) keepOnly(n int64) {
 
 // release gives everything back, for good: a body that was streaming may be let go of only after that.
 func (t *hold) release() {
+	if t.lent != nil {
+		t.lent.end()
+	}
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	t.leave(0)
@@ -263,12 +273,12 @@ func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, who
 		first = min(length, first)
 	}
 	room := min(first, n) + 1 // to see that there is no more
-	if err := t.reserve(room); err != nil {
+	if err := t.reserve(bufferSize(room)); err != nil {
 		return nil, false, err
 	}
-	head = make([]byte, 0, room)
+	head = newBuffer(room)
 	for {
-		got, err := r.Read(head[len(head):cap(head)])
+		got, err := r.Read(head[len(head):room])
 		head = head[:len(head)+got]
 		switch {
 		case int64(len(head)) > n:
@@ -277,7 +287,7 @@ func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, who
 			return head, true, nil
 		case err != nil:
 			return head, false, err
-		case len(head) < cap(head):
+		case int64(len(head)) < room:
 			continue
 		}
 		longer := max(2*room, then)
@@ -285,11 +295,12 @@ func (t *hold) read(r io.Reader, n, length, first, then int64) (head []byte, who
 			longer = min(max(8*room, then), length+1)
 		}
 		longer = min(longer, n+1)
-		if err := t.reserve(longer - room); err != nil {
+		if err := t.reserve(bufferSize(longer) - bufferSize(room)); err != nil {
 			return head, false, err
 		}
-		head = append(make([]byte, 0, longer), head...)
-		room = longer
+		full := head
+		head, room = append(newBuffer(longer), full...), longer
+		reuseBuffer(full)
 	}
 }
 

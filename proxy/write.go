@@ -85,7 +85,7 @@ func (h *Handler) write(u *underway, r *http.Request) {
 }
 
 // enrichedLength is how long a body is taken to be with its documents enriched.
-func enrichedLength(plain []byte) int64 { return int64(len(plain) + len(plain)/4) }
+func enrichedLength(plain []byte) int64 { return bufferSize(int64(len(plain) + len(plain)/4)) }
 
 // sendWhole enriches a body that was read whole, and sends it on. plain is raw, as it was sent, decoded.
 func (w *writing) sendWhole(raw, plain []byte) {
@@ -95,19 +95,28 @@ func (w *writing) sendWhole(raw, plain []byte) {
 		w.findDuplicates(plain).sendOthers(raw)
 		return
 	}
-	if body, err := w.enriched(raw, plain, w); err != nil {
+	decoded := w.encoding != ""
+	body, err := w.enriched(plain, w)
+	switch {
+	case err != nil:
 		w.h.answerError(w.u, w.r, err)
-	} else {
-		w.sendBody(body, nil)
+		return
+	case body == nil:
+		body = raw
+	default: // while the engine works on it, what it was made of takes no memory
+		w.u.hold.reuse(raw)
+		if decoded {
+			w.u.hold.reuse(plain)
+		}
 	}
+	w.sendBody(body, nil)
 }
 
-// enriched returns what goes to the engine: the enriched body, or raw where nothing changed or enriching failed. With an error nothing goes on, and
-// the client gets the error. Where a decoded body goes on, it takes Content-Encoding out of w.out.
-func (w *writing) enriched(raw, plain []byte, asked rule.Writing) ([]byte, error) {
-	var body bytes.Buffer
-	body.Grow(int(enrichedLength(plain)))
-	_, err := w.h.Dialect.EnrichWrite(w.u.class, &body, bytes.NewReader(plain), asked, w.h.Limits.EngineMaxBody-int64(len(plain)))
+// enriched returns the enriched body, or nil where nothing changed or enriching failed: then the body goes on as it was sent. With an error nothing
+// goes on, and the client gets the error. Where a decoded body goes on, it takes Content-Encoding out of w.out.
+func (w *writing) enriched(plain []byte, asked rule.Writing) ([]byte, error) {
+	body := bytes.NewBuffer(newBuffer(enrichedLength(plain)))
+	_, err := w.h.Dialect.EnrichWrite(w.u.class, body, bytes.NewReader(plain), asked, w.h.Limits.EngineMaxBody-int64(len(plain)))
 	_, refused := errors.AsType[adapters.Refusal](err)
 	switch {
 	case refused, err != nil && w.u.class.Format != "":
@@ -115,18 +124,20 @@ func (w *writing) enriched(raw, plain []byte, asked rule.Writing) ([]byte, error
 	case err != nil:
 		w.h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		w.h.Log.Error("write could not be enriched", "error", unquoted(err))
-		return raw, nil
 	case bytes.Equal(body.Bytes(), plain):
-		return raw, nil
-	case w.encoding != "":
-		w.out.Header.Del("Content-Encoding")
+	default:
+		if w.encoding != "" {
+			w.out.Header.Del("Content-Encoding")
+		}
+		return body.Bytes(), nil
 	}
-	return body.Bytes(), nil
+	reuseBuffer(body.Bytes())
+	return nil, nil
 }
 
-// sendBody sends the request on with a body and its length. change, if not nil, edits the reply.
+// sendBody sends the request on with a body and its length. change, if not nil, edits the reply. The body's memory is reused after the request.
 func (w *writing) sendBody(body []byte, change func(*http.Response)) {
-	w.out.Body, w.out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	w.out.Body, w.out.ContentLength = w.u.hold.lend(body), int64(len(body))
 	w.h.send(w.u, w.out, change)
 }
 
