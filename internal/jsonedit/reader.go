@@ -418,7 +418,7 @@ func escape(text []byte) int {
 	switch {
 	case len(text) < 2 || text[0] != '\\':
 		return 0
-	case bytes.IndexByte([]byte(`"\/bfnrt`), text[1]) >= 0:
+	case standsFor[text[1]] != 0:
 		return 2
 	case text[1] == 'u' && len(text) >= 6 && len(bytes.Trim(text[2:6], "0123456789abcdefABCDEF")) == 0:
 		return 6

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -46,7 +47,7 @@ func TextBytes(value []byte) ([]byte, bool) {
 	return []byte(text), ok
 }
 
-// unescaped decodes what is between the quotes of a JSON string of valid UTF-8 as encoding/json does, in a fifth of its time.
+// unescaped decodes what is between the quotes of a JSON string of valid UTF-8 as encoding/json does, in a fraction of its time.
 // It returns false for what may not be there, and for surrogates.
 func unescaped(inner []byte) (string, bool) {
 	var b strings.Builder
@@ -57,20 +58,25 @@ func unescaped(inner []byte) (string, bool) {
 		if inner = inner[n:]; len(inner) == 0 {
 			return b.String(), true
 		}
-		escape := string(inner[:min(len(`\u0000`), len(inner))])
-		if strings.HasPrefix(escape, `\/`) { // which Go does not know
-			b.WriteByte('/')
-			inner = inner[2:]
-			continue
-		}
-		r, _, rest, err := strconv.UnquoteChar(escape, '"')
-		if err != nil || escape[0] != '\\' || strings.IndexByte(`"\bfnrtu`, escape[1]) < 0 {
+		n = escape(inner)
+		switch {
+		case n == 0:
 			return "", false
+		case inner[1] != 'u':
+			b.WriteByte(standsFor[inner[1]])
+		default:
+			r, err := strconv.ParseUint(string(inner[2:n]), 16, 16)
+			if err != nil || utf16.IsSurrogate(rune(r)) {
+				return "", false
+			}
+			b.WriteRune(rune(r))
 		}
-		b.WriteRune(r)
-		inner = inner[len(escape)-len(rest):]
+		inner = inner[n:]
 	}
 }
+
+// standsFor holds the characters that an escape of two bytes stands for, by its second one.
+var standsFor = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // long returns the character that text begins with and its bytes, if they are more than it needs; else 0 bytes. UTF-8 forbids those; parsers
 // that take the bits without a look take them.
