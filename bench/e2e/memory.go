@@ -28,8 +28,8 @@ func (b *bench) memory() error {
 			"Resident memory (VmRSS, in millions of bytes, what is read of the program's own file included; of several processes the sum) of " +
 				"the sidecar as it is released, in front of " + e.name + ".",
 			fmt.Sprintf("*idle*: five seconds after the start; *file*: of it, pages of files; *connected*: with %d open connections, five seconds after each "+
-				"has asked for a document, 20 at a time; *searched*: five seconds after a search of ten hits on each of them; *peak*: the most until then. The sidecar gives memory back "+
-				"once it has been idle for two seconds, so what it has while it works is seen in *peak* alone.", connections),
+				"has asked for a document, 20 at a time; *searched*: five seconds after a search of ten hits on each of them; *peak*: the most until then. The sidecar gives no memory back "+
+				"by itself: Go's runtime decides, by GOMEMLIMIT and GOGC.", connections),
 		},
 	}
 	row := measured.Row{What: fmt.Sprintf("%d connections", connections), Engine: e.name}
