@@ -11,7 +11,7 @@ import (
 
 // This file has what only a few searches need. For an ordinary search, whose rule has the default settings and whose hits have sketches, its functions do
 // nothing to the page: planSpecial leaves it as it is, and completeSpecial returns the error that it was given. keepSpecial keeps what would be the answer
-// if there were no page, and noteSpecial notes how long hits are.
+// if there were no page, and tells what the reading took; noteSpecial notes how long hits are.
 
 // special is what only some searches need.
 type special struct {
