@@ -83,7 +83,7 @@ func shareError(count, n int) float64 {
 //
 //   - m_smallest, zero_mod_m: the share of the receiver's values that t has too, among those that t would show if it had them
 //     (Broder, "On the resemblance and containment of documents", 1997: |V(A)∩V(B)| / |V(A)|; there for 0 mod m alone, here also for
-//     the m smallest, since a cut list is complete up to its last value). Unbiased. Exactly 1 if all of A is in B. Exact if neither
+//     the m smallest, since a cut list is complete up to its last value, which itself does not count). Unbiased. Exactly 1 if all of A is in B. Exact if neither
 //     set of m_smallest has more than m elements. Not comparable if no value is left to compare.
 //   - the others: from the resemblance and the two sizes. Error by the delta method: that of the resemblance times
 //     (|A|+|B|) / (|A|·(1+r)²), so about |B|/|A| times as large for a small excerpt of a large text. A value above 1 is cut to 1, so

@@ -125,12 +125,13 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	return looked, both
 }
 
-// overlap goes through the values of a as far as b is known: a list that was cut, up to its last value. It returns how many there are
-// and how many of them are in b.
+// overlap goes through the values of a as far as b is known: a list that was cut, up to its last value, which does not count. Where the list ends
+// depends on that value, so it is in b every time: with it the share would be a little too high. It returns how many there are and how many of
+// them are in b.
 func overlap(a, b []byte, cutB bool) (looked, both int) {
 	if cutB {
 		last := b[max(0, len(b)-valueSize):]
-		a = a[:valueSize*sort.Search(len(a)/valueSize, func(i int) bool { return bytes.Compare(a[i*valueSize:(i+1)*valueSize], last) > 0 })]
+		a = a[:valueSize*sort.Search(len(a)/valueSize, func(i int) bool { return bytes.Compare(a[i*valueSize:(i+1)*valueSize], last) >= 0 })]
 	}
 	_, both = merge(a, b, false, false)
 	return len(a) / valueSize, both
