@@ -1,6 +1,7 @@
 package collapse
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -76,7 +77,7 @@ func (s *search) unmovedIn(l *adapters.Listing) bool {
 	if q.ahead() == 0 {
 		return true
 	}
-	if len(l.Hits) > 0 && s.mark(&l.Hits[0], l) == q.before.Last {
+	if len(l.Hits) > 0 && s.mark(q.ahead(), &l.Hits[0], l.Hits[0].Stored, l) == q.before.Last {
 		l.Hits = l.Hits[1:]
 		return true
 	}
@@ -90,9 +91,13 @@ func (s *search) forget() {
 	s.page.From, s.page.FoldedToo = s.asked.From, false
 }
 
-// mark tells the last hit of a page from all others, and the state of its list from others as far as the engine's count does.
-func (s *search) mark(hit *rule.Seen, in *adapters.Listing) string {
-	return string(s.dialect.Name(hit)) + strconv.Itoa(in.Total)
+// mark tells the last hit of a page from all others, the last of so many ranks, and the state of its list from others as far as the engine's count
+// and the hit's stored sketch do: a reindex stores new ones.
+func (s *search) mark(ranks int, hit *rule.Seen, stored []byte, in *adapters.Listing) string {
+	if ranks > s.special.sequence.window { // it was not compared
+		stored = nil
+	}
+	return fmt.Sprintf("%s %d %s", s.dialect.Name(hit), in.Total, stored)
 }
 
 // rememberPage keeps where the page ended, for the one that follows it.
@@ -106,7 +111,11 @@ func (s *search) rememberPage() {
 	if walk.Ranks() >= q.window {
 		walk.Forget()
 	}
-	walk.Last = s.mark(last, s.counted)
+	var stored []byte
+	if rank < len(s.compared) {
+		stored = s.compared[rank].Stored
+	}
+	walk.Last = s.mark(walk.Ranks(), last, stored, s.counted)
 	s.all.Plan.Cursors.Put(q.key(s.asked.From+s.asked.Size), walk)
 }
 
