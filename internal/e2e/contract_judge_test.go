@@ -301,23 +301,23 @@ func (c *contract) fail(a ask, wrong string) {
 // shows reports whether the answer shows what was folded.
 func (v *verdict) shows() bool { return v.state == "collapsed" && v.expand != "off" }
 
-// nearest makes the list of a search for nearest neighbours its own where nothing folds in the ranks that are looked at; else it cuts
+// nearest makes the list of a search for nearest neighbours its own where nothing in the ranks that are looked at folds or is shown in another's place; else it cuts
 // what is shown of at least as many as the rule's vector_window says to the length of the client's own.
 func (c *contract) nearest(a ask, v *verdict) []int {
 	c.t.Helper()
 	own := a.clone()
 	own.lone = true
 	list := c.judged(own)
-	looked, alike := v.fold, false
+	looked := v.fold
 	switch _, beside := a.members["aggs"]; {
-	case c.typesense(): // the longer list is looked at, and what it brings in the place of others
-		alike = slices.ContainsFunc(looked.groups, func(g foldGroup) bool { return g.leader != g.representative })
+	case c.typesense(): // the longer list is looked at
 	case beside: // aggregations are of the client's own list, so that it is asked for first
 		looked = collapse(list, min(v.window, 100), v.transitive)
 	default:
 		looked = collapse(v.list, min(v.window, 100), v.transitive)
 	}
-	if looked.folded == 0 && !alike || v.off || v.dry {
+	inPlace := slices.ContainsFunc(looked.groups, func(g foldGroup) bool { return g.leader != g.representative })
+	if looked.folded == 0 && !inPlace || v.off || v.dry {
 		v.list, v.fold = list, collapse(list, v.window, v.transitive)
 		return v.fold.shown
 	}
