@@ -96,6 +96,7 @@ func FuzzContractWrites(f *testing.F) {
 			f.Add([]byte(body))
 		}
 	}
+	f.Add([]byte("\x000")) // in UTF-16
 	adaptertest.FuzzWrites(f, subject(""))
 }
 

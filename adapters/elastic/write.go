@@ -37,9 +37,9 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		case !e.Start(o):
 			return nil
 		case updates:
-			return update(e, nil, c.Target, body)
+			return asSent(body, func(body []byte) []byte { return update(e, nil, c.Target, body) })
 		}
-		return e.Append(nil, c.Target, inUTF8(body), false)
+		return asSent(body, func(body []byte) []byte { return e.Append(nil, c.Target, body, false) })
 	}, func(dst io.Writer, src io.Reader) error {
 		e.Start(o)
 		return longDocument(e, dst, src, c.Target, updates, "")
@@ -48,6 +48,15 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		return nil, err
 	}
 	return documentReply{}, err
+}
+
+// asSent returns a body in UTF-8, enriched, or as it was sent where nothing in it changes.
+func asSent(body []byte, enrich func([]byte) []byte) []byte {
+	text := inUTF8(body)
+	if out := enrich(text); !bytes.Equal(out, text) {
+		return out
+	}
+	return body
 }
 
 // longDocument copies a document that is too long to be held, or the body of an update. Where it is not well-formed it ends with end.
@@ -81,7 +90,6 @@ func mayNotCreate(params []adapters.Param) bool {
 // update appends the body of an update, enriched: its doc is merged into what is stored, its upsert is a whole document, and what a script does is
 // not known. The engine ignores what follows the object.
 func update(e *rule.Enricher, dst []byte, index string, body []byte) []byte {
-	body = inUTF8(body)
 	head := jsonedit.Head(body)
 	members, err := jsonedit.FewMembers(head) // the engine knows a dozen, and takes no other and none twice
 	if err != nil || jsonedit.Repeated(members) {
@@ -124,13 +132,23 @@ type bulk struct {
 
 // edit returns the next line as the engine gets it: an action, or the document of the last action, enriched.
 func (b *bulk) edit(line []byte) []byte {
+	if _, ok := unicodeFormOf(line); !ok {
+		return b.editText(line)
+	}
+	// Its end is a byte in front of half a character then.
+	text := append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
+	if out := b.editText(text); !bytes.Equal(out, text) {
+		return out
+	}
+	return line
+}
+
+// editText is edit for a line in UTF-8.
+func (b *bulk) editText(line []byte) []byte {
 	op := b.op
 	b.op = ""
 	if line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
 		b.mayLeaveOut = false
-	}
-	if _, ok := unicodeFormOf(line); ok { // its end is a byte in front of half a character then
-		line = append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
 	}
 	switch {
 	case b.broken:
