@@ -94,29 +94,6 @@ func CollapseTransitive(hits []Hit, window int) Collapsed {
 	return c
 }
 
-// Add takes the hits of a reading, fewer where the list ends before. Its error is ErrLate.
-func (f *Found) Add(hits []Hit) error {
-	f.readings++
-	if f.picked != nil {
-		f.moved = !f.Agrees(f.picked, hits)
-		if !f.moved && len(hits) < len(f.picked) {
-			f.end = f.picked[len(hits)]
-			f.Ranks = f.pageRanks()
-		}
-		return nil
-	}
-	f.hits, f.end = hits[:min(len(hits), f.to)], unknown
-	pace := pace{Deadline: f.page.Deadline}
-	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
-		return ErrLate
-	}
-	if len(f.hits) < f.to {
-		f.end = len(f.hits)
-	}
-	f.short = f.short || f.readings == 1 && f.missing() > 0
-	return nil
-}
-
 // collapse returns the collapsed list of the hits in the page's window, and how many of them fold into leaders in front of the list: their groups
 // are none of it. It is of no use once the pace is late.
 func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {

@@ -108,6 +108,29 @@ func (f *Found) Readings() iter.Seq2[int, []int] {
 	}
 }
 
+// Add takes the hits of a reading, fewer where the list ends before. Its error is ErrLate.
+func (f *Found) Add(hits []Hit) error {
+	f.readings++
+	if f.picked != nil {
+		f.moved = !f.Agrees(f.picked, hits)
+		if !f.moved && len(hits) < len(f.picked) {
+			f.end = f.picked[len(hits)]
+			f.Ranks = f.pageRanks()
+		}
+		return nil
+	}
+	f.hits, f.end = hits[:min(len(hits), f.to)], unknown
+	pace := pace{Deadline: f.page.Deadline}
+	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
+		return ErrLate
+	}
+	if len(f.hits) < f.to {
+		f.end = len(f.hits)
+	}
+	f.short = f.short || f.readings == 1 && f.missing() > 0
+	return nil
+}
+
 // first returns how long the first reading is, and decides whether it brings the sources. It reads what the page needs if the expected share of hits
 // folds, and a margin, since a second reading costs more than a few extra ranks.
 func (f *Found) first() int {

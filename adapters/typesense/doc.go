@@ -3,13 +3,12 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in seven files:
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in six files:
 //
 //	classify.go  Classify                          what a request is, by method and path
-//	search.go    ParseSearch, parseQuery, setList  what the client asks for, under the rules of the collection
+//	search.go    ParseSearch, parseQuery           what the client asks for, under the rules of the collection
 //	reading.go   Requests                          a reading: the client's own search, with other pages and our field beside it
-//	wire.go      Join                              the searches as one multi-search
-//	reply.go     Split, readResult                 its reply as results, each read in one pass
+//	reply.go     Join, Split                       the searches as one multi-search, and its reply as results
 //	listing.go   Listing, seen                     the hits of the results
 //	render.go    Render                            the page's hits in place of the reply's own
 //

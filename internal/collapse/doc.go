@@ -15,7 +15,7 @@
 //	        keep         what the page is rendered from
 //	      rendered       the page's hits in the engine's own reply
 //
-// Page 1 of short hits is one reading with sources: judged, and rendered from the same reply. A page that is found by sketches alone, such as one far down
+// Page 1 of short hits is, as a rule, one reading with sources: judged, and rendered from the same reply. A page that is found by sketches alone, such as one far down
 // or one of hits whose sources take long, takes one more reading (shown.go), which brings its hits as the client wants them.
 //
 // What is passed along is of these types, those of the port in adapters/dialect.go:
