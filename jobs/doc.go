@@ -1,25 +1,26 @@
 // Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
-// [Reindex] gives every document of an index what our fields are to hold under the rule. It calls these functions in order. What they call beside
-// them is named after what it does:
+// [Reindex] gives every document of an index what our fields are to hold under the rule. It calls these functions in order. Those
+// with a star need not be opened: their line says what they do. What all of them call beside these is named after what it does. The types that are
+// passed along, Selection, Page and Stored, are in adapters/store.go.
 //
 //	reindexJob.run                cmd/sidecar/reindex.go  RunE of the command
-//	  job.eachIndex               cmd/sidecar/job.go      each index that a rule matches, once our fields are declared in it
-//	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary (Report.String)
+//	  job.eachIndex*              cmd/sidecar/job.go      each index that a rule matches, once our fields are declared in it
+//	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary (print)
 //	      Reindex                 reindex.go              one run, to its report
 //	        run.untilDone         reindex.go              joins the job, works on its parts, and looks whether the index is still the same one
 //	          run.join            reindex.go              joins the plan that others are at work on, or splits the index into parts and makes one
 //	          run.workInSlices    reindex.go              several slices at once, each by
-//	            board.eachPart    lease.go                one part after the other, held while it calls
+//	            board.eachPart*   lease.go                one part after the other, held while it calls
 //	            readSketchWrite   reindex.go              a page of the part is read while one is sketched and one is written
 //	              Store.Scan      of the dialect          one page after another, from where the part was left
-//	              Rule.OursFor    internal/rule/ours.go   what our fields of a document are to hold, and whether they do
+//	              Rule.OursFor*   internal/rule/ours.go   what our fields of a document are to hold, and whether they do
 //	              run.write       reindex.go              writes those that are not right, and notes in the lease how far the part is done
-//	                Pace.Patch    pace.go                 as fast as the pace allows; what the engine had no room for is sent again
+//	                Pace.Patch*   pace.go                 as fast as the pace allows; what the engine had no room for is sent again
 //	                  Store.Patch of the dialect          writes documents, unless they changed since they were read
 //	        run.report            reindex.go              the report
-//	        Store.Release         of the dialect          takes out of the index what Patch left there
-//	  job.finish                  cmd/sidecar/job.go      the reports in JSON, and how the command ends
+//	        Store.Release*        of the dialect          takes out of the index what Patch left there
+//	  job.finish*                 cmd/sidecar/job.go      the reports in JSON, and how the command ends
 //
 // The dialect's part, in store_scan.go and store_patch.go of its folder, is listed in its doc.go. Three things can be read apart from all that:
 //

@@ -89,7 +89,7 @@ func asSent(p *httputil.ProxyRequest) {
 }
 
 // headerHider carries the request of a ReverseProxy to the engine, and hides the reply's headers from the ReverseProxy, which would drop
-// Proxy-Authenticate: see hopHeaders.
+// Proxy-Authenticate (see hopHeaders). ModifyResponse in send puts them back.
 type headerHider struct {
 	http.RoundTripper
 	header http.Header // of the reply

@@ -112,8 +112,8 @@ func (w *writing) sendWhole(raw, plain []byte) {
 	w.sendBody(body, nil)
 }
 
-// enriched returns the enriched body, or nil where nothing changed or enriching failed: then the body goes on as it was sent. With an error nothing
-// goes on, and the client gets the error. Where a decoded body goes on, it takes Content-Encoding out of w.out.
+// enriched returns the enriched body. It returns nil where nothing changed, or where we failed: the body then goes on as it was sent. It returns an
+// error only where nothing may go on, and the client gets that. Where a decoded body goes on, it takes Content-Encoding out of w.out.
 func (w *writing) enriched(plain []byte, asked rule.Writing) ([]byte, error) {
 	body := bytes.NewBuffer(newBuffer(enrichedLength(plain)))
 	_, err := w.h.Dialect.EnrichWrite(w.u.class, body, bytes.NewReader(plain), asked, w.h.Limits.EngineMaxBody-int64(len(plain)))

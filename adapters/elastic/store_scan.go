@@ -96,7 +96,7 @@ func (s *Store) Scan(
 	return fmt.Errorf("scan %s: %w", index, err)
 }
 
-// prepare reads what the first page depends on.
+// prepare sets the query, and reads the index's UUID, its number of shards and whether it hides vectors. It fails if the index can't be written to.
 func (r *scan) prepare(ctx context.Context) error {
 	if err := r.filter(ctx); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (r *scan) filter(ctx context.Context) error {
 	return nil
 }
 
-// readShards reads the documents of a part, or of all, page by page. An open part is read as of before its first page, if the engine grants as many
-// points in time: what is written later comes after them.
+// readShards reads the documents of a part, or of all, page by page. For an open part all points in time are opened before the first page, as far as
+// the engine grants them, so that this scan shows nothing that is written later.
 func (r *scan) readShards(ctx context.Context) error {
 	p, err := r.part()
 	if err != nil {

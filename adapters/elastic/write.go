@@ -130,7 +130,7 @@ type bulk struct {
 	out         []byte
 }
 
-// edit returns the next line as the engine gets it: an action, or the document of the last action, enriched.
+// edit is editText for a line in any Unicode form: it stays as it was sent where nothing in it changes.
 func (b *bulk) edit(line []byte) []byte {
 	if _, ok := unicodeFormOf(line); !ok {
 		return b.editText(line)
@@ -143,7 +143,7 @@ func (b *bulk) edit(line []byte) []byte {
 	return line
 }
 
-// editText is edit for a line in UTF-8.
+// editText returns the next line as the engine gets it: an action, or the document of the last action, enriched.
 func (b *bulk) editText(line []byte) []byte {
 	op := b.op
 	b.op = ""

@@ -119,8 +119,8 @@ type Enricher struct {
 	Traits
 	clustering Clustering // the Writing if it is one, which looks for near-duplicates; nil for an ordinary write
 
-	// growth is how many bytes may be added before the engine's limit on a body could be crossed. reserved is half of it. New sketches leave
-	// that part alone, so that stale ones can still be cleared.
+	// growth is how many bytes may be added before the engine's limit on a body could be crossed. New sketches use no
+	// more than its first half. The other half, reserved, is for clearing stale ones.
 	growth, reserved int64
 	at               Operation
 	count            int
