@@ -9,7 +9,7 @@
 //	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary (print)
 //	      Reindex                 reindex.go              one run, to its report
 //	        run.untilDone         reindex.go              joins the job, works on its parts, and looks whether the index is still the same one
-//	          run.join            reindex.go              joins the plan that others are at work on, or splits the index into parts and makes one
+//	          run.join*           reindex.go              joins the plan that others are at work on, or splits the index into parts and makes one
 //	          run.workInSlices    reindex.go              several slices at once, each by
 //	            board.eachPart*   lease.go                one part after the other, held while it calls
 //	            readSketchWrite   reindex.go              a page of the part is read while one is sketched and one is written
@@ -18,7 +18,7 @@
 //	              run.write       reindex.go              writes those that are not right, and notes in the lease how far the part is done
 //	                Pace.Patch*   pace.go                 as fast as the pace allows; what the engine had no room for is sent again
 //	                  Store.Patch of the dialect          writes documents, unless they changed since they were read
-//	        run.report            reindex.go              the report
+//	        run.report*           reindex.go              the report
 //	        Store.Release*        of the dialect          takes out of the index what Patch left there
 //	  job.finish*                 cmd/sidecar/job.go      the reports in JSON, and how the command ends
 //

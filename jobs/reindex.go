@@ -126,9 +126,8 @@ func (r *run) join(ctx context.Context, resume bool) (err error) {
 	return err
 }
 
-// workInSlices has each slice work on one part after the other, until none is left. The first slice takes the open part, and the
-// others wait until its first page is read. What they write gets new sequence numbers, which belong to the open part; its points in time, opened
-// before, do not show them.
+// workInSlices has each slice work on one part after the other, until none is left. The first slice takes the open part, which is
+// the one that takes in later documents, and the others wait until its first page is read: otherwise it would read again what they write.
 func (r *run) workInSlices(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {

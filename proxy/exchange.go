@@ -25,8 +25,8 @@ func (s *search) Late() bool {
 // extend adds the time since start, which does not count.
 func (s *search) extend(start time.Time) { s.deadline = s.deadline.Add(time.Since(start)) }
 
-// exchange sends requests for the search to the engine and returns their replies, as [collapse.Exchange] says. The engine may take all the time for what
-// it is asked first, and for the client's own search. For all else it has the time that is left for collapsing.
+// exchange sends requests for the search to the engine and returns their replies, as [collapse.Exchange] says. The first request and the client's own
+// search go out without a deadline; the time of the first does not count. All others have what is left of the time for collapsing.
 func (s *search) exchange(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 	s.begun = true
 	within := ctx

@@ -8,11 +8,11 @@
 // A search is asked as the client wrote it, with from and size widened; the reply's own bytes become the client's page. What an ordinary one
 // takes is in five files:
 //
-//	classify.go  Classify                          what a request is, by method and path: its entry in endpoints
-//	search.go    ParseSearch, parseOne, readRules  what the client asks for, under the rules of its index
-//	reading.go   Requests                          a reading: the client's own request, with other ranks and our field beside it
-//	listing.go   Listing, parseReply, seen         the hits of the reply, read in one pass
-//	render.go    Render                            the page's hits in place of the reply's own
+//	classify.go  Classify               what a request is, by method and path: its entry in endpoints
+//	search.go    ParseSearch, parseOne  what the client asks for, under the rules of its index
+//	reading.go   Requests               a reading: the client's own request, with other ranks and our field beside it
+//	listing.go   Listing, seen          the hits of the reply, read in one pass (parseReply)
+//	render.go    Render                 the page's hits in place of the reply's own
 //
 // They also ask whether the search needs more than that. An ordinary one does not, and these need not be opened:
 //
@@ -29,27 +29,28 @@
 //	write.go      EnrichWrite   its lines, one by one: rule.Enricher adds our fields to each document
 //	clean.go      CleanReply    the reply, should it quote our fields
 //
-// Jobs read and write documents by the store. A reindex reads a part of an index in this order:
+// Jobs read and write documents by the store. A reindex reads a part of an index in this order. Functions with a star need not be opened:
 //
 //	Scan                    store_scan.go     a page after the other, of what is selected
-//	  prepare               store_scan.go     what the first page depends on
+//	  prepare*              store_scan.go     what the first page depends on
 //	  readShards            store_scan.go     each shard of the part (store_part.go), in a point in time of its own
 //	    readShard           store_scan.go     page by page, in the order of its sequence numbers
 //	      page              store_scan.go     the request for a page
-//	        search          store_scan.go     sends it, and chooses the size of the next page
-//	          readScanPage  store_scan.go     the documents of the reply
+//	        search*         store_scan.go     sends it, and chooses the size of the next page
+//	          readScanPage* store_scan.go     the documents of the reply
 //	      yieldHits         store_scan.go     a page for the job, with where the scan goes on after it (part.mark)
 //
 // and writes its documents in this one:
 //
 //	Patch                   store_patch.go    some documents of one index
-//	  openDestination       store_patch.go    the index, reached through an alias of our own
-//	  writeAndCompare       store_compare.go  the first document of the index, alone: before and after
+//	  openDestination*      store_patch.go    the index, reached through an alias of our own
+//	  writeAndCompare*      store_compare.go  the first document of the index, alone: before and after
 //	  send                  store_patch.go    a bulk
 //	    appendPatch         store_patch.go    its two lines for a document
-//	    throughAlias        store_patch.go    sends it, and adds the alias again where another process has removed it
+//	    throughAlias*       store_patch.go    sends it, and adds the alias again where another process has removed it
 //
-// A part is a list of stretches of shards. Split names them, and a scan of one begins by parsePart: both in store_part.go.
+// A part is a list of shardRange: the sequence numbers of a shard from next to before to (-1: an open range, which takes in what is written later), read
+// in a point in time. Split names the parts, and a scan of one begins by parsePart: both in store_part.go, which need not be opened.
 //
 // The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go sends all requests; store_index.go and
 // store_prepare.go say what an index is like and prepare it; store_journal.go keeps what jobs note of their work.

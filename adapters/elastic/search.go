@@ -87,8 +87,9 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	return s
 }
 
-// parseOne reads one search, and how its hits can be read under the rules of its indices. asked.Reason, if not empty, says why it has to be left alone,
-// left one that is known; the query is then good for its body alone. An error is a bad control.
+// parseOne reads one search, and how its hits can be read under the rules of its indices. left, if not empty, is a reason to
+// leave it alone that is known before. asked.Reason says in the end why it is left alone; if it is set, only the query's body is of use. An error is
+// a bad control.
 func (d Dialect) parseOne(
 	target string, params []adapters.Param, body []byte, outer adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (*clientSearch, error) {

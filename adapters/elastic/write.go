@@ -37,9 +37,9 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		case !e.Start(o):
 			return nil
 		case updates:
-			return asSent(body, func(body []byte) []byte { return update(e, nil, c.Target, body) })
+			return unchangedAsSent(body, func(body []byte) []byte { return update(e, nil, c.Target, body) })
 		}
-		return asSent(body, func(body []byte) []byte { return e.Append(nil, c.Target, body, false) })
+		return unchangedAsSent(body, func(body []byte) []byte { return e.Append(nil, c.Target, body, false) })
 	}, func(dst io.Writer, src io.Reader) error {
 		e.Start(o)
 		return longDocument(e, dst, src, c.Target, updates, "")
@@ -50,8 +50,8 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 	return documentReply{}, err
 }
 
-// asSent returns a body in UTF-8, enriched, or as it was sent where nothing in it changes.
-func asSent(body []byte, enrich func([]byte) []byte) []byte {
+// unchangedAsSent returns a body in UTF-8, enriched, or as it was sent where nothing in it changes.
+func unchangedAsSent(body []byte, enrich func([]byte) []byte) []byte {
 	text := inUTF8(body)
 	if out := enrich(text); !bytes.Equal(out, text) {
 		return out

@@ -27,7 +27,7 @@ var notNative = []string{
 
 // groupable reports whether the engine may collapse the search.
 func (q *query) groupable() bool {
-	if q.asked.Scope.Native == nil || q.asked.Unseen != "" || q.vector != nil || q.namesOurs {
+	if q.asked.Unseen != "" || q.vector != nil || q.namesOurs {
 		return false
 	}
 	filter, given := q.values["filter_by"]

@@ -35,8 +35,8 @@ func (p enginePage) to() int { return p.number * p.size }
 // mostQueries bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Requests implements adapters.Search. They go out in one round: for all pages with the first content, then, if there is a second content, for all
-// pages with that. Each is the client's own search, for that page and content. A preset could set a parameter that we leave out, so under one we send
+// Requests implements adapters.Search. They go out in one round, one for each page and content: first all pages with the hits as
+// shown, then, where those do not show what is judged, all pages with that. Each is the client's own search otherwise. A preset could set a parameter that we leave out, so under one we send
 // it empty.
 func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (requests []*adapters.Request, err error) {
 	switch {

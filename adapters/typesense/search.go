@@ -156,7 +156,7 @@ func parseQuery(body []byte, key string, params []adapters.Param, outer adapters
 	}
 	if a.Reason == "" {
 		q.rules, q.texts, q.deciding = p.Rules, withRoots(a.Scope.Texts), decidingFields(a.Scope.Deciding)
-		if q.groupable() {
+		if a.Scope.Native != nil && q.groupable() {
 			a.Native = q
 		}
 		if a.Unseen == "" && !q.hidesID() {
