@@ -28,7 +28,32 @@ func OK(t testing.TB, err error) {
 // Same fails the test if two values differ. The format says what they are; the difference follows.
 func Same(t testing.TB, want, got any, format string, args ...any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got): %.3000s", fmt.Sprintf(format, args...), diff)
+	By(nil).Same(t, want, got, format, args...)
+}
+
+// Must is Same, and ends the test at once: for what is compared again and again, or what the rest of the test needs.
+func Must(t testing.TB, want, got any, format string, args ...any) {
+	t.Helper()
+	By(nil).Must(t, want, got, format, args...)
+}
+
+// By are options of a comparison.
+type By []cmp.Option
+
+const differ = "%s (-want +got): %.3000s"
+
+// Same is Same by these options.
+func (o By) Same(t testing.TB, want, got any, format string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, o...); diff != "" {
+		t.Errorf(differ, fmt.Sprintf(format, args...), diff)
+	}
+}
+
+// Must is Must by these options.
+func (o By) Must(t testing.TB, want, got any, format string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, o...); diff != "" {
+		t.Fatalf(differ, fmt.Sprintf(format, args...), diff)
 	}
 }
