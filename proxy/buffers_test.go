@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestBuffers: a buffer is long enough and little longer, and each size is kept in its own place.
@@ -28,9 +30,7 @@ func TestBuffers(t *testing.T) {
 			reuseBuffer(append(buffer, 1))
 		}
 	}
-	if len(places) != len(kept)+1 { // and nowhere
-		t.Errorf("%d places of %d are used", len(places)-1, len(kept))
-	}
+	expect.Same(t, len(kept)+1, len(places), "places that are used, of which one is nowhere")
 }
 
 // TestLentEnds: a transport that reads a body while its buffer is reused never sees what is written there.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -75,9 +76,7 @@ func TestWhatIsKnownExpires(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := count(e.lookups(), "GET", "/news-1/_mapping"); n != 50 || len(e.lookups()) != 50 {
-			t.Errorf("in 100 seconds the engine was asked %d times: %q", n, uris(e.lookups()))
-		}
+		expect.Same(t, [2]int{50, 50}, [2]int{count(e.lookups(), "GET", "/news-1/_mapping"), len(e.lookups())}, "look-ups in 100 seconds: %q", uris(e.lookups()))
 		e.drop("news-1") // behind our back
 		time.Sleep(10 * time.Second)
 		before := len(e.lookups())
@@ -85,9 +84,7 @@ func TestWhatIsKnownExpires(t *testing.T) {
 			f.ask("POST", "/news-1/_search", `{}`)
 			time.Sleep(time.Second)
 		}
-		if n := len(e.lookups()) - before; n != 20 {
-			t.Errorf("in 20 seconds the engine was asked %d times for an index that is not there", n)
-		}
+		expect.Same(t, 20, len(e.lookups())-before, "look-ups in 20 seconds of an index that is not there")
 	})
 }
 
@@ -101,17 +98,11 @@ func TestEngineThatCannotBeAsked(t *testing.T) {
 			if f.writes(e) {
 				t.Fatal("a document is enriched though nobody knows whether it may")
 			}
-			if rec := f.ask("POST", "/news-1/_search", `{}`); ids(rec.Body.String()) != "0 2 3" {
-				t.Fatalf("a search is not collapsed: %s", rec.Header().Get("Neardup"))
-			}
+			expect.Must(t, "0 2 3", ids(f.ask("POST", "/news-1/_search", `{}`).Body.String()), "the hits of a search")
 			time.Sleep(time.Second)
 		}
-		if n := len(e.lookups()); n != 20 { // one for both, every second
-			t.Errorf("in 20 seconds the engine was asked %d times", n)
-		}
-		if n := f.counted(t, "documents_total change=unprepared"); n != 20 {
-			t.Errorf("%d documents counted as unprepared, want 20", n)
-		}
+		expect.Same(t, 20, len(e.lookups()), "look-ups in 20 seconds: one for both, every second")
+		expect.Same(t, int64(20), f.counted(t, "documents_total change=unprepared"), "documents counted as unprepared")
 	})
 }
 
@@ -140,9 +131,7 @@ func TestChangesThroughUsAreKnownAtOnce(t *testing.T) {
 			e.set("news-1", false) // as a PUT of the client's would
 			f.ask("PUT", "/news-1/_settings?by=client", "{}")
 		}
-		if n := count(e.lookups(), "PUT", "/news-1/_mapping"); n != 4 {
-			t.Errorf("the index was prepared %d times, want 4: %q", n, uris(e.lookups()))
-		}
+		expect.Same(t, 4, count(e.lookups(), "PUT", "/news-1/_mapping"), "how often the index was prepared: %q", uris(e.lookups()))
 	})
 }
 
@@ -168,16 +157,10 @@ func TestRefusedPreparing(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				for _, a := range e.arrived() {
-					if enriched(a.body) != 0 {
-						t.Fatalf("the engine got %s", a.body)
-					}
+					expect.Must(t, 0, enriched(a.body), "sketches in %s", a.body)
 				}
-				if n := f.counted(t, "documents_total change=unprepared"); n != 30 {
-					t.Errorf("%d documents are counted as unprepared, want 30: %v", n, exported(t, f.Metrics))
-				}
-				if n := count(e.lookups(), "PUT", ""); n != 3 {
-					t.Errorf("in 30 seconds preparing was tried %d times, want 3", n)
-				}
+				expect.Same(t, int64(30), f.counted(t, "documents_total change=unprepared"), "documents counted as unprepared")
+				expect.Same(t, 3, count(e.lookups(), "PUT", ""), "how often preparing was tried in 30 seconds")
 				log := f.log.String()
 				why := map[bool]string{true: "security_exception: no", false: "it is not there"}[exists]
 				if n := strings.Count(log, "level=WARN msg=\"index not prepared"); n != 3 || !strings.Contains(log, why) ||
@@ -217,9 +200,7 @@ func TestFirstWritesTogether(t *testing.T) {
 				break
 			}
 		}
-		if n := count(e.lookups(), "PUT", "/news-1/_mapping"); n != 1 {
-			t.Errorf("exists=%v: the index was prepared %d times", exists, n)
-		}
+		expect.Same(t, 1, count(e.lookups(), "PUT", "/news-1/_mapping"), "exists=%v: how often the index was prepared", exists)
 		if n := count(e.lookups(), "PUT", "/news-1") - 1; n != 0 && exists || n != 1 && !exists {
 			t.Errorf("exists=%v: the index was made %d times", exists, n)
 		}
@@ -276,9 +257,7 @@ func TestAlteringPosts(t *testing.T) {
 			if !f.writes(e) {
 				t.Errorf("%s: the write after it is not enriched", request)
 			}
-			if n := len(e.lookups()) - before; n != looks {
-				t.Errorf("%s: %d look-ups after it, want %d", request, n, looks)
-			}
+			expect.Same(t, looks, len(e.lookups())-before, "%s: look-ups after it", request)
 		}
 	})
 }

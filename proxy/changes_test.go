@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestWhoseChangesOthersForget sends requests that may change indices and counts the look-ups of another client after each: one that the
@@ -76,9 +77,7 @@ func TestWhoseChangesOthersForget(t *testing.T) {
 				looks("changer")
 				for range 3 {
 					change(c.status)
-					if others, own := looks("other"), looks("changer"); others != c.looks || own != c.looksSelf {
-						t.Fatalf("%d look-ups of another client and %d of its own, want %d and %d", others, own, c.looks, c.looksSelf)
-					}
+					expect.Must(t, [2]int{c.looks, c.looksSelf}, [2]int{looks("other"), looks("changer")}, "look-ups of another client, and of its own")
 				}
 			})
 		})

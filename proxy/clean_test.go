@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestLookAhead: what is known of a reply before any of it is sent on, and that all of it can still be read.
@@ -70,9 +72,7 @@ func TestLookAhead(t *testing.T) {
 				h.all.most = c.room
 			}
 			plain, whole, found := h.lookAhead(resp, c.coding, c.always)
-			if whole != c.whole || found != c.found {
-				t.Errorf("whole %t and found %t, want %t and %t", whole, found, c.whole, c.found)
-			}
+			expect.Same(t, [2]bool{c.whole, c.found}, [2]bool{whole, found}, "whole, and found")
 			if whole && !bytes.Equal(plain, c.sent) {
 				t.Errorf("%d bytes are not what was sent", len(plain))
 			}

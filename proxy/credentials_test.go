@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestCredentialsAreKeptApart has two clients with different rights ask for the same: what one may see never answers the other, and
@@ -71,9 +73,8 @@ func TestCredentialsTogether(t *testing.T) {
 	}
 	all.Wait()
 	for _, a := range e.arrived() {
-		if good := strings.HasPrefix(a.header.Get("Authorization"), "Bearer good"); good != (enriched(a.body) == 1) {
-			t.Errorf("%v came with %d sketches", a.header["Authorization"], enriched(a.body))
-		}
+		good := strings.HasPrefix(a.header.Get("Authorization"), "Bearer good")
+		expect.Same(t, good, enriched(a.body) == 1, "%v came with a sketch", a.header["Authorization"])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -78,9 +79,7 @@ func TestCursorsExpire(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		mine.Get("3")
-		if m := c.at.Metrics(); m.Evictions != m.Insertions {
-			t.Errorf("of %d cursors %d are let go of", m.Insertions, m.Evictions)
-		}
+		expect.Same(t, c.at.Metrics().Insertions, c.at.Metrics().Evictions, "cursors that are let go of")
 	})
 }
 

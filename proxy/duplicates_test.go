@@ -59,9 +59,7 @@ func TestTag(t *testing.T) {
 				names[b.rule.ClusterID(s.Fingerprint)] = name
 			}
 			for range 2 { // in whatever order the engine answers
-				if a := do(t, "POST", f.url+"/news-1/_bulk", c.body); a.status != 200 {
-					t.Fatalf("%d %s", a.status, a.body)
-				}
+				expect.Must(t, 200, do(t, "POST", f.url+"/news-1/_bulk", c.body).status, "the status")
 				var got []string
 				for _, cluster := range clusters(b.lastSent(t)) {
 					got = append(got, names[cluster])
@@ -111,9 +109,8 @@ func TestSkip(t *testing.T) {
 			b.refused = map[string]bool{"no": true, "no2": true}
 			f := b.front(t)
 			a := do(t, "POST", f.url+"/news-1/_bulk", strings.Join(c.ops, ""))
-			if diff := cmp.Diff(c.want, strings.Join(results(t, a.body), ", ")); diff != "" || a.status != 200 {
-				t.Errorf("%d %s: %s", a.status, a.body, diff)
-			}
+			expect.Same(t, c.want, strings.Join(results(t, a.body), ", "), "%d %s", a.status, a.body)
+			expect.Same(t, 200, a.status, "the status")
 			if len(c.ops) > len(c.left) && !strings.Contains(a.body, `"took":3,`) || !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
 				t.Errorf("%v %s", a.header, a.body)
 			}
@@ -163,9 +160,7 @@ func TestSkipOne(t *testing.T) {
 		b.sent = nil
 		b.docs = map[string]string{"stored1": enrichedBy(b.rule, told(1, 0), "")}
 		a := do(t, c.method, f.url+c.path, document)
-		if sent := len(b.sent) > 0; sent != (c.want == "sent") {
-			t.Errorf("%s %s: sent is %v, answered %s", c.method, c.path, sent, a.body)
-		}
+		expect.Same(t, c.want == "sent", len(b.sent) > 0, "%s %s is sent, answered %s", c.method, c.path, a.body)
 		if noop := strings.Contains(a.body, `"_id":"stored1","_version":0,"result":"noop"`); c.want == "" && (!noop || a.status != 200 || a.header.Get("X-Elastic-Product") == "") {
 			t.Errorf("%s %s: %d %s %v", c.method, c.path, a.status, a.body, a.header)
 		}

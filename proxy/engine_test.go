@@ -237,8 +237,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, node := range nodes {
-		u := expect.Value(url.Parse(node))(t)
-		e.URLs = append(e.URLs, u)
+		e.URLs = append(e.URLs, expect.Value(url.Parse(node))(t))
 	}
 	if change != nil {
 		change(&e)
@@ -247,8 +246,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 		open := elastic.Dialect{}.Open(e.Transport, e.URLs, e.Rules)
 		e.Open = func(h adapters.Header, query string) adapters.Store { return open(h, query) }
 	}
-	h := expect.Value(proxy.New(e))(t)
-	return front{Handler: h, log: log}
+	return front{Handler: expect.Value(proxy.New(e))(t), log: log}
 }
 
 // serve starts an engine and a sidecar in front of it.
@@ -288,8 +286,7 @@ type answer struct {
 // do sends a request with the headers, given as "Name: value".
 func do(t testing.TB, method, url, body string, headers ...string) answer {
 	t.Helper()
-	a := expect.Value(try(t, method, url, strings.NewReader(body), headers...))(t)
-	return a
+	return expect.Value(try(t, method, url, strings.NewReader(body), headers...))(t)
 }
 
 func try(t testing.TB, method, url string, body io.Reader, headers ...string) (answer, error) {
@@ -322,8 +319,7 @@ func zipped(s string) string {
 func unzipped(t testing.TB, s string) string {
 	t.Helper()
 	z := expect.Value(gzip.NewReader(strings.NewReader(s)))(t)
-	plain := expect.Value(io.ReadAll(z))(t)
-	return string(plain)
+	return string(expect.Value(io.ReadAll(z))(t))
 }
 
 // bulk returns a bulk of n documents for an index.
@@ -369,6 +365,5 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 // count returns how many of the requests have the method and hold the part in their URI.
 func count(list []arrival, method, part string) int {
-	n := len(slices.DeleteFunc(slices.Clone(list), func(a arrival) bool { return a.method != method || !strings.Contains(a.uri, part) }))
-	return n
+	return len(slices.DeleteFunc(slices.Clone(list), func(a arrival) bool { return a.method != method || !strings.Contains(a.uri, part) }))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -141,9 +142,7 @@ func TestRepliesAreTimed(t *testing.T) {
 		var took []float64
 		f := serve(t, e, func(e *proxy.Engine) { e.Dialect = timed{together{asks: asks}, &took} })
 		f.ask("POST", "/news-1/_search", "{}")
-		if len(took) != asks {
-			t.Fatalf("%d replies, want %d", len(took), asks)
-		}
+		expect.Must(t, asks, len(took), "how many replies were timed")
 		for _, ms := range took {
 			if least := float64((header + body).Milliseconds()); ms < least {
 				t.Errorf("a reply took %v ms, want %v at least", ms, least)

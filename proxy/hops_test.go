@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestHopHeaders has the headers of a connection stay on it and all others go on, whichever way a request goes out and a reply comes back.
@@ -47,9 +49,7 @@ func TestHopHeaders(t *testing.T) {
 				t.Errorf("the client got %q", reply.header)
 			}
 			for _, key := range append([]string{"X-Private"}, hopping...) {
-				if reply.get(strings.ToLower(key)) != "" {
-					t.Errorf("the client got %s", key)
-				}
+				expect.Same(t, "", reply.get(strings.ToLower(key)), "the client got %s", key)
 			}
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -61,9 +61,7 @@ func TestHopHeaders(t *testing.T) {
 					t.Errorf("%s came with Proxy-Authorization %q", a, got)
 				}
 				for _, key := range append([]string{"Connection", "Te"}, hopping...) {
-					if a.header.Get(key) != "" {
-						t.Errorf("%s came with %s", a, key)
-					}
+					expect.Same(t, "", a.header.Get(key), "%s came with %s", a, key)
 				}
 			}
 		})

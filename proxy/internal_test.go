@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -24,9 +25,7 @@ func TestOutcomeLine(t *testing.T) {
 		{[]adapters.Outcome{{Raw: 3, DryRun: true}, good}, "collapsed; raw=6; folded=1; exact=false; rounds=1; window=10; took=1.0ms"},
 		{nil, "collapsed; raw=0; folded=0; exact=true; rounds=0; window=0; took=1.0ms"},
 	} {
-		if got := outcomeLine(c.outcomes, time.Millisecond); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		expect.Same(t, c.want, outcomeLine(c.outcomes, time.Millisecond), "")
 	}
 }
 

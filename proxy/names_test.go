@@ -79,9 +79,7 @@ func TestNamesThatMove(t *testing.T) {
 		counts := exported(t, f.Metrics)
 		want := map[bool][]float64{true: {2, 0, 0}, false: {0, 1, 1}}[byTemplate]
 		expect.Same(t, want, []float64{counts["documents_total change=enriched"], counts["documents_total change=unprepared"], counts["documents_total change=cleared"]}, "byTemplate=%v", byTemplate)
-		if log := f.log.String(); strings.Contains(log, "run setup") == byTemplate {
-			t.Errorf("byTemplate=%v: the log: %s", byTemplate, log)
-		}
+		expect.Same(t, !byTemplate, strings.Contains(f.log.String(), "run setup"), "byTemplate=%v: to run setup is in the log: %s", byTemplate, f.log)
 	}
 }
 
@@ -108,9 +106,7 @@ func TestCreationThroughUs(t *testing.T) {
 	}}
 	f := serve(t, s, nil)
 	for _, path := range []string{"/news-1", "/logs-1", "/news-refused"} {
-		if a := do(t, "PUT", f.url+path, `{"mappings":{}}`); a.body != `{"acknowledged":true}` {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
-		}
+		expect.Same(t, `{"acknowledged":true}`, do(t, "PUT", f.url+path, `{"mappings":{}}`).body, "%s", path)
 	}
 	want := []string{
 		`PUT /news-1 {"mappings":{}}`, `PUT /news-1/_settings {"index.mapping.total_fields.limit":4}`,
@@ -145,7 +141,5 @@ func TestDateMathNames(t *testing.T) {
 	}}
 	f := near(t, s)
 	f.ask("POST", "/_bulk", "{\"index\":{\"_index\":\"<news-{now{yyyy}}>\"}}\n{\"title\":\"a b c\"}\n{\"index\":{\"_index\":\"<logs-{now{yyyy}}>\"}}\n{\"title\":\"a b c\"}\n")
-	if n := enriched([]byte(s.log[0])); n != 1 {
-		t.Errorf("%d documents are enriched: %s", n, s.log[0])
-	}
+	expect.Same(t, 1, enriched([]byte(s.log[0])), "documents that are enriched: %s", s.log[0])
 }

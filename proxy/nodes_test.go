@@ -23,9 +23,7 @@ func nobody(t testing.TB) string {
 // TestDeadNodeIsSkipped: every request reaches a living node, whole, whichever flow it takes.
 func TestDeadNodeIsSkipped(t *testing.T) {
 	e := searchEngine(t)
-	behind := httptest.NewServer(e)
-	t.Cleanup(behind.Close)
-	f := serveNodes(t, []string{nobody(t), behind.URL, nobody(t)}, nil)
+	f := serveNodes(t, []string{nobody(t), behind(t, e), nobody(t)}, nil)
 	large := fat("logs", 300)
 	for range 4 {
 		for _, c := range []struct{ path, body string }{
@@ -39,9 +37,7 @@ func TestDeadNodeIsSkipped(t *testing.T) {
 				t.Fatalf("%s: a body of %d bytes came %d times", c.path, len(c.body), len(got))
 			}
 		}
-		if a := do(t, "POST", f.url+"/news-1/_search", `{}`); ids(a.body) != "0 2 3" {
-			t.Fatalf("got %d %s", a.status, a.body)
-		}
+		expect.Must(t, "0 2 3", ids(do(t, "POST", f.url+"/news-1/_search", `{}`).body), "the hits")
 	}
 }
 
@@ -50,10 +46,7 @@ func TestNodeThatResets(t *testing.T) {
 	known := newEngine("news-1")
 	bad, times := dying(t, known, 1<<20)
 	good := newEngine("news-1")
-	first, second := httptest.NewServer(bad), httptest.NewServer(good)
-	t.Cleanup(first.Close)
-	t.Cleanup(second.Close)
-	f := serveNodes(t, []string{first.URL, second.URL}, nil)
+	f := serveNodes(t, []string{behind(t, bad), behind(t, good)}, nil)
 	const writes = 10
 	failed := 0
 	for range writes {
@@ -98,9 +91,7 @@ func TestNodesComeBack(t *testing.T) {
 		if got := asked(); strings.Count(got, "a") != 1 || strings.Count(got, "b") != 2 {
 			t.Errorf("with a down: %s", got)
 		}
-		if got := asked(); got != "b b" {
-			t.Errorf("with a known to be down: %s", got)
-		}
+		expect.Same(t, "b b", asked(), "with a known to be down")
 		d.down["b"] = true
 		if got := asked(); strings.Count(got, "a") != 2 || strings.Count(got, "b") != 2 {
 			t.Errorf("with both down: %s", got)
@@ -116,15 +107,11 @@ func TestNodesComeBack(t *testing.T) {
 // TestNodeWithAPath: an engine may stand behind a path of its own.
 func TestNodeWithAPath(t *testing.T) {
 	e := newEngine()
-	behind := httptest.NewServer(e)
-	t.Cleanup(behind.Close)
-	f := serveNodes(t, []string{behind.URL + "/search%2Fhere/"}, nil)
+	f := serveNodes(t, []string{behind(t, e) + "/search%2Fhere/"}, nil)
 	for path, want := range map[string]string{
 		"/": "/search%2Fhere/", "/a%2Fb//c": "/search%2Fhere/a%2Fb//c", "/<x{y%2Fz}>?q": "/search%2Fhere/<x{y%2Fz}>?q",
 	} {
 		send(t, strings.TrimPrefix(f.url, "http://"), "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		if got := e.last(); got.uri != want {
-			t.Errorf("%s came as %s, want %s", path, got.uri, want)
-		}
+		expect.Same(t, want, e.last().uri, "as what %s came", path)
 	}
 }

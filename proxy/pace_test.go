@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -90,9 +91,7 @@ func TestStalledRequests(t *testing.T) {
 						a := f.send("POST", c.path, body, size, fmt.Sprint("guess ", i))
 						mu.Lock()
 						defer mu.Unlock()
-						if a.Code != http.StatusUnauthorized {
-							t.Errorf("answered %d", a.Code)
-						}
+						expect.Same(t, http.StatusUnauthorized, a.Code, "the status")
 						reasons[a.Header().Get("Neardup")]++
 					})
 					all.Go(func() { io.WriteString(into, c.head+strings.Repeat("x", sent-len(c.head))) })
@@ -113,9 +112,7 @@ func TestStalledRequests(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if f.counted(t, "held_bytes") != 0 {
-					t.Errorf("%d bytes are held at the end", f.counted(t, "held_bytes"))
-				}
+				expect.Same(t, int64(0), f.counted(t, "held_bytes"), "bytes held at the end")
 				if strings.Contains(c.name, "search") && (reasons["bypassed; reason=slow"] == 0 || reasons["bypassed; reason=share"] == 0 || len(reasons) != 2) {
 					t.Errorf("they are told %v", reasons)
 				}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // coded returns a text in an encoding.
@@ -97,9 +99,7 @@ func TestNameAcrossPieces(t *testing.T) {
 			pad := strings.Repeat("x", border-len(head)-len(`",`)-shift)
 			with, without := head+pad+`",`+name+`:"s"}}`, head+pad+`"}}`
 			f := serve(t, replying("", with, true), nil)
-			if got := do(t, "GET", f.url+"/news-1/_doc/1", "").body; got != without {
-				t.Fatalf("border %d, %d before it: …%s", border, shift, got[max(0, len(got)-60):])
-			}
+			expect.Must(t, without, do(t, "GET", f.url+"/news-1/_doc/1", "").body, "border %d, %d before it", border, shift)
 		}
 	}
 	for cut := range len(name) + 1 { // pieces as the network brings them
@@ -114,8 +114,6 @@ func TestNameAcrossPieces(t *testing.T) {
 				http.NewResponseController(w).Flush()
 			}
 		}), nil)
-		if a := do(t, "GET", f.url+"/news-1/_doc/1", ""); a.body != `{"_source":{"a":1}}` {
-			t.Errorf("cut at %d: %s", cut, a.body)
-		}
+		expect.Same(t, `{"_source":{"a":1}}`, do(t, "GET", f.url+"/news-1/_doc/1", "").body, "cut at %d", cut)
 	}
 }

@@ -63,9 +63,7 @@ func TestReads(t *testing.T) {
 				a := do(t, method, f.url+c.path, "{}", "Accept-Encoding: gzip")
 				got := a.body
 				if compressed {
-					if a.header.Get("Content-Encoding") != "gzip" {
-						t.Fatal("the reply is not compressed any more")
-					}
+					expect.Must(t, "gzip", a.header.Get("Content-Encoding"), "the reply's coding")
 					got = unzipped(t, got)
 				}
 				if !c.broken && got != c.want {
@@ -157,9 +155,7 @@ func TestReadsNameTheField(t *testing.T) {
 			if c.shown {
 				want = with
 			}
-			if a := do(t, "POST", f.url+"/news-1/_mget", body, headers...); a.body != want {
-				t.Errorf("got %s", a.body)
-			}
+			expect.Same(t, want, do(t, "POST", f.url+"/news-1/_mget", body, headers...).body, "")
 			got := e.arrived()
 			if len(got) != 1 || string(got[0].body) != body || got[0].length != int64(len(body)) || got[0].err != nil {
 				t.Errorf("the engine got %d bytes of length %d, want %d", len(got[0].body), got[0].length, len(body))
@@ -179,9 +175,8 @@ func TestReadsThatAreSearchesGoWithoutControls(t *testing.T) {
 		{"/news-1/_doc/1?neardup_keep=2", "/news-1/_doc/1?neardup_keep=2", "off"},
 	} {
 		do(t, "GET", f.url+c.path, "", "Neardup-Control: off")
-		if last := e.last(); last.uri != c.want || last.header.Get("Neardup-Control") != c.header {
-			t.Errorf("%s: %s, %v", c.path, last.uri, last.header)
-		}
+		last := e.last()
+		expect.Same(t, [2]string{c.want, c.header}, [2]string{last.uri, last.header.Get("Neardup-Control")}, "%s", c.path)
 	}
 }
 
@@ -196,9 +191,7 @@ func TestReadsOfOthers(t *testing.T) {
 		}
 		io.WriteString(w, document)
 	}), nil)
-	if a := do(t, "GET", f.url+"/logs/_doc/1", ""); a.body != document {
-		t.Errorf("it became %s", a.body)
-	}
+	expect.Same(t, document, do(t, "GET", f.url+"/logs/_doc/1", "").body, "")
 }
 
 // TestHead has the length of a document be what a GET of it gets.
@@ -239,7 +232,5 @@ func TestReadsThatAreSearches(t *testing.T) {
 	} {
 		expect.Same(t, c.want, do(t, "GET", c.base+c.path, "").header.Get("Neardup"), "%s", c.path)
 	}
-	if n := f.counted(t, "searches_total outcome=bypassed reason=export"); n != 2 {
-		t.Errorf("%d scroll pages were counted", n)
-	}
+	expect.Same(t, int64(2), f.counted(t, "searches_total outcome=bypassed reason=export"), "scroll pages that were counted")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -81,9 +82,8 @@ func TestRewriteSniffing(t *testing.T) {
 				if want := saidAt(c.want, c.size); got != want {
 					t.Errorf("got …%s\nwant …%s", got[max(0, len(got)-400):], want[max(0, len(want)-400):])
 				}
-				if w.Header().Get("X-Elastic-Product") != "Elasticsearch" || w.Header().Get("Content-Type") != nodesType {
-					t.Errorf("headers %v", w.Header())
-				}
+				expect.Same(t, "Elasticsearch", w.Header().Get("X-Elastic-Product"), "the product")
+				expect.Same(t, nodesType, w.Header().Get("Content-Type"), "the type")
 			})
 		}
 	}

@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -103,9 +102,7 @@ func TestSearchCollapses(t *testing.T) {
 			if c.name == "gzip not wanted" {
 				plain := e.answer
 				e.answer = func(w http.ResponseWriter, a arrival) {
-					if got := a.header.Get("Accept-Encoding"); got != "deflate, gzip;q=0" {
-						t.Errorf("the engine is asked for %q", got)
-					}
+					expect.Same(t, "deflate, gzip;q=0", a.header.Get("Accept-Encoding"), "what the engine is asked for")
 					a.header.Del("Accept-Encoding")
 					plain(w, a)
 				}
@@ -121,9 +118,8 @@ func TestSearchCollapses(t *testing.T) {
 			if line := a.header.Get("Neardup"); !strings.HasPrefix(line, "collapsed; raw=4; folded=1;") && c.name != "off" && !strings.Contains(c.name, "page") && c.method != "GET" && !strings.Contains(c.name, "in gzip") {
 				t.Errorf("Neardup: %s", line)
 			}
-			if diff := cmp.Diff([]string{`299 x "old"`, `299 x "older"`}, a.header["Warning"]); diff != "" || a.header.Get("X-Elastic-Product") == "" {
-				t.Errorf("the engine's headers: %s", diff)
-			}
+			expect.Same(t, []string{`299 x "old"`, `299 x "older"`}, a.header["Warning"], "the engine's warnings")
+			expect.Same(t, "Elasticsearch", a.header.Get("X-Elastic-Product"), "the engine's product")
 			for _, got := range e.arrived() {
 				if strings.Contains(got.uri, "neardup") {
 					t.Errorf("the engine got our controls: %s", got)
@@ -192,19 +188,13 @@ func TestSearchFallsBack(t *testing.T) {
 				if a.status != 200 || ids(a.body) != "0 1" || strings.Contains(a.body, "neardup") {
 					t.Errorf("got %d %s", a.status, a.body)
 				}
-				if want := "bypassed; reason=" + c.reason; a.header.Get("Neardup") != want {
-					t.Errorf("Neardup: %q, want %q", a.header.Get("Neardup"), want)
-				}
+				expect.Same(t, "bypassed; reason="+c.reason, a.header.Get("Neardup"), "Neardup")
 				got := e.arrived()
-				if len(got) != 2 {
-					t.Fatalf("the engine got %q", uris(got))
-				}
+				expect.Must(t, 2, len(got), "requests to the engine: %q", uris(got))
 				if got := got[1]; got.uri != "/news-1/_search?pretty=" || unzipped(t, string(got.body)) != asked || got.header.Get("X-Mine") != "1" || got.header.Get("Neardup-Control") != "" {
 					t.Errorf("the engine got %s %v %q", got, got.header, got.body)
 				}
-				if f.counted(t, "searches_total outcome=bypassed reason="+c.reason) != 1 {
-					t.Errorf("counted %v", exported(t, f.Metrics))
-				}
+				expect.Same(t, int64(1), f.counted(t, "searches_total outcome=bypassed reason="+c.reason), "counted %v", exported(t, f.Metrics))
 			})
 		}
 	}
@@ -225,9 +215,7 @@ func TestEngineRefuses(t *testing.T) {
 		if a.status != status || a.body != fmt.Sprintf(`{"status": %d}`, status) || a.header.Get("Retry-After") != "7" || a.header.Get("Www-Authenticate") != "Basic" {
 			t.Errorf("%d: got %d %s %v", status, a.status, a.body, a.header)
 		}
-		if n := len(e.arrived()); n != 1 {
-			t.Errorf("%d: the engine got %d requests", status, n)
-		}
+		expect.Same(t, 1, len(e.arrived()), "%d: requests to the engine", status)
 	}
 }
 
@@ -245,9 +233,7 @@ func TestBudgetOfBadSearches(t *testing.T) {
 		}
 	}
 	e.answer = searching(t)
-	if a := do(t, "POST", f.url+"/news-1/_search", `{}`); ids(a.body) != "0 2 3" {
-		t.Errorf("a good search is not collapsed any more: %s", a.header.Get("Neardup"))
-	}
+	expect.Same(t, "0 2 3", ids(do(t, "POST", f.url+"/news-1/_search", `{}`).body), "the hits of a good search")
 }
 
 // TestSearchesThatCannotBeRead lose their controls all the same, and their replies our fields.
@@ -299,9 +285,7 @@ func TestEngineIsDown(t *testing.T) {
 			t.Errorf("%v: got %d %s", c, a.status, a.body)
 		}
 	}
-	if n := strings.Count(f.log.String(), unreachable); n != 4 {
-		t.Errorf("the log says it %d times, want 4", n)
-	}
+	expect.Same(t, 4, strings.Count(f.log.String(), unreachable), "how often the log says it")
 }
 
 // TestSlowEngine: a time-out is the operator's to set, on the transport; it is answered as one and nothing is asked twice.
@@ -319,13 +303,9 @@ func TestSlowEngine(t *testing.T) {
 		p.Transport = slow
 	})
 	for _, path := range []string{"/news-1/_search", "/_bulk"} {
-		if a := do(t, "POST", f.url+path, "{}\n"); a.status != 504 {
-			t.Errorf("%s: got %d %s", path, a.status, a.body)
-		}
+		expect.Same(t, 504, do(t, "POST", f.url+path, "{}\n").status, "%s", path)
 	}
-	if len(times) != 2 {
-		t.Errorf("the engine was asked %d times", len(times))
-	}
+	expect.Same(t, 2, len(times), "requests to the engine")
 }
 
 // TestControlsWithoutARule go to the engine as they came where no rule matches, for it to refuse: that they look like ours is no one's

@@ -68,8 +68,7 @@ func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 		for i := range 20 {
 			text := fmt.Sprintf(`{"title":"the story of number %d as it was told to us by the elders of the town on the day %d of the year"}`, i/4, i/4)
 			want, _ := r.OursFor([]byte(text), 0)
-			source := expect.Value(rule.WithOurs([]byte(text), want))(t)
-			s.documents[fmt.Sprint(i)] = string(source)
+			s.documents[fmt.Sprint(i)] = string(expect.Value(rule.WithOurs([]byte(text), want))(t))
 		}
 	}
 	engine := newEngine()
@@ -134,9 +133,7 @@ func TestSimilarAnswers(t *testing.T) {
 				t.Errorf("%v %s", got.header, got.body)
 			}
 			for _, asked := range c.shelf.asked {
-				if asked != "key of a client news-1" {
-					t.Errorf("asked as %s", asked)
-				}
+				expect.Same(t, "key of a client news-1", asked, "who asked")
 			}
 		})
 	}
@@ -173,8 +170,6 @@ func TestSimilarLimits(t *testing.T) {
 			`{"title":"the story of number 2 as it was told to us by the elders of the town on the day 2 of the year"}`, "X-A: b", 413,
 		},
 	} {
-		if got := do(t, "POST", f.url+c.uri, c.body, c.header); got.status != c.status {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
-		}
+		expect.Same(t, c.status, do(t, "POST", f.url+c.uri, c.body, c.header).status, "%s", name)
 	}
 }

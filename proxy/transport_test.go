@@ -171,9 +171,7 @@ func TestIdleConnectionsThatTheEngineCloses(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			if len(s.got) != 20 {
-				t.Errorf("%d requests came, want 20", len(s.got))
-			}
+			expect.Same(t, 20, len(s.got), "requests that came")
 		})
 	}
 }
@@ -206,13 +204,9 @@ func TestNothingIsSentTwice(t *testing.T) {
 				_, err := io.WriteString(conn, okay)
 				return err == nil
 			})
-			if a := do(t, "GET", s.url+"/_first", ""); a.status != 200 {
-				t.Fatal(a)
-			}
+			expect.Must(t, 200, do(t, "GET", s.url+"/_first", "").status, "the first request")
 			a, times := do(t, c.method, s.url+c.path, c.body, c.headers...), len(s.got)-1
-			if a.status != c.status || times != c.times {
-				t.Errorf("the client got %d, the engine was asked %d times: want %d, %d", a.status, times, c.status, c.times)
-			}
+			expect.Same(t, [2]int{c.status, c.times}, [2]int{a.status, times}, "what the client got, and how often the engine was asked")
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
@@ -52,26 +51,14 @@ func TestWriteEnriches(t *testing.T) {
 			e := newEngine("news-1", "logs")
 			f := serve(t, e, nil)
 			a := do(t, "POST", f.url+"/_bulk", c.body, c.headers...)
-			if a.status != 200 || a.body != "{}" {
-				t.Errorf("the client got %d %q", a.status, a.body)
-			}
+			expect.Same(t, [2]any{200, "{}"}, [2]any{a.status, a.body}, "what the client got")
 			got := e.arrived()
-			if len(got) != 1 {
-				t.Fatalf("the engine got %q", uris(got))
-			}
-			if n := enriched(got[0].body); n != c.docs {
-				t.Errorf("%d documents are enriched, want %d", n, c.docs)
-			}
-			if plain := withoutSketches(string(got[0].body)); plain != c.want {
-				t.Errorf("less our fields the body differs: %s", cmp.Diff(c.want[:min(len(c.want), 400)], plain[:min(len(plain), 400)]))
-			}
+			expect.Must(t, 1, len(got), "requests to the engine: %q", uris(got))
+			expect.Same(t, c.docs, enriched(got[0].body), "documents that are enriched")
+			expect.Same(t, c.want, withoutSketches(string(got[0].body)), "the body less our fields")
 			expect.Same(t, c.chunked, got[0].length < 0, "in chunks")
-			if encoding := got[0].header.Get("Content-Encoding"); encoding != "" {
-				t.Errorf("Content-Encoding %q is left", encoding)
-			}
-			if n := f.counted(t, "documents_total change=enriched"); n != int64(c.docs) {
-				t.Errorf("%d documents counted, want %d", n, c.docs)
-			}
+			expect.Same(t, "", got[0].header.Get("Content-Encoding"), "the coding that is left")
+			expect.Same(t, int64(c.docs), f.counted(t, "documents_total change=enriched"), "documents counted")
 		})
 	}
 }
@@ -153,9 +140,7 @@ func TestBrokenGzipInTheMiddle(t *testing.T) {
 	e := newEngine("news-1")
 	f := serve(t, e, nil)
 	a := do(t, "POST", f.url+"/_bulk", string(z), "Content-Encoding: gzip")
-	if a.status != 400 {
-		t.Errorf("the client got %d %s", a.status, a.body)
-	}
+	expect.Same(t, 400, a.status, "the client got %s", a.body)
 	eventually(t, "the engine's reading ended", func() bool { return len(e.arrived()) > 0 })
 	for _, got := range e.arrived() {
 		if got.err == nil {
@@ -301,12 +286,9 @@ func TestRoom(t *testing.T) {
 			if n := enriched(got); n < min(c.docs, 1) || n > 0 && c.docs == 0 || c.docs == 100 && n != 100 {
 				t.Errorf("%d documents are enriched", n)
 			}
-			if withoutSketches(string(got)) != body {
-				t.Error("the bulk is not what it was")
-			}
-			if n := f.counted(t, "documents_total change=enriched") + f.counted(t, "documents_total change=oversized"); n != 100 {
-				t.Errorf("%d documents counted", n)
-			}
+			expect.Same(t, body, withoutSketches(string(got)), "the bulk less our fields")
+			n := f.counted(t, "documents_total change=enriched") + f.counted(t, "documents_total change=oversized")
+			expect.Same(t, int64(100), n, "documents counted")
 		})
 	}
 }
@@ -332,9 +314,7 @@ func TestWriteReplies(t *testing.T) {
 	}
 	f := serve(t, e, nil)
 	a := do(t, "POST", f.url+"/news-1/_update/1?_source=true", `{"doc":{"title":"a b"}}`)
-	if want := `{"get":{"_source":{"title":"a"}}}`; a.status != 201 || a.body != want {
-		t.Errorf("got %d %s, want %s", a.status, a.body, want)
-	}
+	expect.Same(t, [2]any{201, `{"get":{"_source":{"title":"a"}}}`}, [2]any{a.status, a.body}, "what the client got")
 }
 
 // TestUnsupportedWritesPass: bodies that no engine takes, and signed ones, go through as they came.
@@ -440,9 +420,7 @@ func TestShortWrites(t *testing.T) {
 			t.Errorf("the engine got %q in %q", got.body, got.header.Get("Content-Encoding"))
 		}
 	}
-	if len(e.arrived()) != 21 {
-		t.Errorf("%d writes arrived", len(e.arrived()))
-	}
+	expect.Same(t, 21, len(e.arrived()), "writes that arrived")
 }
 
 // panicking is a dialect with a bug.
@@ -472,9 +450,7 @@ func TestBugsInADialect(t *testing.T) {
 	if got := e.arrived(); len(got) != 2 || string(got[0].body) != small || string(got[1].body) != `{}` {
 		t.Errorf("the engine got %q", got)
 	}
-	if a := do(t, "POST", f.url+"/_bulk", fat("news-1", 200)); a.status != 502 {
-		t.Errorf("a stream: the client got %d", a.status)
-	}
+	expect.Same(t, 502, do(t, "POST", f.url+"/_bulk", fat("news-1", 200)).status, "a stream")
 	if _, err := try(t, "GET", f.url+"/news-1/_doc/huge", nil); err == nil {
 		t.Error("a reply that could not be cleaned ended well")
 	}
