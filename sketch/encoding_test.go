@@ -61,30 +61,19 @@ func TestEncodingRoundTrips(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	for range effort.Rounds(800) {
 		want := randomSketch(r)
-		text, err := want.MarshalText()
-		if err != nil {
-			t.Fatalf("%+v: %v", want, err)
-		}
+		text := expect.Value(want.MarshalText())(t)
 		var got Sketch
-		if err := got.UnmarshalText(text); err != nil {
-			t.Fatalf("%+v: %v", want, err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatal(diff)
-		}
-		appended, err := want.AppendText([]byte("before "))
-		if err != nil || string(appended) != "before "+string(text) || want.String() != string(text) {
-			t.Fatalf("AppendText gives %q (%v), String %q, MarshalText %q", appended, err, want, text)
-		}
+		expect.OK(t, got.UnmarshalText(text))
+		expect.Must(t, want, got, "")
+		appended := expect.Value(want.AppendText([]byte("before ")))(t)
+		expect.Must(t, [2]string{"before " + string(text), string(text)}, [2]string{string(appended), want.String()}, "AppendText and String")
 	}
 }
 
 // TestStoredFormIsShort: under the default scheme it has at most 200 characters, up to two million shingles.
 func TestStoredFormIsShort(t *testing.T) {
 	k := Sketch{Bits: 8, Shingles: 1<<21 - 1, Words: MostWords, Numbers: 1<<24 - 1, Topics: make([]byte, topicBytes), Payload: make([]byte, defaultPositions)}
-	if n := len(k.String()); n != 200 {
-		t.Errorf("%d characters, want 200", n)
-	}
+	expect.Same(t, 200, len(k.String()), "characters")
 	whole, _ := newSketcher(t, nil).Sketch(longText(3000))
 	if n := len(whole.String()); n == 0 || n > 200 || len(whole.Topics) == 0 {
 		t.Errorf("%d characters, topics %v", n, whole.Topics)
@@ -230,14 +219,10 @@ func FuzzUnmarshalText(f *testing.F) {
 			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrVersion) {
 				t.Fatalf("unnamed error %v", err)
 			}
-			if diff := cmp.Diff(before, got); diff != "" {
-				t.Fatalf("changed on error: %s", diff)
-			}
+			expect.Must(t, before, got, "changed on error")
 			return
 		}
-		if back := got.String(); back != string(data) {
-			t.Fatalf("%q came back as %q", data, back)
-		}
+		expect.Must(t, string(data), got.String(), "")
 	})
 }
 

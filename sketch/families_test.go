@@ -25,18 +25,14 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			set, _ := pair(r, n, 0)
 			want := sketchOf(s, set)
 			r.Shuffle(len(set), func(i, j int) { set[i], set[j] = set[j], set[i] })
-			if diff := cmp.Diff(want, sketchOf(s, set)); diff != "" {
-				t.Fatalf("%s, %d elements in another order: %s", scheme.Family, n, diff)
-			}
+			expect.Must(t, want, sketchOf(s, set), "%s, %d elements in another order", scheme.Family, n)
 		}
 		texts := []string{"the quick brown fox", "jumps over", "the lazy dog", "日本語のテキスト"}
 		want, _ := s.Sketch(texts...)
 		slices.Reverse(texts)
 		got, _ := s.Sketch(slices.Concat(texts, texts[1:], texts)...)
 		got.Fingerprint, got.Words, got.Topics = want.Fingerprint, want.Words, want.Topics // of the texts, not of the set
-		if cmp.Diff(want, got) != "" {
-			t.Errorf("%+v: texts in another order and repeated: %s", scheme, cmp.Diff(want, got))
-		}
+		expect.Same(t, want, got, "%+v: texts in another order and repeated", scheme)
 	}
 }
 
@@ -103,9 +99,7 @@ func TestEqualPositions(t *testing.T) {
 			for i := range a {
 				a[i], b[i] = a[i]<<lowBit, b[i]<<lowBit
 			}
-			if got := equalPositions(pack(nil, a, width), pack(nil, b, width), width); got != want {
-				t.Errorf("%d positions of %d bits: %d are equal, want %d", k, width, got, want)
-			}
+			expect.Same(t, want, equalPositions(pack(nil, a, width), pack(nil, b, width), width), "of %d positions of %d bits are equal", k, width)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch/content"
 )
 
@@ -58,9 +59,7 @@ func TestTags(t *testing.T) {
 		if a, b := s.Shingles(tags...), s.Shingles("red", "big house", "c++"); !ok || slices.Equal(a, b) || got.SameText(&want) {
 			t.Errorf("%q is the same as red, big house, c++", tags)
 		}
-		if int(got.Shingles) != len(tags) {
-			t.Errorf("%q: %d elements", tags, got.Shingles)
-		}
+		expect.Same(t, len(tags), int(got.Shingles), "%q: elements", tags)
 	}
 	if got := s.Shingles("<b>red</b>"); slices.Equal(got, s.Shingles("red")) {
 		t.Error("a tag is read as HTML")
@@ -94,9 +93,7 @@ func TestFeaturesOfMixedText(t *testing.T) {
 		{WordShingles, 4, 3, "one two", "one|two"},
 	} {
 		s := newSketcher(t, func(s *Scheme) { s.Features, s.Words, s.Characters = c.features, c.words, c.characters })
-		if got, want := s.Shingles(c.text), hashesOf(s, c.want); !slices.Equal(got, want) {
-			t.Errorf("%+v: %d shingles, want %d", c, len(got), len(want))
-		}
+		expect.Same(t, hashesOf(s, c.want), s.Shingles(c.text), "%+v", c)
 		if k, ok := s.Sketch(c.text); !ok || int(k.Shingles) != len(hashesOf(s, c.want)) {
 			t.Errorf("%s of %q: the sketch counts %d shingles", c.features, c.text, k.Shingles)
 		}
@@ -120,9 +117,7 @@ func TestShortTexts(t *testing.T) {
 		{[]string{"one two", "three four"}, "one|two three|four"},
 	} {
 		s := newSketcher(t, fourWords)
-		if got, want := s.Shingles(c.texts...), hashesOf(s, c.want); !slices.Equal(got, want) {
-			t.Errorf("%q: %d shingles, want %s", c.texts, len(got), c.want)
-		}
+		expect.Same(t, hashesOf(s, c.want), s.Shingles(c.texts...), "%q", c.texts)
 	}
 }
 

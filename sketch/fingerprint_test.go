@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestFingerprintAlone holds the fingerprint alone against that of the sketch, for all kinds of schemes and texts.
@@ -77,9 +78,7 @@ func TestFingerprint(t *testing.T) {
 		}
 		seen[f] = texts
 	}
-	if s.Fingerprint("Hello  World\n") != s.Fingerprint("hello world") {
-		t.Error("case and white space must not matter")
-	}
+	expect.Same(t, s.Fingerprint("hello world"), s.Fingerprint("Hello  World\n"), "in another case and white space")
 }
 
 // TestHostileTextsTakeLinearTime sketches megabytes of what is made to be slow. The limit is a hundred times what each takes; in the

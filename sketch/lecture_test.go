@@ -124,21 +124,16 @@ func TestLectureColumns(t *testing.T) {
 		named = append(named, make([]uint64, len(hashes)))
 		for i, line := range read("columns/signatures") {
 			named[column][i] = uint64(line[0][slots[column][i]-1] - '0')
-			if got, want := named[column][i], uint64(atoi(t, line[1+column])); got != want {
-				t.Errorf("column %d under %s: row %d, printed %d", column+1, line[0], got, want)
-			}
+			expect.Same(t, uint64(atoi(t, line[1+column])), named[column][i], "column %d under %s: the row", column+1, line[0])
 		}
 	}
 	for _, line := range read("columns/similarities") {
 		a, b := atoi(t, line[0])-1, atoi(t, line[1])-1
-		if got := fmt.Sprintf("%.2f", Resemblance(sets[a], sets[b])); got != line[2] {
-			t.Errorf("columns %s and %s: resemblance %s, printed %s", line[0], line[1], got, line[2])
-		}
+		expect.Same(t, line[2], fmt.Sprintf("%.2f", Resemblance(sets[a], sets[b])), "columns %s and %s: the resemblance", line[0], line[1])
 		// Places and rows found say the same: under one permutation each place is one row.
 		for _, signature := range [][][]uint64{slots, named} {
-			if got := fmt.Sprintf("%.2f", float64(agreeing(signature[a], signature[b]))/3); got != line[3] {
-				t.Errorf("columns %s and %s: agreement %s, printed %s", line[0], line[1], got, line[3])
-			}
+			agreement := float64(agreeing(signature[a], signature[b])) / 3
+			expect.Same(t, line[3], fmt.Sprintf("%.2f", agreement), "columns %s and %s: the agreement", line[0], line[1])
 		}
 	}
 }
@@ -287,9 +282,7 @@ func TestPermutationsAreRowHashing(t *testing.T) {
 			r.Shuffle(len(set), func(i, j int) { set[i], set[j] = set[j], set[i] })
 			got := make([]uint64, len(hashes))
 			permutations(got, set)
-			if diff := cmp.Diff(want[i], got); diff != "" {
-				t.Fatalf("%d rows, %d hashes, set %d: %s", len(rows), len(hashes), i, diff)
-			}
+			expect.Must(t, want[i], got, "%d rows, %d hashes, set %d", len(rows), len(hashes), i)
 		}
 	}
 }

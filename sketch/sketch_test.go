@@ -169,8 +169,7 @@ func unicodeEditions() map[string]string {
 
 func readKnown(t *testing.T) (file knownFile) {
 	t.Helper()
-	data := expect.Value(os.ReadFile(knownAnswers))(t)
-	expect.OK(t, json.Unmarshal(data, &file))
+	expect.OK(t, json.Unmarshal(expect.Value(os.ReadFile(knownAnswers))(t), &file))
 	return file
 }
 
@@ -218,9 +217,7 @@ func TestKnownAnswers(t *testing.T) {
 		expect.OK(t, os.WriteFile(knownAnswers, append(data, '\n'), 0o644))
 	}
 	file := readKnown(t)
-	if file.Text != textVersion {
-		t.Errorf("the vectors are those of text version %d, the package has %d: run with -update", file.Text, textVersion)
-	}
+	expect.Same(t, textVersion, file.Text, "the text version of the package (-), of the vectors (+): run with -update")
 	listed := map[string]known{}
 	for _, v := range made {
 		listed[v.Name] = v

@@ -143,9 +143,8 @@ func TestSketchIntoAllocatesNothing(t *testing.T) {
 	} {
 		var k Sketch
 		text = strings.Repeat(text+" ", 20)
-		if got := testing.AllocsPerRun(50, func() { s.SketchInto(&k, text, "a second text", text) }); got != 0 {
-			t.Errorf("%s: %v allocations a document", name, got)
-		}
+		got := testing.AllocsPerRun(50, func() { s.SketchInto(&k, text, "a second text", text) })
+		expect.Same(t, 0.0, got, "%s: allocations a document", name)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestWordsAreCounted(t *testing.T) {
@@ -57,9 +59,7 @@ func TestNumbersAreHashed(t *testing.T) {
 			t.Errorf("%q and %q have the same numbers", other[0], other[1])
 		}
 	}
-	if numbers("5 cats", "10 dogs") != numbers("5 cats 10 dogs") {
-		t.Error("the borders between texts count")
-	}
+	expect.Same(t, numbers("5 cats 10 dogs"), numbers("5 cats", "10 dogs"), "the numbers of two texts")
 }
 
 // TestTopicsByDefinition holds the table against one made with a map, by the plain way.
@@ -86,9 +86,7 @@ func TestTopicsByDefinition(t *testing.T) {
 				}
 			}
 		}
-		if !slices.Equal(k.Topics, want) {
-			t.Errorf("%.40q…: %x, want %x", text, k.Topics, want)
-		}
+		expect.Same(t, want, k.Topics, "%.40q…", text)
 		if k.OtherTopics(&k) {
 			t.Errorf("%.40q…: has other topics than itself", text)
 		}
@@ -116,9 +114,7 @@ func TestOtherTopics(t *testing.T) {
 		{"a longer text on it", form("mandel", 12), form("mandel", 14), false},
 		{"short texts", form("mandel", 2), form("perch", 2), false},
 	} {
-		if got := c.a.OtherTopics(c.b); got != c.want || c.b.OtherTopics(c.a) != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		expect.Same(t, [2]bool{c.want, c.want}, [2]bool{c.a.OtherTopics(c.b), c.b.OtherTopics(c.a)}, "%s, and the other way round", c.name)
 	}
 	words := strings.Fields(long())
 	one, _ := s.Sketch(strings.Join(words, " "))

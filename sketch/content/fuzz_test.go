@@ -45,15 +45,11 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, page string) {
 		all := content.Text(page)
 		checkFolded(t, page, all)
-		if all != content.Text(page) {
-			t.Error("not deterministic")
-		}
+		expect.Same(t, all, content.Text(page), "a second time")
 		// A text that is escaped comes back as it was, but for white space and soft hyphens.
 		shown := strings.ReplaceAll(page, "\u00ad", "")
 		fields := strings.FieldsFunc(shown, func(r rune) bool { return strings.ContainsRune(" \n\t\r\f", r) })
-		if got, want := content.Text(html.EscapeString(page)), strings.Join(fields, " "); got != want {
-			t.Errorf("escaped: got %q, want %q", got, want)
-		}
+		expect.Same(t, strings.Join(fields, " "), content.Text(html.EscapeString(page)), "escaped")
 		// What comes out stays as it is the next time. (Where a soft hyphen leaves invalid text, the bytes around may make a new one.)
 		again := content.Text(html.EscapeString(all))
 		if utf8.ValidString(page) && again != strings.ReplaceAll(all, "\n", " ") {
@@ -93,12 +89,8 @@ func FuzzUseful(f *testing.F) {
 	f.Fuzz(func(t *testing.T, page string) {
 		all, useful := content.Text(page), content.Useful(page)
 		checkFolded(t, page, useful)
-		if useful != content.Useful(page) {
-			t.Error("not deterministic")
-		}
-		if (useful == "") != (all == "") {
-			t.Errorf("Text %q, Useful %q", all, useful)
-		}
+		expect.Same(t, useful, content.Useful(page), "a second time")
+		expect.Same(t, all == "", useful == "", "Text %q, Useful %q: which is empty", all, useful)
 		if !isSubsequence(squeeze(useful), squeeze(all)) {
 			t.Errorf("Useful has what Text has not, or in another order:\n%q\n%q", useful, all)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch/content"
 )
 
@@ -44,9 +44,7 @@ func TestText(t *testing.T) {
 		{"hidden by style is text", "<p hidden>one</p><p style='display:none'>two", "one\ntwo"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, content.Text(c.page)); diff != "" {
-				t.Errorf("Text(%q) (-want +got):\n%s", c.page, diff)
-			}
+			expect.Same(t, c.want, content.Text(c.page), "Text(%q)", c.page)
 		})
 	}
 }
@@ -97,9 +95,7 @@ func TestHostilePages(t *testing.T) {
 			begin := time.Now()
 			content.IsHTML(page)
 			all := content.Text(page)
-			if useful := content.Useful(page); (useful == "") != (all == "") {
-				t.Errorf("Text has %d bytes, Useful %d", len(all), len(useful))
-			}
+			expect.Same(t, all == "", content.Useful(page) == "", "Text (-) and Useful (+) are empty")
 			if took := time.Since(begin); took > limit {
 				t.Errorf("took %v for %d bytes", took, len(page))
 			}

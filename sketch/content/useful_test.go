@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch/content"
 )
 
@@ -98,12 +98,8 @@ func herald(title, article string) string {
 func TestUsefulLeavesBoilerplateOut(t *testing.T) {
 	sites := map[string]func(title, article string) string{"gazette": gazette, "herald": herald}
 	for name, site := range sites {
-		if diff := cmp.Diff(bridgeText, content.Useful(site("The old bridge", bridge))); diff != "" {
-			t.Errorf("the bridge at %s (-want +got):\n%s", name, diff)
-		}
-		if diff := cmp.Diff(owlsText, content.Useful(site("Owls", owls))); diff != "" {
-			t.Errorf("the owls at %s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, bridgeText, content.Useful(site("The old bridge", bridge)), "the bridge at %s", name)
+		expect.Same(t, owlsText, content.Useful(site("Owls", owls)), "the owls at %s", name)
 		if all := content.Text(site("Owls", owls)); !strings.Contains(all, owlsText) || len(all) < len(owlsText)+100 {
 			t.Errorf("the text of %s lacks the article or has no boilerplate:\n%s", name, all)
 		}
@@ -125,9 +121,7 @@ func TestUsefulFallsBackToText(t *testing.T) {
 		{"too much text at depth", "<nav class=menu>one</nav>" + start(100, "<div>") + bridge + start(1<<20, "x ")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if content.Useful(c.page) != content.Text(c.page) {
-				t.Errorf("got %.200q", content.Useful(c.page))
-			}
+			expect.Same(t, content.Text(c.page), content.Useful(c.page), "")
 		})
 	}
 }
@@ -141,8 +135,6 @@ func TestUsefulOfMarkupWithErrors(t *testing.T) {
 		"upper case":       strings.ToUpper(menu) + "<DIV>" + strings.NewReplacer("<p>", "<P>", "</p>", "</P>").Replace(bridge),
 		"twice a class":    menu + "<div class=article class=sidebar>" + bridge + "</div>",
 	} {
-		if diff := cmp.Diff(bridgeText, content.Useful(page)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, bridgeText, content.Useful(page), "%s", name)
 	}
 }
