@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestPagesAfterWalks reads a list in pages of any size, each of which begins behind what was walked before and knows no more of
@@ -30,9 +31,8 @@ func TestPagesAfterWalks(t *testing.T) {
 			}
 			ranks := p.Ranks
 			if page.Whole {
-				if all = walk.Folded() + p.Stats().Folded; all != folded {
-					t.Fatalf("case %d: behind %d ranks %d are folded in all, want %d", i, at, all, folded)
-				}
+				all = walk.Folded() + p.Stats().Folded
+				expect.Must(t, folded, all, "case %d: folded in all, behind %d ranks", i, at)
 			}
 			got = append(got, shown...)
 			if len(ranks) == 0 {
@@ -49,16 +49,13 @@ func TestPagesAfterWalks(t *testing.T) {
 				}
 			}
 			known := p.Walk(ranks[len(ranks)-1] + 1)
-			if diff := cmp.Diff(walk, known, cmp.AllowUnexported(Walk{}, leader{}, outline{}), cmpopts.EquateEmpty()); diff != "" {
-				t.Fatalf("case %d: the walk taken (-), known of the page (+): %s", i, diff)
-			}
+			by := expect.By{cmp.AllowUnexported(Walk{}, leader{}, outline{}), cmpopts.EquateEmpty()}
+			by.Must(t, walk, known, "case %d: the walk taken (-), known of the page (+)", i)
 			if walk.Ranks() >= window && r.IntN(2) == 0 {
 				walk.Forget()
 			}
 			at += ranks[len(ranks)-1] + 1
 		}
-		if diff := cmp.Diff(ids(hits, want), got); diff != "" {
-			t.Fatalf("case %d, window %d of %d: %s", i, window, len(hits), diff)
-		}
+		expect.Must(t, ids(hits, want), got, "case %d, window %d of %d", i, window, len(hits))
 	}
 }

@@ -36,11 +36,9 @@ func TestExcerptOfAnotherTopic(t *testing.T) {
 		t.Fatal("the topics are the same")
 	}
 	contained := Profile{Measure: Containment, Threshold: 0.5, MinShingles: 24}
-	if agreement, reason := contained.Judge(&a, &b); reason != Agrees {
-		t.Errorf("the excerpt: %v, %v", agreement, reason)
-	}
+	_, reason := contained.Judge(&a, &b)
+	expect.Same(t, Agrees, reason, "the excerpt")
 	alike := Profile{Threshold: 0.5, MinShingles: 8}
-	if agreement, reason := alike.Judge(&a, &c); reason != OtherTopics {
-		t.Errorf("another subject: %v, %v", agreement, reason)
-	}
+	_, reason = alike.Judge(&a, &c)
+	expect.Same(t, OtherTopics, reason, "another subject")
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // FuzzPager holds pages of any shape over lists of any kind against the definition, and a walk over the same list.
@@ -39,12 +39,8 @@ func FuzzPager(f *testing.F) {
 		list, folded, _ := defined(readable, page.Window, page.Transitive)
 		e := still(hits)
 		got, p, err := e.serve(t, page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(ids(hits, cut(list, page.From, page.Size)), got); diff != "" {
-			t.Fatalf("page %+v of %d hits: %s", page, n, diff)
-		}
+		expect.OK(t, err)
+		expect.Must(t, ids(hits, cut(list, page.From, page.Size)), got, "page %+v of %d hits", page, n)
 		if page.Size > 0 {
 			checkReadings(t, page, p, e, folded)
 		}

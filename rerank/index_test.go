@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -162,9 +163,7 @@ func TestIndexGivesUp(t *testing.T) {
 	if found, ok := x.find(&hits[0]); ok {
 		t.Errorf("%d of %d are found one by one", len(found), len(hits))
 	}
-	if groups := Collapse(hits, len(hits)).Groups; len(groups) != len(hits) {
-		t.Errorf("%d groups, want %d", len(groups), len(hits))
-	}
+	expect.Same(t, len(hits), len(Collapse(hits, len(hits)).Groups), "groups")
 	for i := range hits {
 		hits[i].Profile = &Profile{Threshold: 0.64, Measure: Containment}
 	}

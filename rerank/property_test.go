@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func collapsedBy(hits []Hit, window int, transitive bool) Collapsed {
@@ -26,12 +27,8 @@ func TestCollapseIsItsDefinition(t *testing.T) {
 		hits, window, transitive := k.list(r, r.IntN(70)), r.IntN(80), r.IntN(2) == 0
 		list, _, groups := defined(hits, window, transitive)
 		got := collapsedBy(hits, window, transitive)
-		if diff := cmp.Diff(groups, got.Groups, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("case %d, transitive %v: groups: %s", i, transitive, diff)
-		}
-		if diff := cmp.Diff(list[:len(list)-max(0, len(hits)-window)], got.Shown, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("case %d, transitive %v: shown: %s", i, transitive, diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Must(t, groups, got.Groups, "case %d, transitive %v: groups", i, transitive)
+		expect.By{cmpopts.EquateEmpty()}.Must(t, list[:len(list)-max(0, len(hits)-window)], got.Shown, "case %d, transitive %v: shown", i, transitive)
 		for _, rank := range pinned(hits[:min(window, len(hits))]) {
 			if !slices.Contains(got.Shown, rank) {
 				t.Fatalf("case %d: pinned rank %d is not shown", i, rank)
@@ -155,9 +152,7 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatalf("case %d, page %+v: %v", i, page, err)
 		}
-		if diff := cmp.Diff(ids(hits, cut(list, page.From, page.Size)), got); diff != "" {
-			t.Fatalf("case %d: page %+v of %d hits: %s", i, page, n, diff)
-		}
+		expect.Must(t, ids(hits, cut(list, page.From, page.Size)), got, "case %d: page %+v of %d hits", i, page, n)
 		checkReadings(t, page, p, e, folded)
 		if page.Limit > 0 && page.Limit < n && p.Stats().Limited != (len(got) < page.Size) {
 			t.Fatalf("page %+v of %d hits has %d, and Limited is %v", page, n, len(got), p.Stats().Limited)
@@ -169,9 +164,7 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 func checkReadings(t *testing.T, page Page, f *Found, e *engine, folded int) {
 	t.Helper()
 	s := f.Stats()
-	if e.moved != 0 {
-		t.Fatalf("page %+v: read again, in %d readings of a list that stands still", page, e.readings)
-	}
+	expect.Must(t, 0, e.moved, "page %+v: read again, in %d readings of a list that stands still", page, e.readings)
 	if (page.Whole || page.Transitive) && s.Folded != folded {
 		t.Fatalf("page %+v: %d folded, want %d of the whole window", page, s.Folded, folded)
 	}
@@ -227,9 +220,7 @@ func TestOneStateOfAMovingList(t *testing.T) {
 		}
 		e := &engine{state: func(reading int) []Hit { return states[min(reading, len(states)-1)] }}
 		got, _, err := e.serve(t, page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		moved += e.moved
 		var want [][]string
 		beyond := false

@@ -36,9 +36,7 @@ func TestShortTextsFoldByFingerprintAlone(t *testing.T) {
 	same, near := hit("b", 1, 0), hit("c", 1, 3)
 	same.Profile, near.Profile = short, short
 	hits := []Hit{hit("a", 1, 0), near, same}
-	if diff := cmp.Diff([]Group{{Leader: 0, Representative: 0, Folded: []int{2}}, {Leader: 1, Representative: 1}}, Collapse(hits, 3).Groups); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []Group{{Leader: 0, Representative: 0, Folded: []int{2}}, {Leader: 1, Representative: 1}}, Collapse(hits, 3).Groups, "")
 }
 
 func ids(hits []Hit, ranks []int) []string {
@@ -109,8 +107,7 @@ func TestReasons(t *testing.T) {
 	} {
 		a, _ := sketcher.Sketch(c.a)
 		b, _ := sketcher.Sketch(c.b)
-		if agreement, got := c.p.Judge(&a, &b); got != c.want {
-			t.Errorf("%.40q and %.40q: reason %d at %.3f, want %d", c.a, c.b, got, agreement, c.want)
-		}
+		agreement, got := c.p.Judge(&a, &b)
+		expect.Same(t, c.want, got, "%.40q and %.40q: the reason at %.3f", c.a, c.b, agreement)
 	}
 }

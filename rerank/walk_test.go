@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -32,9 +33,7 @@ func TestWalkShowsTheCollapsedList(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("case %d, window %d: shows %v, want %v", i, window, got, want)
 		}
-		if walk.Ranks() != len(hits) || walk.Folded() != folded {
-			t.Fatalf("case %d: %d ranks, %d folded; want %d and %d", i, walk.Ranks(), walk.Folded(), len(hits), folded)
-		}
+		expect.Must(t, [2]int{len(hits), folded}, [2]int{walk.Ranks(), walk.Folded()}, "case %d: ranks, and folded", i)
 	}
 }
 

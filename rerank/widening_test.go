@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -72,9 +73,7 @@ func searches(t *testing.T, r *rand.Rand, cases int, page Page, keep int, draw f
 		e := still(hits)
 		page.Rate, page.Margin = known.Rate, known.Margin
 		_, p, err := e.serve(t, page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		s := p.Stats()
 		known = known.Learn(s)
 		if e.readings == 1 {
