@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
@@ -35,10 +33,8 @@ func TestReindexCounts(t *testing.T) {
 	expect.Same(t, want, got.Progress, "the progress")
 	expect.Same(t, last, got.Progress, "the last report differs")
 	expect.Same(t, []string{"refused"}, m.wrong(rule), "documents with another sketch")
-	again, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
-	if diff := cmp.Diff(Progress{Total: 10, All: 10, Scanned: 10, Skipped: 7, Textless: 2, Refused: 1}, again.Progress); diff != "" || err != nil {
-		t.Error(err, diff)
-	}
+	again := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, nil))(t)
+	expect.Same(t, Progress{Total: 10, All: 10, Scanned: 10, Skipped: 7, Textless: 2, Refused: 1}, again.Progress, "the second run")
 }
 
 // A document whose text went away must not keep the sketch of it.
@@ -48,24 +44,16 @@ func TestReindexClearsStaleSketches(t *testing.T) {
 	m := newMemory(3, map[string]string{
 		"emptied": `{"title":"","neardup_sketch":"` + old.Text + `"}`, "odd": `{"n":1,"neardup_sketch":"x"}`, "cleared": `{"title":"","neardup_sketch":null}`,
 	})
-	got, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
-	if diff := cmp.Diff(Progress{Total: 3, All: 3, Scanned: 3, Written: 2, Textless: 1}, got.Progress); diff != "" || err != nil {
-		t.Error(err, diff)
-	}
-	if m.sources["emptied"] != `{"title":""}` || m.sources["odd"] != `{"n":1}` {
-		t.Errorf("stored %v", m.sources)
-	}
+	got := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, nil))(t)
+	expect.Same(t, Progress{Total: 3, All: 3, Scanned: 3, Written: 2, Textless: 1}, got.Progress, "")
+	expect.Same(t, [2]string{`{"title":""}`, `{"n":1}`}, [2]string{m.sources["emptied"], m.sources["odd"]}, "what is stored")
 }
 
 func TestReindexDryRunWritesNothing(t *testing.T) {
 	m := newMemory(4, documents(10))
-	got, err := Reindex(t.Context(), m.job(testRule(t)), Options{DryRun: true}, nil)
-	if diff := cmp.Diff(Progress{Total: 10, All: 10, Scanned: 10, Written: 10}, got.Progress); diff != "" || err != nil {
-		t.Error(err, diff)
-	}
-	if m.writes != 0 {
-		t.Errorf("wrote %d documents", m.writes)
-	}
+	got := expect.Value(Reindex(t.Context(), m.job(testRule(t)), Options{DryRun: true}, nil))(t)
+	expect.Same(t, Progress{Total: 10, All: 10, Scanned: 10, Written: 10}, got.Progress, "")
+	expect.Same(t, 0, m.writes, "documents that were written")
 }
 
 func TestReindexGivesWay(t *testing.T) {
@@ -75,14 +63,9 @@ func TestReindexGivesWay(t *testing.T) {
 		m.remove("0005")
 		return batch, nil
 	}
-	got, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
-	want := Progress{Total: 10, All: 10, Scanned: 10, Written: 8, Changed: 1, Gone: 1}
-	if diff := cmp.Diff(want, got.Progress); diff != "" || err != nil {
-		t.Error(err, diff)
-	}
-	if got, want := m.sources["0003"], `{"title":"rewritten while we were away"}`; got != want {
-		t.Errorf("a changed document was overwritten: %s", got)
-	}
+	got := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, nil))(t)
+	expect.Same(t, Progress{Total: 10, All: 10, Scanned: 10, Written: 8, Changed: 1, Gone: 1}, got.Progress, "")
+	expect.Same(t, `{"title":"rewritten while we were away"}`, m.sources["0003"], "a changed document")
 }
 
 // TestReindexAfterAnyInterruption breaks runs off in every way there is until one comes through: each document must then have
@@ -136,9 +119,7 @@ func TestReindexAfterAnyInterruption(t *testing.T) {
 		if wrong := m.wrong(rule); len(wrong) > 0 {
 			t.Fatalf("wrong after %d runs: %v", runs, wrong)
 		}
-		if m.writes != n {
-			t.Fatalf("%d writes for %d documents in %d runs", m.writes, n, runs)
-		}
+		expect.Must(t, n, m.writes, "writes in %d runs", runs)
 	}
 }
 

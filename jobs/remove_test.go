@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
@@ -35,8 +33,7 @@ func enriched(t testing.TB, r *rule.Rule, n int) (with, without map[string]strin
 	for i := range n {
 		id, source := fmt.Sprintf("%04d", i), odd[i%len(odd)]
 		want, _ := r.OursFor([]byte(source), numberOf(id))
-		document := expect.Value(rule.WithOurs([]byte(source), want))(t)
-		with[id], without[id] = string(document), source
+		with[id], without[id] = string(expect.Value(rule.WithOurs([]byte(source), want))(t)), source
 	}
 	return with, without
 }
@@ -53,16 +50,11 @@ func TestRemoveLeavesNothing(t *testing.T) {
 			}
 		}
 		m := byID{newMemory(7, with)}
-		dry, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{DryRun: true}, nil)
-		if diff := cmp.Diff(Removal{Total: len(with), Scanned: len(with), Found: found}, dry); diff != "" || err != nil ||
-			m.writes != 0 {
-			t.Error(err, m.writes, diff)
-		}
-		got, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil)
-		want := Removal{Total: len(with), Scanned: len(with), Found: found, Cleaned: found}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Error(err, diff)
-		}
+		dry := expect.Value(Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{DryRun: true}, nil))(t)
+		expect.Same(t, Removal{Total: len(with), Scanned: len(with), Found: found}, dry, "a dry run")
+		expect.Same(t, 0, m.writes, "documents that a dry run wrote")
+		got := expect.Value(Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil))(t)
+		expect.Same(t, Removal{Total: len(with), Scanned: len(with), Found: found, Cleaned: found}, got, "")
 		expect.Same(t, without, m.sources, "the documents")
 		if again, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err != nil || again.Found != 0 || m.writes != found {
 			t.Errorf("again: %+v, %v, %d writes", again, err, m.writes)

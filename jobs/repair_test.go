@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
@@ -84,10 +82,9 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 			source := expect.Value(rule.WithOurs([]byte(c.text), c.have))(t)
 			m := byID{newMemory(10, map[string]string{"one": string(source)})}
 			c.want.Total, c.want.Scanned = 1, 1
-			got, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: c.rule}, adapters.Selection{}, VerifyOptions{}, nil)
-			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || m.writes != 0 {
-				t.Error(err, m.writes, diff)
-			}
+			got := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: c.rule}, adapters.Selection{}, VerifyOptions{}, nil))(t)
+			expect.Same(t, c.want, got, "")
+			expect.Same(t, 0, m.writes, "documents that were written")
 			expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
 			if want, fits := c.rule.OursFor([]byte(m.sources["one"]), numberOf("one")); !fits {
 				t.Errorf("after the repair %s, want %+v", m.sources["one"], want)
@@ -124,19 +121,13 @@ func TestRepair(t *testing.T) {
 				return batch, nil
 			}
 			got := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
-			if want := map[bool]int{false: 1, true: 0}[fine]; got.Repair.Refused != want {
-				t.Errorf("%d refused, want %d", got.Repair.Refused, want)
-			}
+			expect.Same(t, map[bool]int{false: 1, true: 0}[fine], got.Repair.Refused, "documents that were refused")
 			m.onPatch = nil
 			m.refuse = map[string]bool{}
-			again, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
-			if err != nil || again.Repair.Refused+again.Repair.Changed != 0 {
-				t.Errorf("%+v, %v", again, err)
-			}
-			last, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, nil)
-			if err != nil || last.Right+last.Textless != last.Scanned {
-				t.Errorf("after all: %+v, %v", last, err)
-			}
+			again := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
+			expect.Same(t, 0, again.Repair.Refused+again.Repair.Changed, "refused or changed: %+v", again)
+			last := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, nil))(t)
+			expect.Same(t, last.Scanned, last.Right+last.Textless, "right or without a text after all: %+v", last)
 		})
 	}
 }
@@ -154,10 +145,8 @@ func TestRepairGivesWay(t *testing.T) {
 			m.put("busy", fmt.Sprintf(`{"title":"version %d","neardup_sketch":"%s"}`, version, stale.Text))
 			return batch, nil
 		}
-		got, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
-		if err != nil || got.Repair.Changed != 1 || got.Repair.Mended != 0 || m.writes != 0 {
-			t.Errorf("%+v, %v, %d writes", got, err, m.writes)
-		}
+		got := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
+		expect.Same(t, [3]int{1, 0, 0}, [3]int{got.Repair.Changed, got.Repair.Mended, m.writes}, "changed, mended and written: %+v", got)
 		if !strings.Contains(m.sources["busy"], fmt.Sprintf("version %d", version)) {
 			t.Errorf("a changed document was overwritten: %s", m.sources["busy"])
 		}

@@ -3,8 +3,7 @@ package jobs
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -15,8 +14,6 @@ func TestVerifyTellsWhatIsBesideTheSketch(t *testing.T) {
 	}
 	all := VerifyReport{Findings: found, Bands: &found.Bands, Cluster: &found.Cluster}
 	for rule, want := range map[*rule.Rule]VerifyReport{{Bands: 32, Clusters: true}: all, {}: {Findings: found}} {
-		if got := found.In(Job{Rule: rule}, false); !cmp.Equal(got, want) {
-			t.Error(cmp.Diff(want, found.In(Job{Rule: rule}, false)))
-		}
+		expect.Same(t, want, found.In(Job{Rule: rule}, false), "")
 	}
 }

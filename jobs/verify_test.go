@@ -68,9 +68,8 @@ func TestVerifyOfABusyEngine(t *testing.T) {
 			return Verify(t.Context(), Job{Store: m, Index: "news", Rule: testRule(t)}, all, VerifyOptions{}, nil)
 		}
 		got, err := verify(adapters.Selection{Part: "1-"})
-		if diff := cmp.Diff(Findings{Total: 95, Scanned: 95, Absent: 95}, got); diff != "" || err != nil {
-			t.Error(err, diff)
-		}
+		expect.OK(t, err)
+		expect.Same(t, Findings{Total: 95, Scanned: 95, Absent: 95}, got, "")
 		if got, err := verify(adapters.Selection{}); !errors.Is(err, adapters.ErrBusy) {
 			t.Errorf("without a place to go on from: %+v %v", got, err)
 		}
@@ -110,23 +109,17 @@ func TestVerifyCounts(t *testing.T) {
 		}
 		want.Examples = append(want.Examples, wrong[:min(len(wrong), maxExamples)]...)
 		var last Findings
-		got, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, func(f Findings) { last = f })
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Fatal(err, diff)
-		}
+		report := func(f Findings) { last = f }
+		got := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, report))(t)
+		expect.Must(t, want, got, "")
 		if diff := cmp.Diff(got, last); diff != "" && got.Scanned > 0 {
 			t.Errorf("the last report differs: %s", diff)
 		}
-		if m.writes != 0 {
-			t.Fatalf("verify wrote %d documents", m.writes)
-		}
+		expect.Must(t, 0, m.writes, "documents that verify wrote")
 		progress := expect.Value(Reindex(t.Context(), m.job(rule), Options{}, nil))(t)
-		if differ := got.Absent + got.Incomparable + got.Wrong(); progress.Written != differ || progress.Skipped != got.Right {
-			t.Errorf("reindex wrote %d documents of %d and skipped %d of %d", progress.Written, differ, progress.Skipped, got.Right)
-		}
-		after, err := Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, nil)
-		if err != nil || after.Right+after.Textless != after.Scanned {
-			t.Errorf("after reindex: %+v, %v", after, err)
-		}
+		expect.Same(t, got.Absent+got.Incomparable+got.Wrong(), progress.Written, "documents that reindex wrote")
+		expect.Same(t, got.Right, progress.Skipped, "documents that reindex skipped")
+		after := expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: rule}, adapters.Selection{}, VerifyOptions{}, nil))(t)
+		expect.Same(t, after.Scanned, after.Right+after.Textless, "right or without a text after reindex: %+v", after)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -100,9 +101,7 @@ func TestReportIsTheSame(t *testing.T) {
 		f, ok := p.Last().(cmp.StructField)
 		return ok && f.Name() != "" && strings.ToLower(f.Name()[:1]) == f.Name()[:1]
 	}, cmp.Ignore())
-	if diff := cmp.Diff(first, again, unexported, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-		t.Error(diff)
-	}
+	expect.By{unexported, cmpopts.EquateApprox(0, 1e-12)}.Same(t, first, again, "")
 	other := run(t, m, func(o *Options) { few(o); o.Seed = 2 })
 	if cmp.Equal(first.Levels, other.Levels, unexported) {
 		t.Error("another seed chose the same pairs")
@@ -139,9 +138,7 @@ func TestStoredBandsSayTheSame(t *testing.T) {
 			t.Errorf("%.0f pairs of bin %d by stored bands, %.0f there are", got, bin, want)
 		}
 	}
-	if looked.Candidates.Same != whole.Candidates.Same {
-		t.Errorf("%.0f pairs of the same text, %.0f there are", looked.Candidates.Same, whole.Candidates.Same)
-	}
+	expect.Same(t, whole.Candidates.Same, looked.Candidates.Same, "pairs of the same text")
 }
 
 // TestCopiesCount has ten copies of a text and one that is near it: all but one of the eleven fold.

@@ -36,8 +36,7 @@ func (m *memory) put(id, source string) {
 // add puts a document with a text.
 func (m *memory) add(t testing.TB, id, text string) {
 	t.Helper()
-	source := expect.Value(json.Marshal(map[string]string{"text": text}))(t)
-	m.put(id, string(source))
+	m.put(id, string(expect.Value(json.Marshal(map[string]string{"text": text}))(t)))
 }
 
 // enrich stores our fields with every document.
@@ -45,8 +44,7 @@ func (m *memory) enrich(t testing.TB) {
 	t.Helper()
 	for id, source := range m.sources {
 		want, _ := m.rule.OursFor(source, 0)
-		with := expect.Value(rule.WithOurs(source, want))(t)
-		m.sources[id] = with
+		m.sources[id] = expect.Value(rule.WithOurs(source, want))(t)
 	}
 }
 

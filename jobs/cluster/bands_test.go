@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
@@ -67,9 +65,8 @@ func TestBuckets(t *testing.T) {
 		return nil
 	})
 	want := map[string][]string{rule.ClusterID(0): {"0", "59"}, rule.ClusterID(1000): {"1000", fmt.Sprint(uint64(1 << 63))}, rule.ClusterID(1001): {"1001", "1002"}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, want, got, "")
 	expect.Same(t, Left{CutBuckets: 1, CutTexts: 56}, c.Left(), "")
 }
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -111,9 +109,7 @@ func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.
 		}
 		return nil
 	}))
-	if len(lines) != len(list) {
-		t.Fatalf("%d documents in, %d out", len(list), len(lines))
-	}
+	expect.Must(t, len(list), len(lines), "documents that came out")
 	return lines
 }
 
@@ -200,9 +196,7 @@ func TestBandsAgreeWithBruteForce(t *testing.T) {
 		oracle := brute(func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near })
 		want := sorted(oracle(list, rule), list)
 		got := sorted(clustered(t, Options{Rule: rule}, list), list)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("seed %d: %s", seed, diff)
-		}
+		expect.Must(t, want, got, "seed %d", seed)
 	}
 }
 
@@ -283,9 +277,7 @@ func TestBroderAgreesWithBruteForce(t *testing.T) {
 				}
 				want := sorted(brute(near)(list, rule), list)
 				got := sorted(clustered(t, Options{Rule: rule, Algorithm: Broder, Common: test.common}, list), list)
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("seed %d: %s", seed, diff)
-				}
+				expect.Must(t, want, got, "seed %d", seed)
 			}
 		})
 	}
@@ -312,9 +304,7 @@ func TestNothingElseMatters(t *testing.T) {
 			for _, memory := range []int64{1, 1 << 20} {
 				o.Memory = memory
 				r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-				if diff := cmp.Diff(want, clustered(t, o, list)); diff != "" {
-					t.Fatalf("with %d bytes: %.2000s", memory, diff)
-				}
+				expect.Must(t, want, clustered(t, o, list), "with %d bytes", memory)
 			}
 		})
 	}

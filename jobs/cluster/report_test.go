@@ -49,10 +49,8 @@ func TestReport(t *testing.T) {
 	c = append(c, page("c", 200), "", a[0])
 	list := site(site(site(nil, "c.example", c...), "b.example", b...), "a.example", a...)
 	seen := 0
-	got, err := joined(t, Options{Rule: rule}, list).report(t.Context(), func(*Member) error { seen++; return nil })
-	if err != nil || seen != len(list) {
-		t.Fatalf("%d of %d documents were seen, %v", seen, len(list), err)
-	}
+	got := expect.Value(joined(t, Options{Rule: rule}, list).report(t.Context(), func(*Member) error { seen++; return nil }))(t)
+	expect.Must(t, len(list), seen, "documents that were seen")
 	want := Report{
 		Algorithm: Bands, Threshold: 0.64, Bands: got.Bands, Rows: got.Rows,
 		Documents: 35, Texts: 22, Clusters: 10, Clustered: 12 + 3 + 8*2, Alone: 4,

@@ -55,9 +55,7 @@ func TestTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, algorithm := range []Algorithm{Bands, Broder} {
 		clustered(t, Options{Rule: rule, Algorithm: algorithm, Memory: 1, Dir: dir}, list)
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v is left behind, %v", algorithm, left, err)
-		}
+		expect.Same(t, 0, len(expect.Value(os.ReadDir(dir))(t)), "%s: files that are left behind", algorithm)
 	}
 	missing := filepath.Join(dir, "missing")
 	c, err := New(Options{Rule: rule, Memory: 1, Dir: missing})

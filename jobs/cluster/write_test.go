@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
@@ -119,10 +118,8 @@ func TestWrite(t *testing.T) {
 	}
 	s.busy = 3
 	c := corpusOf(t, r, s)
-	got, err := c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil)
-	if diff := cmp.Diff(Written{Written: len(before)}, got); diff != "" || err != nil {
-		t.Fatal(diff, err)
-	}
+	got := expect.Value(c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil))(t)
+	expect.Must(t, Written{Written: len(before)}, got, "")
 	expect.OK(t, c.Each(t.Context(), func(members []Member) error {
 		for _, m := range members {
 			source := []byte(s.sources[m.ID])
@@ -130,17 +127,14 @@ func TestWrite(t *testing.T) {
 			if _, right := r.OursFor(source, xxhash.Sum64String(m.ID)); !right {
 				t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
 			}
-			if plain, err := jsonedit.Cut(source, rule.Our); err != nil || string(plain) != before[m.ID] {
-				t.Errorf("%s is changed otherwise: %s, %v", m.ID, source, err)
-			}
+			expect.Same(t, before[m.ID], string(expect.Value(jsonedit.Cut(source, rule.Our))(t)), "%s less our fields", m.ID)
 		}
 		return nil
 	}))
 	s.written = 0
-	got, err = corpusOf(t, r, s).Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil)
-	if diff := cmp.Diff(Written{Right: len(before)}, got); diff != "" || err != nil || s.written > 0 {
-		t.Errorf("a second run: %s, %v, %d documents were written", diff, err, s.written)
-	}
+	got = expect.Value(corpusOf(t, r, s).Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: r}, nil))(t)
+	expect.Same(t, Written{Right: len(before)}, got, "a second run")
+	expect.Same(t, 0, s.written, "documents that a second run wrote")
 }
 
 // TestWriteGivesWay holds that what changed since it was read is left alone, whenever that was.
@@ -160,16 +154,10 @@ func TestWriteGivesWay(t *testing.T) {
 		s.versions["d00005"]++
 		delete(s.sources, "d00006")
 	}
-	got, err := c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil)
-	if diff := cmp.Diff(Written{Written: 101 - 7, Changed: 4, Gone: 2, Refused: 1}, got); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
-	if s.sources["d00007"] != emptied {
-		t.Errorf("a document whose text is gone was written over: %s", s.sources["d00007"])
-	}
+	got := expect.Value(c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil))(t)
+	expect.Same(t, Written{Written: 101 - 7, Changed: 4, Gone: 2, Refused: 1}, got, "")
+	expect.Same(t, emptied, s.sources["d00007"], "a document whose text is gone")
 	for _, id := range []string{"d00001", "d00005", "empty"} {
-		if s.sources[id] != rewritten {
-			t.Errorf("%s was written over: %s", id, s.sources[id])
-		}
+		expect.Same(t, rewritten, s.sources[id], "%s", id)
 	}
 }
