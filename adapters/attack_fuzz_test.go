@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -29,9 +30,7 @@ func FuzzControls(f *testing.F) {
 				kept = append(kept, p.Raw)
 			}
 		}
-		if want := strings.Join(kept, "&"); plain.RawQuery != want {
-			t.Fatalf("%q became %q, want %q", query, plain.RawQuery, want)
-		}
+		expect.Must(t, strings.Join(kept, "&"), plain.RawQuery, "%q", query)
 		if err == nil && (c.Threshold < 0 || c.Threshold > 1 || c.Keep < 0 || c.Keep > rule.MaxKeep || c.Window < 0 ||
 			c.Threshold != c.Threshold) {
 			t.Fatalf("%q %q gave %+v", header, query, c)

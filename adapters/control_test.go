@@ -33,8 +33,7 @@ func TestMemberControls(t *testing.T) {
 		{name: "unknown", body: `{"neardup_kep": 1}`, fails: "[neardup_kep] is unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			members := expect.Value(jsonedit.Members([]byte(c.body)))(t)
-			got, found, err := MemberControls(members)
+			got, found, err := MemberControls(expect.Value(jsonedit.Members([]byte(c.body)))(t))
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) || len(err.Error()) > 300 {
 					t.Errorf("error %v, want one with %q", err, c.fails)

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -14,9 +15,7 @@ func TestScopeOfSeveralRules(t *testing.T) {
 	var s Scope
 	for i, rule := range []*rule.Rule{plain, chosen, joined} {
 		s.Add(rule)
-		if s.DryRun != (i == 0) {
-			t.Errorf("after %d rules dry run is %t", i+1, s.DryRun)
-		}
+		expect.Same(t, i == 0, s.DryRun, "dry run after %d rules", i+1)
 	}
 	want := Scope{
 		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true,

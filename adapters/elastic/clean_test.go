@@ -33,9 +33,8 @@ func TestCleanReply(t *testing.T) {
 				}
 				for _, reply := range []string{c.reply, want} {
 					var got bytes.Buffer
-					if err := d.CleanReply(class, &got, strings.NewReader(reply)); err != nil || got.String() != want {
-						t.Errorf("OpenSearch %t: %v\n%s\nbecame\n%s\nwant\n%s", openSearch, err, reply, got.String(), want)
-					}
+					expect.OK(t, d.CleanReply(class, &got, strings.NewReader(reply)))
+					expect.Same(t, want, got.String(), "OpenSearch %t: %s", openSearch, reply)
 				}
 				checkPackedReply(t, d, class, c.reply, want)
 			}
@@ -156,15 +155,11 @@ func TestQuotedShort(t *testing.T) {
 	for what, bare := range map[string]string{"behind": `{"a":"[1]"}`, "alone": `{}`} {
 		whole := expect.Value(rule.WithOurs([]byte(bare), ours))(t)
 		reply := func(quoted string) []byte { return []byte("(byte[])" + escaped(`"`+quoted) + "; line: 1") }
-		if got, want := unquote(reply(string(whole)+`"`)), reply(bare+`"`); !bytes.Equal(got, want) {
-			t.Errorf("%s: %s, not %s", what, got, want)
-		}
+		expect.Same(t, string(reply(bare+`"`)), string(unquote(reply(string(whole)+`"`))), "%s", what)
 		begins := strings.Index(string(whole), rule.FieldPrefix) + len(rule.FieldPrefix)
 		for at := begins; at < len(whole); at++ {
 			got, want := unquote(reply(string(whole[:at])+`"[truncated 9 bytes]`)), reply(bare+`"`)
-			if !bytes.Equal(got, want) {
-				t.Errorf("%s, cut at %d: %s, not %s", what, at, got, want)
-			}
+			expect.Same(t, string(want), string(got), "%s, cut at %d", what, at)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -70,17 +71,11 @@ func TestCursorKeys(t *testing.T) {
 			body[:len(body)-1] + `,"_source":["n"],"aggs":{},"search_after":[0,"y"],"highlight":{},"track_total_hits":true}`, `[1e0,"x"]`},
 		{"/news-1/_search", "size=3&neardup_explain", body, `[1,"x"]`},
 	} {
-		if got := key(same[0], same[1], same[2], same[3]); got != plain {
-			t.Errorf("%v has another key:\n%s\n%s", same, got, plain)
-		}
+		expect.Same(t, plain, key(same[0], same[1], same[2], same[3]), "the key of %v", same)
 	}
-	if key("/news-1/_search", "q=a&routing=b", body, `[1]`) != key("/news-1/_search", "routing=b&pretty&q=a", body, `[1]`) {
-		t.Error("the order of parameters counts")
-	}
+	expect.Same(t, key("/news-1/_search", "q=a&routing=b", body, `[1]`), key("/news-1/_search", "routing=b&pretty&q=a", body, `[1]`), "in another order")
 	seen := map[string]bool{plain: true, key("/news-2/_search", "", body, `[1,"x"]`): true}
-	if len(seen) != 2 {
-		t.Error("two indices have one key")
-	}
+	expect.Same(t, 2, len(seen), "keys of two indices")
 	for _, other := range [][3]string{
 		{"", body, `[1,"y"]`}, {"", body, `["1","x"]`}, {"", body, `[null,"x"]`}, {"", body, `["x","1"]`}, {"", body, `["x 1"]`},
 		{"", body, `[9007199254740992,"x"]`},
@@ -116,9 +111,7 @@ func TestCursorKeyOfControls(t *testing.T) {
 	}
 	for i, field := range reflect.VisibleFields(reflect.TypeFor[adapters.Controls]()) {
 		first, again := key(i), key(i)
-		if first != again {
-			t.Errorf("with %s a request has two keys:\n%s\n%s", field.Name, first, again)
-		}
+		expect.Same(t, first, again, "two keys of a request with %s", field.Name)
 		if changes := first != key(-1); changes == slices.Contains(besides, field.Name) {
 			t.Errorf("%s changes the key: %t", field.Name, changes)
 		}
@@ -172,8 +165,6 @@ func TestListKeys(t *testing.T) {
 		}
 	}
 	for _, never := range []string{`{"knn":{"field":"v","query_vector":[1],"k":3}}`, `{"query":{"match":{"a":"b"}},"rescore":{"query":{}}}`, `{"sort":["n"],"search_after":[1]}`} {
-		if got := key("/news-1/_search", "", never); got != "" {
-			t.Errorf("%s has the key %q", never, got)
-		}
+		expect.Same(t, "", key("/news-1/_search", "", never), "the key of %s", never)
 	}
 }

@@ -212,9 +212,7 @@ func TestExchanges(t *testing.T) {
 				x.rewrite(t, asks, answer)
 				return
 			}
-			if len(asks) != len(x.replies) {
-				t.Errorf("asked %d times, %d replies are recorded", len(asks), len(x.replies))
-			}
+			expect.Same(t, len(x.replies), len(asks), "how often it asked")
 			for i, ask := range asks {
 				expect.Same(t, x.section(fmt.Sprint("ask ", i+1)), ask, "ask %d", i+1)
 			}

@@ -218,9 +218,8 @@ func TestFilterPathLate(t *testing.T) {
 func TestFilterPathTooLong(t *testing.T) {
 	for steps, want := range map[int]bool{maxSteps: true, maxSteps + 1: false} {
 		for _, filter := range []string{strings.Repeat("a.", steps-1) + "a", strings.Repeat("a,", steps), strings.Repeat("-*,", steps)} {
-			if _, ok := parseFilter(filter, false); ok != want {
-				t.Errorf("%d steps, %.10s…: followed is %t", steps, filter, ok)
-			}
+			_, ok := parseFilter(filter, false)
+			expect.Same(t, want, ok, "%d steps, %.10s…: followed", steps, filter)
 		}
 	}
 	p, _ := nativePlan(t)
@@ -259,17 +258,13 @@ func TestPathsAreFollowed(t *testing.T) {
 			keep, drop := lead(kept, names), lead(dropped, names)
 			want := len(keep) > 0 || len(drop) > 0 && !f.keepsEmpty ||
 				slices.ContainsFunc(drop, func(left []string) bool { return len(left) == 1 })
-			if got := f.within(names); got != want {
-				t.Fatalf("seed %d: keep %q, drop %q: within %q is %t", seed, kept, dropped, names, got)
-			}
+			expect.Must(t, want, f.within(names), "seed %d: keep %q, drop %q: within %q", seed, kept, dropped, names)
 			for _, side := range []struct {
 				paths paths
 				at    places
 				want  [][]string
 			}{{f.keep, f.keep.follow(names), keep}, {f.drop, f.drop.follow(names), drop}} {
-				if diff := cmp.Diff(distinct(side.want), left(side.paths, side.at)); diff != "" {
-					t.Fatalf("seed %d: keep %q, drop %q behind %q: %s", seed, kept, dropped, names, diff)
-				}
+				expect.Must(t, distinct(side.want), left(side.paths, side.at), "seed %d: keep %q, drop %q behind %q", seed, kept, dropped, names)
 			}
 		}
 	}

@@ -84,9 +84,7 @@ func TestFormats(t *testing.T) {
 				}
 				var plain bytes.Buffer
 				plain.WriteString(enrichJSON(t, "PUT", "/news-1/_doc/1", string(jsonOf(nil, document))))
-				if diff := cmp.Diff(readJSON(t, plain.Bytes()), form.read(t, got)); diff != "" {
-					t.Fatalf("%s\n%s\n%q\n%q", diff, plain.Bytes(), body, got)
-				}
+				expect.Must(t, readJSON(t, plain.Bytes()), form.read(t, got), "%s\n%q\n%q", plain.Bytes(), body, got)
 			}
 		})
 	}
@@ -232,9 +230,7 @@ func TestUnicodeLines(t *testing.T) {
 			sent := write(random, action)
 			body := slices.Concat(sent, []byte("\n"), write(random, document), []byte("\n"))
 			got, _ := enrichWith(t, "POST", "/_bulk", "", bytes.NewReader(body))
-			if want := string(sent) + "\n" + `{"title":"wörter","neardup_sketch":S}` + "\n"; got != want {
-				t.Fatalf("%q became %q", body, got)
-			}
+			expect.Must(t, string(sent)+"\n"+`{"title":"wörter","neardup_sketch":S}`+"\n", got, "%q", body)
 		}
 	}
 }
@@ -295,16 +291,13 @@ func TestCleanFormats(t *testing.T) {
 			var got, plain bytes.Buffer
 			expect.OK(t, d.CleanReply(kind, &got, bytes.NewReader(body)))
 			expect.OK(t, d.CleanReply(kind, &plain, bytes.NewReader(jsonOf(nil, reply))))
-			if diff := cmp.Diff(readJSON(t, plain.Bytes()), form.read(t, got.Bytes())); diff != "" {
-				t.Fatalf("%s, %+v: %s\n%s\n%q", form.name, kind, diff, plain.Bytes(), body)
-			}
+			expect.Must(t, readJSON(t, plain.Bytes()), form.read(t, got.Bytes()), "%s, %+v: %s\n%q", form.name, kind, plain.Bytes(), body)
 		}
 	}
 	for _, body := range []string{"\xbf", "\xa1\x01", ":)\n\x03\xfa\x40", "\xbf\x6eneardup_sketch\x61"} {
 		var got bytes.Buffer
-		if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead, Form: formSource}, &got, strings.NewReader(body)); err != nil || got.String() != body {
-			t.Errorf("%q became %q (%v)", body, got.String(), err)
-		}
+		expect.OK(t, (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead, Form: formSource}, &got, strings.NewReader(body)))
+		expect.Same(t, body, got.String(), "")
 	}
 }
 
@@ -338,9 +331,8 @@ func TestFormatsWithoutRoom(t *testing.T) {
 func TestCleanLooksOnce(t *testing.T) {
 	body := []byte("\xbf\x67_source" + strings.Repeat("\xbf\x61a", 900) + "\x83\x01\x02\x6eneardup_sketch" + strings.Repeat("\xff", 901))
 	looked := new(looking)
-	if got := cutPacked(looked, body, 1<<20, jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}, nil); len(got) != len(body)-24 {
-		t.Errorf("%d bytes became %d", len(body), len(got))
-	}
+	got := cutPacked(looked, body, 1<<20, jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}, nil)
+	expect.Same(t, len(body)-24, len(got), "what %d bytes became", len(body))
 	if looked.bytes > 3*len(body) {
 		t.Errorf("to cut %d bytes, %d were looked at", len(body), looked.bytes)
 	}
@@ -373,9 +365,8 @@ func refuses(t *testing.T, what, mediaType, body string) {
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 128<<20+uint64(32*len(body)) {
 		t.Errorf("%s: %d bytes took %d of memory", what, len(body), grown)
 	}
-	if got, err := enrichForm(t, mediaType, "PUT", "/logs/_doc/1", []byte(body)); err != nil || string(got) != body {
-		t.Errorf("%s: an index without a rule: %v", what, err)
-	}
+	logs := expect.Value(enrichForm(t, mediaType, "PUT", "/logs/_doc/1", []byte(body)))(t)
+	expect.Same(t, body, string(logs), "%s: an index without a rule", what)
 }
 
 // enrichForm runs a write in a format under the contract's rules.
@@ -389,8 +380,7 @@ func enrichForm(t testing.TB, mediaType, method, path string, body []byte) ([]by
 }
 
 func enrichJSON(t testing.TB, method, path, body string) string {
-	out := expect.Value(enrichForm(t, "application/json", method, path, []byte(body)))(t)
-	return string(out)
+	return string(expect.Value(enrichForm(t, "application/json", method, path, []byte(body)))(t))
 }
 
 func FuzzFormats(f *testing.F) {

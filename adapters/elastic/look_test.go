@@ -38,9 +38,7 @@ func TestLookFor(t *testing.T) {
 		r.Header["Authorization"][0] != "x" {
 		t.Errorf("%s %s %v\n%s", r.Method, r.Path, r.Header, r.Body)
 	}
-	if class := (Dialect{}).Classify(r); class.Kind != adapters.KindSearch {
-		t.Errorf("it is a %s", class.Kind)
-	}
+	expect.Same(t, adapters.KindSearch, (Dialect{}).Classify(r).Kind, "the kind")
 	if r, err = dialect.LookFor(adapters.Look{Index: "a", Size: 1, Fields: []string{"b"}}); err != nil ||
 		string(r.Body) != `{"track_total_hits":true,"size":1,"query":{"match_all":{}},"_source":["b"]}` {
 		t.Errorf("%v %s", err, r.Body)

@@ -1,6 +1,10 @@
 package elastic
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
+)
 
 func TestRuleName(t *testing.T) {
 	for _, c := range []struct{ index, elasticsearch, opensearch string }{
@@ -15,12 +19,8 @@ func TestRuleName(t *testing.T) {
 		{"restored-.ds-logs-x-2026.11.21-000001", "logs-x", "logs-x-2026.11.21"},
 		{"partial-restored-.ds-logs-x-000007", "logs-x", "logs-x"},
 	} {
-		if got := (Dialect{}).ruleName(c.index); got != c.elasticsearch {
-			t.Errorf("%q: on Elasticsearch %q, want %q", c.index, got, c.elasticsearch)
-		}
-		if got := (Dialect{OpenSearch: true}).ruleName(c.index); got != c.opensearch {
-			t.Errorf("%q: on OpenSearch %q, want %q", c.index, got, c.opensearch)
-		}
+		expect.Same(t, c.elasticsearch, (Dialect{}).ruleName(c.index), "%q: on Elasticsearch", c.index)
+		expect.Same(t, c.opensearch, (Dialect{OpenSearch: true}).ruleName(c.index), "%q: on OpenSearch", c.index)
 	}
 }
 
@@ -30,8 +30,6 @@ func TestDaily(t *testing.T) {
 		"<logs-{now/h}>": false, "<logs-{now/d{yyyy.MM.dd|+01:00}}>": false, "<logs-{now-3h{yyyy.MM.dd}}>": false,
 		"<logs-{now{yyyy.MM.dd.HH}}>": false, "<logs-{now/d}-{now/m{mm}}>": false, "<a\\{h-{now/d}>": true, "<logs-{now/s}>": false,
 	} {
-		if got := daily(name); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
+		expect.Same(t, want, daily(name), "%s", name)
 	}
 }

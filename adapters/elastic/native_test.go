@@ -135,9 +135,7 @@ func TestNativeTakes(t *testing.T) {
 				if len(asked) != 2 || strings.Contains(asked[1], "collapse") || o.Fell != c.fell || !o.Tried {
 					t.Errorf("fell for %q, want %q, and asks %v", o.Fell, c.fell, asked)
 				}
-				if remembered := c.fell != "not_understood"; o.Unfit != remembered {
-					t.Errorf("remembered: %v", !remembered)
-				}
+				expect.Same(t, c.fell != "not_understood", o.Unfit, "remembered")
 			case len(asked) != 1:
 				t.Errorf("fell for %q", o.Fell)
 			default:

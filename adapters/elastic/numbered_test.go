@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // revised makes documents of some texts, mixed, of one index or of two.
@@ -77,9 +76,7 @@ func TestNumberedPages(t *testing.T) {
 				}
 				want, least := answer(Dialect{Named: true})
 				got, rounds := answer(Dialect{})
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("%s, %s: (-by ids +by numbers)\n%s", plan, request.Body, diff)
-				}
+				expect.Must(t, want, got, "%s, %s: by ids (-), by numbers (+)", plan, request.Body)
 				if rounds > least+c.more {
 					t.Errorf("%s, %s: %d requests, %d by ids", plan, request.Body, rounds, least)
 				}

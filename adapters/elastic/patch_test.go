@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -55,10 +55,8 @@ func TestPatchOfABusyEngine(t *testing.T) {
 		})
 		ready(store)
 		patch := adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}, Wanted: &rule.Ours{Sketch: "x"}}
-		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Stored{patch, patch})
-		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
-			t.Errorf("%d %s: %v %v after %d bulks", c.status, c.reply, results, err, sent)
-		}
+		expect.Same(t, c.want, expect.Value(store.Patch(t.Context(), "news-1", nil, []adapters.Stored{patch, patch}))(t), "%d %s", c.status, c.reply)
+		expect.Same(t, 1, sent, "%d %s: bulks", c.status, c.reply)
 	}
 }
 
@@ -75,10 +73,8 @@ func TestPatchOfDocumentsInSeveralLines(t *testing.T) {
 		for _, id := range []string{"1", "2", "3"} {
 			patches = append(patches, adapters.Stored{ID: id, Source: []byte("{\n}"), Version: version{uuid: "u"}, Wanted: &rule.Ours{}})
 		}
-		got, err := store.Patch(t.Context(), "news-1", nil, patches)
-		if want := []adapters.Result{adapters.Changed, adapters.Gone, adapters.Patched}; err != nil || !slices.Equal(got, want) {
-			t.Errorf("%v %v, want %v", got, err, want)
-		}
+		got := expect.Value(store.Patch(t.Context(), "news-1", nil, patches))(t)
+		expect.Same(t, []adapters.Result{adapters.Changed, adapters.Gone, adapters.Patched}, got, "")
 	})
 }
 
@@ -179,9 +175,7 @@ func TestScanLosesItsPoint(t *testing.T) {
 	if err != nil || len(ids) != 105 || ids[104] != "104" || last != "105" {
 		t.Errorf("%d documents, then %s, and %v", len(ids), last, err)
 	}
-	if want := []string{"p1 after ", "p1 after 99", "p2 after 99"}; !slices.Equal(asked, want) {
-		t.Errorf("asked %q, not %q", asked, want)
-	}
+	expect.Same(t, []string{"p1 after ", "p1 after 99", "p2 after 99"}, asked, "what was asked")
 }
 
 // TestSurvives tells the documents whose numbers an update writes as they are, whatever stands in their texts.
@@ -190,8 +184,6 @@ func TestSurvives(t *testing.T) {
 		`{"a":1.5,"b":[-2,1e3,12345678901234567890]}`: true, `{"a":"1.23456789012345678901 \" 1.23456789012345678901","b\\":1}`: true,
 		`{"a":1.23456789012345678901}`: false, `{"a":"\\","b":[{"c":-0}]}`: false, `{"a":1e400}`: false, `{"a":"\"","b":0.1234567890123456789}`: false,
 	} {
-		if got := survives([]byte(source)); got != want {
-			t.Errorf("%s: %v", source, got)
-		}
+		expect.Same(t, want, survives([]byte(source)), "%s", source)
 	}
 }

@@ -51,9 +51,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 				asked, searches := []string{}, 0
 				answer, err := adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
 					asked = append(asked, ask.Method+" "+ask.Path+"?"+ask.RawQuery)
-					if got := ask.Header["Authorization"]; len(got) != 1 || got[0] != "mine" {
-						t.Errorf("%s is asked with %v", ask.Path, got)
-					}
+					expect.Same(t, []string{"mine"}, ask.Header["Authorization"], "who asks %s", ask.Path)
 					inPoint := ask.Path == "/_search"
 					switch {
 					case strings.HasSuffix(ask.Path, "/_pit") || strings.HasSuffix(ask.Path, "/point_in_time"):

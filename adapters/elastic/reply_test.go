@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -50,13 +51,9 @@ func FuzzListing(f *testing.F) {
 			fields, _ := jsonedit.Members(jsonedit.Get(members, "fields"))
 			for key, e := range map[string]extent{"_index": h.index, "_id": h.id, "_seq_no": h.number, "_primary_term": h.term, "sort": h.sort,
 				"_source": h.source, "fields": h.fields} {
-				if !bytes.Equal(h.at(e), jsonedit.Get(members, key)) {
-					t.Fatalf("%q: %s is %q", h.raw, key, h.at(e))
-				}
+				expect.Must(t, string(jsonedit.Get(members, key)), string(h.at(e)), "%q: %s", h.raw, key)
 			}
-			if slow := slowSketch(fields); string(sketchIn(h.at(h.sketch))) != slow {
-				t.Fatalf("%q: the sketch is %q", h.raw, h.at(h.sketch))
-			}
+			expect.Must(t, slowSketch(fields), string(sketchIn(h.at(h.sketch))), "%q: the sketch", h.raw)
 		}
 		hits := want.hits[:min(int(keep), len(want.hits))]
 		if root, _ := jsonedit.Members(reply); jsonedit.Repeated(root) || jsonedit.Repeated(want.outer) {

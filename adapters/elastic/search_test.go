@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
@@ -117,16 +115,9 @@ func TestAskOfABarePathGetsAContentType(t *testing.T) {
 	r := &adapters.Request{Method: "GET", Path: "/news-1/_search", RawQuery: "q=a",
 		Header: adapters.Header{"Authorization": {"Basic x"}}}
 	ask := firstAsk(t, Dialect{}.ParseSearch(Dialect{}.Classify(r), r, searchPlan(t, false)))
-	if ask.Method != "GET" {
-		t.Fatal(ask)
-	}
-	if diff := cmp.Diff(adapters.Header{"Authorization": {"Basic x"}, "Content-Type": {"application/json"}},
-		ask.Header); diff != "" {
-		t.Error(diff)
-	}
-	if len(r.Header) != 1 {
-		t.Error("the client's header was changed")
-	}
+	expect.Same(t, "GET", ask.Method, "the method")
+	expect.Same(t, adapters.Header{"Authorization": {"Basic x"}, "Content-Type": {"application/json"}}, ask.Header, "the header")
+	expect.Same(t, 1, len(r.Header), "lines of the client's header")
 }
 
 func TestLeftAlone(t *testing.T) {
@@ -207,9 +198,7 @@ func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 		"{\"index\":\"news-1\"}\n{\"neardup\":\"off\",\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n")
 	parsed := Dialect{}.ParseSearch(class, r, searchPlan(t, false))
 	want := "{\"index\":\"news-1\"}\n{\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n"
-	if string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
-		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
-	}
+	expect.Same(t, [2]string{want, ""}, [2]string{string(parsed.Plain.Body), parsed.Plain.RawQuery}, "the body and the query")
 	if parsed.Reason != "off" || !parsed.Left() {
 		t.Errorf("%+v", parsed)
 	}
@@ -277,9 +266,7 @@ func TestFieldsAskedForTwice(t *testing.T) {
 		`"n":[2],"neardup_sketch":[`+text+`]`) + `]}}`
 	_, answer, err := afterReply(t, "/news-1/_search", `{"docvalue_fields":["ne*","n"]}`, reply)
 	expect.OK(t, err)
-	if want := `{"hits":{"total":2,"hits":[` + hit("1", `"n":[1]`) + `]}}`; string(answer.Body) != want {
-		t.Errorf("got %s", answer.Body)
-	}
+	expect.Same(t, `{"hits":{"total":2,"hits":[`+hit("1", `"n":[1]`)+`]}}`, string(answer.Body), "")
 	_, answer, err = afterReply(t, "/news-1/_search", `{"docvalue_fields":["neardup_sketch"]}`, reply)
 	if err != nil || strings.Count(string(answer.Body), text) != 2 {
 		t.Errorf("what the client names is not shown: %s %v", answer.Body, err)
@@ -392,9 +379,7 @@ func TestLateSearches(t *testing.T) {
 	for _, h := range fakeHits(answer.Body)[0] {
 		got += idIn(t, h)
 	}
-	if got != "234" {
-		t.Errorf("the page is %s", got)
-	}
+	expect.Same(t, "234", got, "the page")
 	if answer.Outcomes[0].Reason = ""; answer.WasLate() {
 		t.Error("a search that was in time is taken for a late one")
 	}

@@ -37,9 +37,7 @@ func TestClassifyNodes(t *testing.T) {
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			r := &adapters.Request{Method: c.method, Path: c.path, Host: "us:9201"}
-			if got := (Dialect{}).Classify(r); got.Kind != adapters.KindPass {
-				t.Errorf("by default: %+v", got)
-			}
+			expect.Same(t, adapters.KindPass, (Dialect{}).Classify(r).Kind, "by default")
 			for _, d := range []struct {
 				Dialect
 				ours string
@@ -55,9 +53,7 @@ func TestClassifyNodes(t *testing.T) {
 			}
 		})
 	}
-	if got := seen.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"}); got.Kind != adapters.KindPass {
-		t.Errorf("without an address to give: %+v", got)
-	}
+	expect.Same(t, adapters.KindPass, seen.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"}).Kind, "without an address to give")
 }
 
 // nodesReply is what two nodes say of themselves. Each @ stands in the place of an address to be replaced.
@@ -120,17 +116,14 @@ func TestRewriteNodesLeavesTheRest(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		expect.OK(t, rewriteNodes(&out, strings.NewReader(good+rest), "us:1"))
-		if out.String() != done+rest {
-			t.Errorf("%s: %.200s", name, out.String())
-		}
+		expect.Same(t, done+rest, out.String(), "%s", name)
 	}
 	for _, body := range []string{
 		"", "{", "null", "nodes", "\xef\xbb\xbf{}", `[{"nodes":{}}]`, `{"error":"security_exception","status":403}`,
 	} {
 		var out bytes.Buffer
-		if err := rewriteNodes(&out, strings.NewReader(body), "us:1"); err != nil || out.String() != body {
-			t.Errorf("%q became %q, %v", body, out.String(), err)
-		}
+		expect.OK(t, rewriteNodes(&out, strings.NewReader(body), "us:1"))
+		expect.Same(t, body, out.String(), "")
 	}
 }
 
@@ -146,9 +139,7 @@ func FuzzRewriteNodes(f *testing.F) {
 		var out, again bytes.Buffer
 		expect.OK(t, rewriteNodes(&out, bytes.NewReader(body), ours))
 		expect.OK(t, rewriteNodes(&again, iotest.OneByteReader(bytes.NewReader(out.Bytes())), ours))
-		if !bytes.Equal(out.Bytes(), again.Bytes()) {
-			t.Errorf("%q became %q", out.Bytes(), again.Bytes())
-		}
+		expect.Same(t, out.String(), again.String(), "rewritten again")
 		checkReaddressed(t, body, out.Bytes(), ours)
 	})
 }
@@ -164,9 +155,7 @@ func checkReaddressed(t *testing.T, body, out []byte, ours string) {
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatalf("%q became %q: %v", body, out, err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("%q became %q: %s", body, out, diff)
-	}
+	expect.Must(t, want, got, "%q became %q", body, out)
 }
 
 // readdress puts our address into a decoded reply. Elements of arrays stand for these.

@@ -51,9 +51,7 @@ func TestPrepareAllOfOurs(t *testing.T) {
 			s := &prompted{answers: c.answers, rules: rule.Rules{jobsRule(t, "a-*")}}
 			list := expect.Value(s.store().Prepare(t.Context(), "a-1", false))(t)
 			expect.Same(t, c.want, state(list), "")
-			if ready := list[0].Ready; ready != (list[0].Why == "") {
-				t.Errorf("%+v", list[0])
-			}
+			expect.Same(t, list[0].Why == "", list[0].Ready, "ready: %+v", list[0])
 			expect.Same(t, c.changes, s.changes, "")
 		})
 	}

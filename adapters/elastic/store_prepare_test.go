@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -156,10 +154,7 @@ func TestDateMathAtMidnight(t *testing.T) {
 		}{{0, "a-2000.01.01 ready moves"}, {10 * time.Second, "a-2000.01.01 ready"}, {23*time.Hour + 58*time.Minute,
 			"a-2000.01.01 ready"}, {time.Minute, "a-2000.01.01 ready moves"}} {
 			time.Sleep(c.wait)
-			list, err := s.store().Resolve(t.Context(), "<a-{now/d}>")
-			if err != nil || state(list) != c.want {
-				t.Errorf("at %v: %s, want %s (%v)", time.Now(), state(list), c.want, err)
-			}
+			expect.Same(t, c.want, state(expect.Value(s.store().Resolve(t.Context(), "<a-{now/d}>"))(t)), "at %v", time.Now())
 		}
 	})
 }
@@ -168,8 +163,7 @@ func TestPrepare(t *testing.T) {
 	for _, c := range preparations {
 		t.Run(c.name, func(t *testing.T) {
 			s := &prompted{answers: c.answers}
-			list := expect.Value(s.store().Prepare(t.Context(), "a-1", c.create))(t)
-			expect.Same(t, c.want, state(list), "the indices")
+			expect.Same(t, c.want, state(expect.Value(s.store().Prepare(t.Context(), "a-1", c.create))(t)), "the indices")
 			expect.Same(t, c.changes, s.changes, "the requests that change")
 		})
 	}
@@ -255,9 +249,7 @@ func TestTemplatesMarkTheNewestIndex(t *testing.T) {
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Added {
 		t.Errorf("%+v %v", list, err)
 	}
-	if diff := cmp.Diff([]string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + declaration(rule.SketchField, mark) + `}}`}, s.changes); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + declaration(rule.SketchField, mark) + `}}`}, s.changes, "")
 	for _, templates := range []string{itsTemplate, "GET /_template"} {
 		s.answers[templates] = `403 {}`
 		if list, err := s.store().(*Store).Templates(t.Context(), s.rules, false); err == nil {
@@ -297,8 +289,6 @@ func TestMeet(t *testing.T) {
 		{"*", "", true}, {"", "a", false},
 		{"logs-*-x", "logs-a-*", true}, {"logs-*-x", "logs-a", false}, {"**", "*", true},
 	} {
-		if meet(c.a, c.b) != c.want || meet(c.b, c.a) != c.want {
-			t.Errorf("%q and %q: want %v", c.a, c.b, c.want)
-		}
+		expect.Same(t, [2]bool{c.want, c.want}, [2]bool{meet(c.a, c.b), meet(c.b, c.a)}, "%q and %q", c.a, c.b)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -40,16 +41,12 @@ func TestParts(t *testing.T) {
 				t.Fatalf("part %d of %d, %s: %v, %v", i, len(names), name, p, err)
 			}
 			for _, s := range p {
-				if s.next != ends[s.shard] {
-					t.Fatalf("%q: shard %d goes on at %d, behind %d", names, s.shard, s.next, ends[s.shard])
-				}
+				expect.Must(t, ends[s.shard], s.next, "%q: where shard %d goes on", names, s.shard)
 				ends[s.shard] = s.to
 			}
 		}
 		for shard, end := range ends {
-			if end != -1 {
-				t.Errorf("%q: shard %d ends at %d", names, shard, end)
-			}
+			expect.Same(t, int64(-1), end, "%q: where shard %d ends", names, shard)
 		}
 	}
 }
@@ -85,9 +82,7 @@ func FuzzReadScanPage(f *testing.F) {
 		if malformed != nil || none != nil || empty != nil || err != nil || jsonedit.Get(root, "docs") != nil || jsonedit.Repeated(root) || jsonedit.Repeated(outer) {
 			return // of what stands twice, who counts is the reader's affair
 		}
-		if len(list) != len(got.hits) {
-			t.Fatalf("%d hits, not %d", len(got.hits), len(list))
-		}
+		expect.Must(t, len(list), len(got.hits), "hits")
 		for i, raw := range list {
 			hit, err := jsonedit.Members(raw)
 			if err != nil || jsonedit.Repeated(hit) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestTables cuts our columns out of what ES|QL answers, in the form that its manual shows.
@@ -50,13 +51,10 @@ func TestTables(t *testing.T) {
 		}
 		for _, request := range []adapters.Request{{Method: "POST", Path: "/_query"}, {Method: "POST", Path: "/_query/async"}, {Method: "GET", Path: "/_query/async/id"}} {
 			class := (Dialect{}).Classify(&request)
-			if class.Kind != adapters.KindRead {
-				t.Fatalf("%s is a %s", request.Path, class.Kind)
-			}
+			expect.Must(t, adapters.KindRead, class.Kind, "%s", request.Path)
 			var got strings.Builder
-			if err := (Dialect{}).CleanReply(class, &got, strings.NewReader(c.reply)); err != nil || got.String() != c.want {
-				t.Errorf("%s: %v %.300s, want %.300s", name, err, got.String(), c.want)
-			}
+			expect.OK(t, (Dialect{}).CleanReply(class, &got, strings.NewReader(c.reply)))
+			expect.Same(t, c.want, got.String(), "%s", name)
 		}
 	}
 }
@@ -108,8 +106,6 @@ func FuzzTables(f *testing.F) {
 			}
 			return `{"columns":[` + strings.Join(names, ",") + `],"values":[` + strings.Join(values, ",") + `]}`
 		}
-		if got, want := string(tableOf([]byte(build(-1)))), build(int(ours)%width); got != want {
-			t.Errorf("%d columns, %d rows, sideways %t: %s, want %s", width, height, sideways, got, want)
-		}
+		expect.Same(t, build(int(ours)%width), string(tableOf([]byte(build(-1)))), "%d columns, %d rows, sideways %t", width, height, sideways)
 	})
 }

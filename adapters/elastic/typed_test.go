@@ -3,6 +3,8 @@ package elastic
 import (
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestUntyped(t *testing.T) {
@@ -16,8 +18,6 @@ func TestUntyped(t *testing.T) {
 		"i/_mapping/field": "i/_mapping/field", "_search/template": "_search/template",
 		"i/_doc/_search": "i/_doc/_search", "_nodes/a/stats": "_nodes/a/stats", "i/t/1/2": "i/t/1/2", "": "",
 	} {
-		if got := strings.Join(untyped(strings.Split(typed, "/")), "/"); got != want {
-			t.Errorf("%s became %s, want %s", typed, got, want)
-		}
+		expect.Same(t, want, strings.Join(untyped(strings.Split(typed, "/")), "/"), "%s", typed)
 	}
 }

@@ -59,9 +59,7 @@ func TestOperations(t *testing.T) {
 			if replies == nil {
 				creates = nil
 			}
-			if diff := cmp.Diff(c.creates, creates); diff != "" {
-				t.Errorf("%s\n%+v", diff, list)
-			}
+			expect.Same(t, c.creates, creates, "%+v", list)
 		})
 	}
 }
@@ -80,15 +78,11 @@ func TestNoOps(t *testing.T) {
 		{"in a bulk", bulkReply{}.NoOp, stored, `{"create":{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":7,"_primary_term":2,"status":200}}`},
 		{"of the same bulk", bulkReply{}.NoOp, sibling, `{"create":{"_index":"i","_id":"a","_version":1,"result":"noop","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":200}}`},
 	} {
-		got, err := c.make(rule.Operation{Form: "create"}, c.of)
-		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
-			t.Errorf("%s: %v %s", c.name, err, diff)
-		}
+		expect.Same(t, c.want, string(expect.Value(c.make(rule.Operation{Form: "create"}, c.of))(t)), "%s", c.name)
 	}
 	for openSearch, want := range map[bool]string{false: `{"errors":false,"took":0,"items":[{"index":1}]}`, true: `{"took":0,"errors":false,"items":[{"index":1}]}`} {
-		if got, err := bulkReply(Dialect{OpenSearch: openSearch}).Join(nil, [][]byte{[]byte(`{"index":1}`)}); string(got) != want || err != nil {
-			t.Errorf("%s, want %s (%v)", got, want, err)
-		}
+		got := expect.Value(bulkReply(Dialect{OpenSearch: openSearch}).Join(nil, [][]byte{[]byte(`{"index":1}`)}))(t)
+		expect.Same(t, want, string(got), "OpenSearch %t", openSearch)
 	}
 }
 
@@ -97,9 +91,8 @@ func TestDroppedIsNotStored(t *testing.T) {
 	_, refused, err := bulkReply{}.Split([]byte(`{"errors":false,"took":0,"items":[` +
 		`{"index":{"_index":"i","_id":"a","_version":-3,"result":"noop","_shards":{"total":0,"successful":0,"failed":0},"status":200}},` +
 		`{"index":{"_index":"i","_id":"b","_version":1,"result":"created","status":201}},{"index":{"_index":"i","_id":"c","status":400,"error":{}}}]}`))
-	if diff := cmp.Diff([]bool{true, false, true}, refused); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, []bool{true, false, true}, refused, "")
 }
 
 // FuzzSplitBulk takes any reply apart, and if that can be done puts it together as it was.
@@ -114,9 +107,7 @@ func FuzzSplitBulk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(items) != len(refused) {
-			t.Fatalf("%d items, %d outcomes", len(items), len(refused))
-		}
+		expect.Must(t, len(refused), len(items), "items")
 		joined := expect.Value(bulkReply{}.Join([]byte(reply), items))(t)
 		again, _, err := bulkReply{}.Split(joined)
 		if diff := cmp.Diff(items, again); diff != "" || err != nil || strings.Count(string(joined), `"status"`) != strings.Count(reply, `"status"`) {

@@ -141,9 +141,7 @@ func TestOneDocument(t *testing.T) {
 func TestManyMembersOfAnUpdate(t *testing.T) {
 	body := `{"doc":{"neardup_sketch":"F"},` + strings.Repeat(`"":1,`, 1<<20) + `"doc_as_upsert":true}`
 	used := allocated(func() {
-		if got := enrichJSON(t, "POST", "/shop-1/_update/1", body); got != body {
-			t.Errorf("became %.100s", got)
-		}
+		expect.Same(t, body, enrichJSON(t, "POST", "/shop-1/_update/1", body), "")
 	})
 	if used > 10*uint64(len(body)) {
 		t.Errorf("%d bytes for an update of %d", used, len(body))

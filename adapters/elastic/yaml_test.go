@@ -8,6 +8,7 @@ import (
 	"testing/iotest"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestCleanYAML cleans replies as Elasticsearch wrote them.
@@ -42,9 +43,8 @@ func TestCleanYAML(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, src := range []io.Reader{strings.NewReader(c[0]), iotest.OneByteReader(strings.NewReader(c[0]))} {
 				var out bytes.Buffer
-				if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindWrite, Form: formDoc}, &out, src); err != nil || out.String() != c[1] {
-					t.Errorf("%.400s, want %.400s (%v)", out.String(), c[1], err)
-				}
+				expect.OK(t, (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindWrite, Form: formDoc}, &out, src))
+				expect.Same(t, c[1], out.String(), "")
 			}
 		})
 	}
