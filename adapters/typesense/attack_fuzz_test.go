@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -33,9 +34,7 @@ func FuzzClassify(f *testing.F) {
 		for _, p := range paramsOf(query) {
 			parts = append(parts, p.Raw)
 		}
-		if got := strings.Join(parts, "&"); got != query {
-			t.Fatalf("%q became %q", query, got)
-		}
+		expect.Must(t, query, strings.Join(parts, "&"), "")
 		if plain := decode(path); len(plain) > len(path) {
 			t.Fatalf("%q grew to %q", path, plain)
 		}

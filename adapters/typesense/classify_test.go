@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestAlters tells what may change a collection from what can't.
@@ -17,8 +18,6 @@ func TestAlters(t *testing.T) {
 		"POST /multi_search": false, "POST /keys": false, "POST /": false, "POST /collections/news/documents?action=destroy": false,
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		if got := (Dialect{}).Classify(&adapters.Request{Method: method, Path: path}).Alters; got != want {
-			t.Errorf("%s: alters = %v", request, got)
-		}
+		expect.Same(t, want, (Dialect{}).Classify(&adapters.Request{Method: method, Path: path}).Alters, "%s: alters", request)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -26,9 +27,8 @@ func TestAllOursAreCut(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		class := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
-		if err := (Dialect{}).CleanReply(class, &out, strings.NewReader(c.reply)); err != nil || out.String() != c.want {
-			t.Errorf("%s %s: %s is shown as %s, %v", c.method, c.path, c.reply, out.String(), err)
-		}
+		expect.OK(t, (Dialect{}).CleanReply(class, &out, strings.NewReader(c.reply)))
+		expect.Same(t, c.want, out.String(), "%s %s: %s", c.method, c.path, c.reply)
 	}
 	for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
 		class := Dialect{}.Classify(&adapters.Request{Method: "GET", Path: "/collections/a/documents/1", RawQuery: "include_fields=id," + field})

@@ -75,8 +75,7 @@ func FuzzContractSearches(f *testing.F) { adaptertest.FuzzSearches(f, subject(""
 
 func FuzzContractReplies(f *testing.F) {
 	for _, name := range []string{"document", "export", "import", "search", "collections"} {
-		data := expect.Value(os.ReadFile(filepath.Join("testdata", name+".reply")))(f)
-		f.Add(data)
+		f.Add(expect.Value(os.ReadFile(filepath.Join("testdata", name+".reply")))(f))
 	}
 	adaptertest.FuzzReplies(f, subject(""))
 }

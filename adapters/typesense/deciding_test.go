@@ -3,9 +3,9 @@ package typesense
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -18,9 +18,7 @@ func TestDecidingValues(t *testing.T) {
 		"dotted.name": {"d"}, "un.der": {"u"}, "un": nil, "host.x": nil, "": nil,
 	} {
 		got := deciding(unflattened([]byte(document)), rule.Deciding{Field: field})
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", field, diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Same(t, want, got, "%s", field)
 	}
 }
 
@@ -33,8 +31,6 @@ func TestDecidingDates(t *testing.T) {
 		"[1,2]": {"1000", "2000"}, `[null,"x",3]`: {"3000"},
 	} {
 		got := deciding(unflattened([]byte(`{"at":`+value+`}`)), rule.Deciding{Field: "at", Date: true})
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", value, diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Same(t, want, got, "%s", value)
 	}
 }

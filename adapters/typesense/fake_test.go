@@ -24,8 +24,7 @@ import (
 
 func newSketcher(t testing.TB) *sketch.Sketcher {
 	t.Helper()
-	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
-	return sketcher
+	return expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 }
 
 func newRule(t testing.TB, match string, fields ...string) *rule.Rule {

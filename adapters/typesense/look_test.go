@@ -80,9 +80,8 @@ func TestLookedAt(t *testing.T) {
 		t.Errorf("%v: a document for a key that hides its text", err)
 	}
 	for status, body := range map[int]string{401: `{"message":"Forbidden - a valid key must be sent."}`, 404: `{"message":"Not found"}`} {
-		if _, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: status, Body: []byte(body)}); adapters.StatusOf(err) != status {
-			t.Errorf("%d: %v", status, err)
-		}
+		_, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: status, Body: []byte(body)})
+		expect.Same(t, status, adapters.StatusOf(err), "%v", err)
 	}
 	for _, body := range []string{"", "{}", `{"found":1,"request_params":{"collection_name":"a","per_page":7},"hits":[{"document":{}}]}`} {
 		_, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(body)})

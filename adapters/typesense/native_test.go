@@ -146,9 +146,7 @@ func TestNativeTakes(t *testing.T) {
 				if len(asks) != 2 || strings.Contains(asks[1], "group_by") || o.Fell != c.fell || !o.Tried || o.Native {
 					t.Errorf("want it to fall for %q: %+v, asks %q", c.fell, o, asks)
 				}
-				if remembered := c.fell == adapters.ReasonUnclustered || c.fell == adapters.ReasonNativeRefused; o.Unfit != remembered {
-					t.Errorf("remembered: %v", o.Unfit)
-				}
+				expect.Same(t, c.fell == adapters.ReasonUnclustered || c.fell == adapters.ReasonNativeRefused, o.Unfit, "remembered")
 			default:
 				expect.Same(t, `{"results":[`+c.want+`]}`, string(answer.Body), "")
 				if !o.Native || !o.Exact || o.Raw != 30 || o.Folded != 10 || o.Target != "news" {

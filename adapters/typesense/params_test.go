@@ -24,8 +24,6 @@ func TestQueryOf(t *testing.T) {
 			got = append(got, p.Name+"="+p.Value)
 		}
 		expect.Same(t, want, got, "%s", query)
-		if joined := adapters.RawQuery(params, func(string) bool { return true }); joined != query {
-			t.Errorf("%s is put together as %s", query, joined)
-		}
+		expect.Same(t, query, adapters.RawQuery(params, func(string) bool { return true }), "put together")
 	}
 }

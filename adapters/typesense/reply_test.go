@@ -171,13 +171,10 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			for _, found := range []int{-1, 5} {
 				var hits [][]byte
 				for i := len(r.hits) - 1; i >= 0; i-- {
-					hit := expect.Value(q.appendHit(nil, &r.hits[i]))(t)
-					hits = append(hits, hit)
+					hits = append(hits, expect.Value(q.appendHit(nil, &r.hits[i]))(t))
 				}
 				got := q.withHits(r, jsonedit.Array(hits), found).Bytes()
-				if want := want.present(q, found); !bytes.Equal(got, want) {
-					t.Fatalf("%+v\ngot  %s\nwant %s", q, got, want)
-				}
+				expect.Must(t, string(want.present(q, found)), string(got), "%+v", q)
 			}
 		}
 	})
@@ -192,9 +189,7 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 		h.curated != (string(jsonedit.Get(want.members, "curated")) == "true") {
 		t.Fatalf("%+v of %s", h, want.raw)
 	}
-	if !bytes.Equal(h.unflattened(), unflattened(want.document)) {
-		t.Fatalf("%s of %s", h.unflattened(), want.document)
-	}
+	expect.Must(t, string(unflattened(want.document)), string(h.unflattened()), "%s", want.document)
 	var members []string
 	for _, m := range want.inside {
 		if slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(text, m.Key) }) {
@@ -205,9 +200,7 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	for _, m := range h.members {
 		got = append(got, m.Key+string(m.Value))
 	}
-	if !slices.Equal(members, got) {
-		t.Fatalf("%q, want %q", got, members)
-	}
+	expect.Must(t, got, members, "")
 }
 
 // A deep page's sketches are asked for in pages of one size that go together and come uncompressed; the client's answer is coded as the

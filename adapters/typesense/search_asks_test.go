@@ -57,9 +57,7 @@ func TestOurFieldIsNotHighlighted(t *testing.T) {
 		f := &fake{documents: []map[string]any{{"id": "1", "body": "b"}}}
 		expect.Value(adaptertest.Run(s, f.reply))(t)
 		for _, asked := range f.searches {
-			if asked["highlight_fields"] != want {
-				t.Errorf("%q: asked for %q", value, asked["highlight_fields"])
-			}
+			expect.Same(t, want, asked["highlight_fields"], "%q", value)
 		}
 	}
 }
@@ -77,9 +75,7 @@ func TestOurFieldIsNotHighlightedWhereASearchIsLeftAlone(t *testing.T) {
 			t.Errorf("%s: sent %s", c.query, s.Plain.RawQuery)
 		}
 		other := strings.ReplaceAll(c.query, "&neardup=off", "")
-		if s := search(get("/collections/other/documents/search?"+other), plan); s.Plain.RawQuery != other {
-			t.Errorf("%s of another collection: sent %s", other, s.Plain.RawQuery)
-		}
+		expect.Same(t, other, search(get("/collections/other/documents/search?"+other), plan).Plain.RawQuery, "another collection's")
 	}
 	body := `{"searches":[{"collection":"news","group_by":"n","highlight_fields":"neardup_sketch, body"},{"collection":"other","highlight_fields":"neardup_sketch"}]}`
 	s := search(post("/multi_search?highlight_fields=neardup_sketch,n", body), plan)
@@ -117,9 +113,7 @@ func TestPagesOfAServerThatGrantsSmallOnes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v, pages of %d: %v", c, most, err)
 		}
-		if diff := cmp.Diff(c.want(m, f), string(answer.Body)); diff != "" {
-			t.Fatalf("%+v of %d, pages of %d: %s", c, len(f.documents), most, diff)
-		}
+		expect.Must(t, c.want(m, f), string(answer.Body), "%+v of %d, pages of %d", c, len(f.documents), most)
 	}
 }
 
@@ -201,9 +195,8 @@ func TestReadingsOfTooManyPages(t *testing.T) {
 	}
 	for k, reason := range map[int]adapters.Reason{10_000: "", 10_001: "vector", 1_000_000_000: "vector"} {
 		query := url.Values{"q": {"*"}, "vector_query": {fmt.Sprintf("v:([0.1], k:%d)", k)}}
-		if s := search(get("/collections/news/documents/search?"+query.Encode()), planFor(adapters.Scope{}, rule)); s.Reason != reason {
-			t.Errorf("%d neighbours: %q", k, s.Reason)
-		}
+		s := search(get("/collections/news/documents/search?"+query.Encode()), planFor(adapters.Scope{}, rule))
+		expect.Same(t, reason, s.Reason, "%d neighbours", k)
 	}
 }
 
@@ -219,9 +212,8 @@ func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
 			return reply
 		}
 		s := search(get("/collections/news/documents/search?q=x"), planFor(adapters.Scope{}, matched))
-		if _, err := adaptertest.Run(s, marked); adapters.ReasonOf(err) != "vector" {
-			t.Errorf("%s: %v", mark, err)
-		}
+		_, err := adaptertest.Run(s, marked)
+		expect.Same(t, adapters.Reason("vector"), adapters.ReasonOf(err), "%s: %v", mark, err)
 		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, matched))
 		answer := expect.Value(adaptertest.Run(s, marked))(t)
 		if o := answer.Outcomes[0]; o.Reason != "vector" || !o.Again || strings.Contains(string(answer.Body), rule.SketchField) {
@@ -253,8 +245,6 @@ func TestLimitAndOffset(t *testing.T) {
 		}
 		own := f.reply(get(query)) // what the engine says of the client's own search
 		wanted := expect.Value(jsonedit.Set(own.Body, "hits", []byte("["+strings.Join(want, ",")+"]")))(t)
-		if diff := cmp.Diff(string(wanted), string(answer.Body)); diff != "" {
-			t.Fatalf("limit %d, offset %d of %d, obeyed %t: %s", limit, offset, len(f.documents), f.obeys, diff)
-		}
+		expect.Must(t, string(wanted), string(answer.Body), "limit %d, offset %d of %d, obeyed %t", limit, offset, len(f.documents), f.obeys)
 	}
 }

@@ -53,11 +53,9 @@ func TestFoldedHitsAreShown(t *testing.T) {
 				`"explain":{"representative":"field","folded":0,"threshold":0.7,"measure":"resemblance","window":40}}}`},
 	} {
 		s := search(get("/collections/news/documents/search?q=x&"+c.query), planFor(adapters.Scope{Window: 40, Lacking: true}, r))
-		answer := expect.Value(f.run(s))(t)
-		root, _ := jsonedit.Members(answer.Body)
+		root, _ := jsonedit.Members(expect.Value(f.run(s))(t).Body)
 		expect.Same(t, "["+c.want+"]", string(jsonedit.Get(root, "hits")), "%s", c.query)
-		if f.asked--; f.asked != 0 {
-			t.Errorf("%s: asked %d times", c.query, f.asked+1)
-		}
+		expect.Same(t, 1, f.asked, "%s: how often it asked", c.query)
+		f.asked = 0
 	}
 }

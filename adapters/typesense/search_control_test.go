@@ -17,14 +17,10 @@ func TestControls(t *testing.T) {
 	if s.Refusal == nil || s.Refusal.Status != 400 || !strings.HasPrefix(string(s.Refusal.Body), `{"message": "[neardup_threshold] must be`) {
 		t.Errorf("a bad control in the URL: %+v", s.Refusal)
 	}
-	if s.Plain.RawQuery != "q=x" {
-		t.Errorf("plain query %q", s.Plain.RawQuery)
-	}
+	expect.Same(t, "q=x", s.Plain.RawQuery, "the plain query")
 	body := `{"searches": [{"collection":"news","neardup":"off", "q":"x"}, {"q":"y","neardup_window":5,"collection":"news"} ] }`
 	s = search(post("/multi_search", body), plan)
-	if want := `{"searches": [{"collection":"news", "q":"x"},{"q":"y","collection":"news"}] }`; string(s.Plain.Body) != want {
-		t.Errorf("plain body %s", s.Plain.Body)
-	}
+	expect.Same(t, `{"searches": [{"collection":"news", "q":"x"},{"q":"y","collection":"news"}] }`, string(s.Plain.Body), "the plain body")
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(1, 1)), newRule(t, "news", "body"), 30, 0.9)}
 	answer := expect.Value(adaptertest.Run(s, f.reply))(t)
 	if answer.Outcomes[0].Reason != "off" || answer.Outcomes[1].Window != 5 || answer.Outcomes[1].Folded == 0 {
@@ -36,9 +32,7 @@ func TestControls(t *testing.T) {
 	searches := `{"searches":[{"collection":"news","neardup":"maybe"},{"neardup":"off"}, {"collection":"other"}]}`
 	for params, want := range map[string][]string{"": {"news", "other"}, "?collection=all": {"all", "all", "all"}} { // parameters of the URL count first
 		r := post("/multi_search"+params, searches)
-		if targets := slices.Collect(Dialect{}.Targets(Dialect{}.Classify(r), r)); !slices.Equal(targets, want) {
-			t.Errorf("%s: sent to %q, want %q", params, targets, want)
-		}
+		expect.Same(t, want, slices.Collect(Dialect{}.Targets(Dialect{}.Classify(r), r)), "%s: the targets", params)
 	}
 }
 

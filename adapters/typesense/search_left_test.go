@@ -56,13 +56,10 @@ func TestLeftAlone(t *testing.T) {
 		{"q=x&x=" + strings.Repeat("a", 4000), "query_length"},
 	} {
 		s := search(get("/collections/news/documents/search?"+c.query), plan)
-		if got := s.Left(); s.Reason != c.reason || got != (c.reason != "") {
-			t.Errorf("%s: reason %q, left alone %v; want %q", c.query, s.Reason, got, c.reason)
-		}
+		expect.Same(t, c.reason, s.Reason, "%s: the reason", c.query)
+		expect.Same(t, c.reason != "", s.Left(), "%s: left alone", c.query)
 	}
-	if s := search(get("/collections/other/documents/search?q=x"), plan); s.Reason != "unconfigured" {
-		t.Errorf("another collection: %q", s.Reason)
-	}
+	expect.Same(t, adapters.Reason("unconfigured"), search(get("/collections/other/documents/search?q=x"), plan).Reason, "another collection")
 	for body, reason := range map[string]adapters.Reason{
 		`{"searches":[{"collection":"other","group_by":"n"},{"collection":"none","q":null}]}`:                        "unconfigured",
 		`{"searches":[{"collection":"other"},{"collection":"news","group_by":"n"}]}`:                                 "grouped",
@@ -73,9 +70,8 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("%s: %q, want %q", body, s.Reason, reason)
 		}
 	}
-	if s := search(post("/multi_search?preset=p", `{"searches":[{"collection":"other"}]}`), plan); s.Reason != "preset" {
-		t.Errorf("a preset in the query of a multi-search: %q", s.Reason)
-	}
+	s := search(post("/multi_search?preset=p", `{"searches":[{"collection":"other"}]}`), plan)
+	expect.Same(t, adapters.Reason("preset"), s.Reason, "a preset in the query of a multi-search")
 	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
 		r := post("/multi_search", body)
 		if s := search(r, plan); !s.Left() || s.Reason != "not_understood" || string(s.Plain.Body) != body {
@@ -97,24 +93,16 @@ func TestLeftAloneForItsKey(t *testing.T) {
 		for _, tail := range []string{"", "!", "\n=="} {
 			r := get("/collections/news/documents/search?q=*")
 			r.Header = adapters.Header{keyHeader: {scopedKey(imposed) + tail}}
-			if s := search(r, plan); s.Reason != reason {
-				t.Errorf("a key with %s: %q, want %q", imposed, s.Reason, reason)
-			}
+			expect.Same(t, reason, search(r, plan).Reason, "a key with %s", imposed)
 			r.RawQuery, r.Header = r.RawQuery+"&x-typesense-api-key="+url.QueryEscape(scopedKey(imposed)+tail), nil
-			if s := search(r, plan); s.Reason != reason {
-				t.Errorf("a key in the query with %s: %q, want %q", imposed, s.Reason, reason)
-			}
+			expect.Same(t, reason, search(r, plan).Reason, "a key in the query with %s", imposed)
 		}
 		// A key of the search's own may not count beside one of the request.
 		body := fmt.Sprintf(`{"searches":[{"collection":"news","q":"*","x-typesense-api-key":%q}]}`, scopedKey(imposed))
-		if s := search(post("/multi_search", body), plan); (!s.Left()) != (!steers(embedded(scopedKey(imposed)))) {
-			t.Errorf("a search's key with %s: %q", imposed, s.Reason)
-		}
+		expect.Same(t, steers(embedded(scopedKey(imposed))), search(post("/multi_search", body), plan).Left(), "a search's key with %s: left alone", imposed)
 		r := post("/multi_search", body)
 		r.Header = nil
-		if s := search(r, plan); s.Reason != reason {
-			t.Errorf("a search's key with %s alone: %q, want %q", imposed, s.Reason, reason)
-		}
+		expect.Same(t, reason, search(r, plan).Reason, "a search's key with %s alone", imposed)
 	}
 	r := get("/collections/news/documents/search?q=x")
 	r.Header = adapters.Header{keyHeader: {scopedKey(`{"limit_multi_searches":0}`)}}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
@@ -101,9 +99,7 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		if diff := cmp.Diff(c.want(m, f), string(answer.Body)); diff != "" {
-			t.Fatalf("%+v of %d: %s", c, len(f.documents), diff)
-		}
+		expect.Must(t, c.want(m, f), string(answer.Body), "%+v of %d", c, len(f.documents))
 		if o := answer.Outcomes[0]; o.Reason != "" || o.Raw != len(f.documents) || o.Rounds != f.asked {
 			t.Fatalf("outcome %+v after %d requests", o, f.asked)
 		} else if without := lacking(c.rule, f.documents[:o.Read]); o.Without != without {
@@ -120,8 +116,7 @@ func TestNeighboursThatDoNotFoldAreTheEnginesOwnPage(t *testing.T) {
 		query := url.Values{"q": {"*"}, "vector_query": {"v:([0.1], k:3)"}, "page": {fmt.Sprint(page)}, "per_page": {"3"}}
 		request := get("/collections/news/documents/search?" + query.Encode())
 		own := string(cleaned(t, string(f.reply(request).Body), ""))
-		answer := expect.Value(f.run(search(request, planFor(adapters.Scope{VectorWindow: 20}, r))))(t)
-		expect.Same(t, own, string(answer.Body), "page %d", page)
+		expect.Same(t, own, string(expect.Value(f.run(search(request, planFor(adapters.Scope{VectorWindow: 20}, r))))(t).Body), "page %d", page)
 	}
 }
 
@@ -227,9 +222,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
-		if diff := cmp.Diff(`{"results":[`+strings.Join(want, ",")+`]}`, string(answer.Body)); diff != "" {
-			t.Fatalf("%s: %s", body, diff)
-		}
+		expect.Must(t, `{"results":[`+strings.Join(want, ",")+`]}`, string(answer.Body), "%s", body)
 	}
 }
 
@@ -338,8 +331,6 @@ func TestListKeys(t *testing.T) {
 		}
 	}
 	for _, never := range []string{"q=a&query_by=title&preset=p", "q=a&query_by=title&offset=3"} {
-		if got := key(never); got != "" {
-			t.Errorf("%s has the key %q", never, got)
-		}
+		expect.Same(t, "", key(never), "the key of %s", never)
 	}
 }

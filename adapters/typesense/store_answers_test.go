@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // answers is an engine without a network that answers from a list, "METHOD path" to a body in front of which a status may stand, and 404 to
@@ -102,9 +103,8 @@ func TestScanOfAnExport(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || got != want {
-			t.Errorf("limit %d: %q, want %q: %v", limit, got, want, err)
-		}
+		expect.OK(t, err)
+		expect.Same(t, want, got, "limit %d", limit)
 	}
 }
 
@@ -170,9 +170,8 @@ func TestHoldingsHaveTheirAliases(t *testing.T) {
 		for _, h := range list {
 			got = append(got, fmt.Sprint(h.Name, h.Aliases))
 		}
-		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%v %v, want %s", got, err, want)
-		}
+		expect.OK(t, err)
+		expect.Same(t, want, strings.Join(got, " "), "")
 		delete(engine.list, "GET /aliases")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // FuzzCoerced holds the quick look at a text's first letter against the definition: all that C's strtod or the engine's reading of truth
@@ -25,8 +27,6 @@ func FuzzCoerced(f *testing.F) {
 		if rest == "" {
 			want = cut
 		}
-		if got := coerced(text); got != want {
-			t.Errorf("%q: %t, want %t", text, got, want)
-		}
+		expect.Same(t, want, coerced(text), "%q", text)
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"io"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
@@ -46,9 +44,8 @@ func TestOperations(t *testing.T) {
 			if replies == nil {
 				creates = nil
 			}
-			if diff := cmp.Diff(c.ids, ids) + cmp.Diff(c.creates, creates); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.ids, ids, "ids")
+			expect.Same(t, c.creates, creates, "creates")
 		})
 	}
 }
@@ -68,14 +65,10 @@ func TestNoOps(t *testing.T) {
 		if c.form == formDocument {
 			make = documentReply{}.NoOp
 		}
-		if got, err := make(rule.Operation{Form: c.form}, c.of); string(got) != c.want || err != nil {
-			t.Errorf("%s: %s, want %s (%v)", c.name, got, c.want, err)
-		}
+		expect.Same(t, c.want, string(expect.Value(make(rule.Operation{Form: c.form}, c.of))(t)), "%s", c.name)
 	}
 	if _, err := (importReply{}).NoOp(rule.Operation{Form: formNamed}, adapters.Standing{Entry: []byte(`{"success":true}`)}); err == nil {
 		t.Error("an id where there is none")
 	}
-	if got := (documentReply{}).Fetch(rule.Operation{Index: "a b"}, "x/y"); got.Path != "/collections/a%20b/documents/x%2Fy" {
-		t.Errorf("it asks for %s", got.Path)
-	}
+	expect.Same(t, "/collections/a%20b/documents/x%2Fy", (documentReply{}).Fetch(rule.Operation{Index: "a b"}, "x/y").Path, "what it asks for")
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
@@ -93,9 +91,7 @@ func enrich(t testing.TB, r *adapters.Request, w rule.Writing) string {
 	expect.OK(t, err)
 	_, err = d.EnrichWrite(c, &slow, iotest.OneByteReader(bytes.NewReader(r.Body)), w, 1<<30)
 	expect.OK(t, err)
-	if out.String() != slow.String() {
-		t.Fatalf("chunk size matters: %q, %q", out.String(), slow.String())
-	}
+	expect.Must(t, slow.String(), out.String(), "byte by byte (-), at once (+)")
 	return out.String()
 }
 
@@ -132,9 +128,8 @@ func TestEnrichWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := enrich(t, post("/collections/news"+c.path, c.body), counting(r, map[rule.Change]int{}))
 			expect.Same(t, c.want, got, "")
-			if got := enrich(t, post("/collections/other"+c.path, c.body), counting(r, map[rule.Change]int{})); got != c.body {
-				t.Errorf("another collection's body changed to %q", got)
-			}
+			got = enrich(t, post("/collections/other"+c.path, c.body), counting(r, map[rule.Change]int{}))
+			expect.Same(t, c.body, got, "another collection's body")
 		})
 	}
 }
@@ -144,9 +139,7 @@ func TestCoerced(t *testing.T) {
 		"1984": true, " -5": true, "+1.5e3": true, "1e400": true, "99999999999999999999": true, "0x1F": true, "nan(x)": true, "inf": true, "True": true,
 		"\x00 and more": true, "7\x00 and more": true, "": false, "1984 ": false, "a 5": false, "5 apples": false, "one\x00two": false, "truth": false, ".": false,
 	} {
-		if got := coerced(text); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		expect.Same(t, want, coerced(text), "%q", text)
 	}
 }
 
@@ -234,9 +227,8 @@ func TestCleanReply(t *testing.T) {
 				if shown {
 					want = string(reply)
 				}
-				if diff := cmp.Diff(want, out.String()); diff != "" || out.String() != slow.String() {
-					t.Error(shown, diff)
-				}
+				expect.Same(t, want, out.String(), "shown: %t", shown)
+				expect.Same(t, out.String(), slow.String(), "byte by byte")
 			}
 		})
 	}
@@ -254,9 +246,7 @@ func TestErrorLinesShowTheClientsOwn(t *testing.T) {
 			reply := func(raw string) string {
 				return `{"code":409,"document":` + string(jsonedit.AppendString(nil, raw)) + `,"error":"exists","success":false}`
 			}
-			if got := string(cleanImported([]byte(reply(sent)))); got != reply(line) {
-				t.Errorf("%s %s: sent %s, shown %s", action, line, sent, got)
-			}
+			expect.Same(t, reply(line), string(cleanImported([]byte(reply(sent)))), "%s %s: sent %s", action, line, sent)
 		}
 	}
 }
