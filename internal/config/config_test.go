@@ -43,9 +43,7 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	engine.Indices = []Index{index}
 	want := Default()
 	want.Engines = []Engine{engine}
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Config{}, "File")); diff != "" {
-		t.Error(diff)
-	}
+	expect.By{cmpopts.IgnoreFields(Config{}, "File")}.Same(t, &want, got, "")
 	text := expect.Value(os.ReadFile(file))(t)
 	if top, _, found := strings.Cut(string(text), "# ---- The rest of a rule"); !found || strings.Count(top, "\n") > 40 {
 		t.Errorf("what most people set takes %d lines", strings.Count(top, "\n"))
@@ -54,16 +52,12 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	commented := regexp.MustCompile(`(?m)^( +)#(\w+: )`)
 	plain := commented.ReplaceAllString(string(text), "$1$2")
 	got = expect.Value(Parse([]byte(plain), environment()))(t)
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
+	expect.By{cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()}.Same(t, &want, got, "")
 	var behind []string
 	for _, match := range commented.FindAllStringSubmatch(string(text), -1) {
 		behind = append(behind, strings.TrimSuffix(match[2], ": "))
 	}
-	if diff := cmp.Diff(presetKeys(), behind, cmpopts.SortSlices(strings.Compare)); diff != "" {
-		t.Errorf("the keys that presets set (-), and those behind a # (+): %s", diff)
-	}
+	expect.By{cmpopts.SortSlices(strings.Compare)}.Same(t, presetKeys(), behind, "the keys that presets set (-), and those behind a # (+)")
 	table := expect.Value(os.ReadFile("../../docs/presets.md"))(t)
 	for _, name := range PresetNames() {
 		own := PresetOf(name).Start(Default().Sketch)
@@ -163,9 +157,7 @@ engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
 	}
 	expect.Same(t, want, got.Sketch.Scheme(), "")
 	const described = "zero_mod_m, features characters, 7 characters, 64 positions, modulus 9, 3 repeats, content useful, punctuation and case kept, with a seed"
-	if d := got.Sketch.Describe(); d != described {
-		t.Errorf("described as %s", d)
-	}
+	expect.Same(t, described, got.Sketch.Describe(), "")
 	defaults := Default()
 	expect.Same(t, sketch.DefaultScheme(), defaults.Sketch.Scheme(), "")
 }

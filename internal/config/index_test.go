@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/expect"
@@ -86,9 +85,7 @@ func TestRuleOfKeys(t *testing.T) {
 			c.keys = "missing: compute"
 		}
 		got := entry(t, "", c.keys).Rule(nil)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", c.keys, diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Same(t, want, got, "%s", c.keys)
 		if err := got.Validate(); err != nil {
 			t.Errorf("%s: %v", c.keys, err)
 		}
@@ -180,9 +177,7 @@ func TestPresetsOfKinds(t *testing.T) {
 				list[i] = "Myhost_field"
 			}
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", p.Name, diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Same(t, want, got, "%s", p.Name)
 		over := entry(t, "", "threshold: 0.5, min_shingles: 2, min_words: 3, numbers: decide, measure: resemblance, representative: rank, same: [x], different: [], expand: off, "+
 			"within: {span: 0s}, window: 9, advanced: {vector_window: 7}, sketch: {family: simhash, features: words, positions: 256, content: raw}, preset: "+p.Name)
 		usual := DefaultIndex()
@@ -190,9 +185,7 @@ func TestPresetsOfKinds(t *testing.T) {
 		usual.MinWords, usual.Numbers, usual.Window = 3, "decide", 9
 		usual.Same, usual.VectorWindow, usual.Sketch.Family, usual.Sketch.Features = []string{"x"}, 7, "simhash", "words"
 		usual.Sketch.Positions, usual.Sketch.Content = 256, "raw"
-		if diff := cmp.Diff(usual, over, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s, and the file's own values: %s", p.Name, diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Same(t, usual, over, "%s, and the file's own values", p.Name)
 	}
 }
 
@@ -236,9 +229,7 @@ sketch: {words: 3, positions: 64, keep: [case, accents], seed: "${S}"}`
 		}
 		rules := expect.Value(e.Rules())(t)
 		for i, scheme := range []sketch.Scheme{want, section} {
-			if rules[i].Sketcher.SchemeID() != scheme.ID() {
-				t.Errorf("%s: rule %d makes sketches of another scheme", c.keys, i)
-			}
+			expect.Same(t, scheme.ID(), rules[i].Sketcher.SchemeID(), "%s: the scheme of rule %d", c.keys, i)
 		}
 	}
 }
@@ -289,8 +280,7 @@ func TestRulesThatGoByClusters(t *testing.T) {
 		i := DefaultIndex()
 		i.Native, i.OnDuplicate, i.Keep = c.native, c.on, c.keep
 		var f faults
-		if i.validateClusters(&f, "rule"); len(f) != c.faults {
-			t.Errorf("%+v: %v", c, f)
-		}
+		i.validateClusters(&f, "rule")
+		expect.Same(t, c.faults, len(f), "%+v: %v", c, f)
 	}
 }

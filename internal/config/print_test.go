@@ -56,9 +56,7 @@ engines:
 				t.Fatalf("%v: %s", err, printed)
 			}
 			same := cmp.Comparer(func(a, b Secret) bool { return a.IsSet() == b.IsSet() })
-			if diff := cmp.Diff(want, again, cmpopts.IgnoreFields(Config{}, "File"), same, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.By{cmpopts.IgnoreFields(Config{}, "File"), same, cmpopts.EquateEmpty()}.Same(t, want, again, "")
 			// JSON is YAML too. Only a dollar sign stands there as it is.
 			inJSON, err := json.Marshal(want.Tree())
 			if err != nil || strings.Contains(string(inJSON), secretText) {
@@ -67,9 +65,7 @@ engines:
 			if again, err = Parse([]byte(strings.ReplaceAll(string(inJSON), "$", "$$")), environment()); err != nil {
 				t.Fatalf("%v: %s", err, inJSON)
 			}
-			if diff := cmp.Diff(want, again, cmpopts.IgnoreFields(Config{}, "File"), same, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("in JSON: %s", diff)
-			}
+			expect.By{cmpopts.IgnoreFields(Config{}, "File"), same, cmpopts.EquateEmpty()}.Same(t, want, again, "in JSON")
 		})
 	}
 }

@@ -96,9 +96,7 @@ func TestSecretKeysAreSecrets(t *testing.T) {
 		}
 	}
 	look("", reflect.TypeFor[Config]())
-	if found != 6 { // four credentials, a seed and a rule's own
-		t.Errorf("%d secrets", found)
-	}
+	expect.Same(t, 6, found, "secrets: four credentials, a seed and a rule's own")
 }
 
 func TestSecretFile(t *testing.T) {

@@ -62,15 +62,7 @@ func TestWatch(t *testing.T) {
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
 			step.change()
-			if w.Changed() {
-				t.Error("taken at first sight")
-			}
-			if got := w.Changed(); got != step.want {
-				t.Errorf("changed: %v", got)
-			}
-			if w.Changed() {
-				t.Error("changed once more")
-			}
+			expect.Same(t, []bool{false, step.want, false}, []bool{w.Changed(), w.Changed(), w.Changed()}, "at first sight, at the second and once more")
 		})
 	}
 	t.Run("still being written", func(t *testing.T) {
