@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -294,9 +293,7 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			if want := strings.ReplaceAll(c.want, "HOST", e.Listen); !strings.Contains(got, want) {
 				t.Errorf("got %s\nwant %s", got, want)
 			}
-			if !slices.Equal(asked, []string{"GET /news-1/_search?q=%2A Bearer token"}) {
-				t.Errorf("asked %v", asked)
-			}
+			expect.Same(t, []string{"GET /news-1/_search?q=%2A Bearer token"}, asked, "what was asked")
 		})
 	}
 }
@@ -322,7 +319,5 @@ func TestDoctorMovesNoTerminal(t *testing.T) {
 	var out strings.Builder
 	d := report{out: &out, text: true}
 	d.add(Check{stateFail, "es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J", nil})
-	if got, want := out.String(), "fail  es: stale, such as \uFFFD[2J1: see \uFFFD2J\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Same(t, "fail  es: stale, such as \uFFFD[2J1: see \uFFFD2J\n", out.String(), "")
 }

@@ -14,8 +14,7 @@ func chosenOf(t *testing.T, names string, n, least int, make func(i int) map[str
 	t.Helper()
 	var documents [][]byte
 	for i := range n {
-		document := expect.Value(json.Marshal(make(i)))(t)
-		documents = append(documents, document)
+		documents = append(documents, expect.Value(json.Marshal(make(i)))(t))
 	}
 	c := texts{Looked: n, least: least}
 	c.count(strings.Fields(names), documents)
@@ -85,12 +84,8 @@ func TestInitChoosesFields(t *testing.T) {
 
 // TestComment has odd texts stand in one line of a comment.
 func TestComment(t *testing.T) {
-	if got := comment("a\nb\x00c\u2028d\u0085e"); got != "a b c d e" {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, "a b c d e", comment("a\nb\x00c\u2028d\u0085e"), "")
 	for word, want := range map[string]string{"news.yaml": "news.yaml", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$x": "'$x'"} {
-		if got := shellWord(word); got != want {
-			t.Errorf("%q: %s, want %s", word, got, want)
-		}
+		expect.Same(t, want, shellWord(word), "%q", word)
 	}
 }

@@ -20,9 +20,7 @@ func TestInitOrdersRules(t *testing.T) {
 			list = append(list, &candidate{Match: name})
 		}
 		list = ordered(list)
-		if len(list) != len(names) {
-			t.Fatalf("%d of %d are left", len(list), len(names))
-		}
+		expect.Must(t, len(names), len(list), "how many are left")
 		for i, c := range list {
 			for _, earlier := range list[:i] {
 				if rule.Matches(earlier.Match, c.Match) {

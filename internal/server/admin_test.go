@@ -24,8 +24,7 @@ func statusBefore(t *testing.T, transport http.RoundTripper, nodes ...string) *s
 	t.Helper()
 	s, p := &status{meters: newMeters(&status{})}, &backend{transport: transport}
 	for _, node := range nodes {
-		u := expect.Value(url.Parse(node))(t)
-		p.urls = append(p.urls, u)
+		p.urls = append(p.urls, expect.Value(url.Parse(node))(t))
 	}
 	now := newState(&config.Config{Engines: []config.Engine{{Name: "e"}}})
 	now.backends["e"] = p
@@ -44,9 +43,7 @@ func TestReadyAsksSeldom(t *testing.T) {
 		all.Go(func() {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest("GET", []string{"/readyz", "/readyz?verbose"}[i%2], nil))
-			if w.Code != http.StatusOK {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
+			expect.Same(t, http.StatusOK, w.Code, "%s", w.Body)
 		})
 	}
 	if all.Wait(); asked.Load() > 4 {
@@ -100,10 +97,7 @@ func TestPlaygroundByAddress(t *testing.T) {
 	} {
 		for line, want := range map[string]bool{"": on, "playground: true": true, "playground: false": false} {
 			text := fmt.Sprintf("admin: %q\n%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}]}]\n", admin, line)
-			c, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
-			if err != nil || c.Playground != want {
-				t.Errorf("%s: %v, want %t", text, err, want)
-			}
+			expect.Same(t, want, expect.Value(config.Parse([]byte(text), func(string) (string, bool) { return "", false }))(t).Playground, "%s", text)
 		}
 	}
 }
@@ -117,10 +111,7 @@ func TestPlaygroundWithoutACertificate(t *testing.T) {
 	for line, want := range map[string]bool{"": false, "playground: true": true} {
 		text := fmt.Sprintf("%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}], "+
 			"listen_tls: {cert_file: %q, key_file: %q, client_ca_file: %q}}]\n", line, p.Cert, p.Key, p.CA)
-		c, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
-		if err != nil || c.Playground != want {
-			t.Errorf("%s: %v, want %t", text, err, want)
-		}
+		expect.Same(t, want, expect.Value(config.Parse([]byte(text), func(string) (string, bool) { return "", false }))(t).Playground, "%s", text)
 	}
 }
 

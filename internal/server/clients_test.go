@@ -95,9 +95,7 @@ func TestVersionsTowardsClients(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if got := conn.ConnectionState().NegotiatedProtocol; got != c.agreed {
-			t.Errorf("%s: agreed on %q", c.name, got)
-		}
+		expect.Same(t, c.agreed, conn.ConnectionState().NegotiatedProtocol, "%s: the protocol", c.name)
 		conn.Close()
 	}
 }

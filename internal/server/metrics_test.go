@@ -110,8 +110,6 @@ func TestOwnHost(t *testing.T) {
 		"example.com": false, "metrics.example.com.evil.example": false, "127.0.0.1.nip.io": false, "localhost.example.com:7610": false, "local.example": false,
 		"0x7f.1.example": false, "svc.example": false,
 	} {
-		if got := s.ownHost(host); got != own {
-			t.Errorf("%q: %v", host, got)
-		}
+		expect.Same(t, own, s.ownHost(host), "%q", host)
 	}
 }

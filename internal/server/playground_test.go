@@ -73,9 +73,8 @@ func (g *playGround) fill(t *testing.T, r *reloading) {
 		if g.kind == "typesense" {
 			path = "/collections/" + g.index + "/documents"
 		}
-		if status, text := g.do(t, "POST", r.base(t, "e")+path, document); status != http.StatusCreated {
-			t.Fatalf("%d %s", status, text)
-		}
+		status, text := g.do(t, "POST", r.base(t, "e")+path, document)
+		expect.Must(t, http.StatusCreated, status, "%s", text)
 	}
 }
 
@@ -87,8 +86,7 @@ func (g *playGround) do(t *testing.T, method, url, body string) (int, string) {
 	r.Header.Set("X-Typesense-Api-Key", g.key)
 	resp := expect.Value(http.DefaultClient.Do(r))(t)
 	defer func() { _ = resp.Body.Close() }()
-	text := expect.Value(io.ReadAll(resp.Body))(t)
-	return resp.StatusCode, string(text)
+	return resp.StatusCode, string(expect.Value(io.ReadAll(resp.Body))(t))
 }
 
 // gate stands in front of an engine, asks for credentials and notes what comes.
@@ -240,9 +238,7 @@ func TestPlaygroundIsGuarded(t *testing.T) {
 			request.Host = host
 			w := httptest.NewRecorder()
 			r.status.handler().ServeHTTP(w, request)
-			if got := w.Code != http.StatusMisdirectedRequest; got != want {
-				t.Errorf("%s of %s: %d", path, host, w.Code)
-			}
+			expect.Same(t, want, w.Code != http.StatusMisdirectedRequest, "%s of %s: %d", path, host, w.Code)
 			if want && w.Header().Get("X-Frame-Options") != "DENY" {
 				t.Errorf("%s: %v", path, w.Header())
 			}

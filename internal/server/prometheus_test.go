@@ -118,8 +118,7 @@ type dashboard struct {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	text := expect.Value(os.ReadFile("../../deploy/grafana/neardup.json"))(t)
-	expect.OK(t, json.Unmarshal(text, &d))
+	expect.OK(t, json.Unmarshal(expect.Value(os.ReadFile("../../deploy/grafana/neardup.json"))(t), &d))
 	return d
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestReloadCutsNothingAtAnAddressThatStays changes how long connections of one engine may be idle and removes another, each with a request
@@ -82,7 +84,5 @@ func TestReloadRefusesNobody(t *testing.T) {
 	}
 	stop.Store(true)
 	clients.Wait()
-	if n := strings.Count(r.log.String(), "configuration reloaded"); n != 30 {
-		t.Errorf("%d reloads\n%s", n, r.log)
-	}
+	expect.Same(t, 30, strings.Count(r.log.String(), "configuration reloaded"), "reloads\n%s", r.log)
 }

@@ -93,20 +93,12 @@ func TestReloadTakesEffect(t *testing.T) {
 	r := started(t, embeddedConfig("threshold: 0.7"))
 	base := r.base(t, "one")
 	fill(t, base)
-	if got := len(strings.Fields(ids(t, base))); got != 2 {
-		t.Fatalf("%d hits, 2 are alike", got)
-	}
+	expect.Must(t, 2, len(strings.Fields(ids(t, base))), "hits, of which 2 are alike")
 	r.become(t, embeddedConfig("threshold: 0.7, dry_run: true"))
-	if got := len(strings.Fields(ids(t, base))); got != 3 {
-		t.Errorf("%d hits after the change\n%s", got, r.log)
-	}
+	expect.Same(t, 3, len(strings.Fields(ids(t, base))), "hits after the change\n%s", r.log)
 	r.become(t, embeddedConfig("threshold: 0.7"))
-	if got := len(strings.Fields(ids(t, base))); got != 2 {
-		t.Errorf("%d hits after the way back\n%s", got, r.log)
-	}
-	if n := strings.Count(r.log.String(), `msg="configuration reloaded"`); n != 2 {
-		t.Errorf("%d lines about it\n%s", n, r.log)
-	}
+	expect.Same(t, 2, len(strings.Fields(ids(t, base))), "hits after the way back\n%s", r.log)
+	expect.Same(t, 2, strings.Count(r.log.String(), `msg="configuration reloaded"`), "lines about it\n%s", r.log)
 }
 
 // TestReloadOfABadConfigurationChangesNothing breaks it in every way that can be found out, each with one line of the log. Engines that
@@ -255,9 +247,7 @@ func TestReloadLetsRequestsEnd(t *testing.T) {
 	}
 	close(answer)
 	for range 2 {
-		if got := <-bodies; got != "first last<nil>" {
-			t.Errorf("a request under way got %q", got)
-		}
+		expect.Same(t, "first last<nil>", <-bodies, "a request under way")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestReloadChangesTLS goes from plain connections to TLS, to another pair of files, to a pair changed in place and back to plain, at one
@@ -66,14 +67,12 @@ func TestReloadChangesTLS(t *testing.T) {
 		{"spoiled", func() { second.Write(second.Key, []byte("no key")); r.reload("test") }, "third"},
 	} {
 		step.do()
-		if name, _ := ask(fresh(), "https"); name != step.want {
-			t.Errorf("%s: %q is shown, want %q\n%s", step.what, name, step.want, r.log)
-		}
+		name, _ := ask(fresh(), "https")
+		expect.Same(t, step.want, name, "%s: who is shown\n%s", step.what, r.log)
 	}
 	r.become(t, text(nil))
-	if name, _ := ask(fresh(), "http"); name != "" {
-		t.Errorf("plain again: %q", name)
-	}
+	name, _ := ask(fresh(), "http")
+	expect.Same(t, "", name, "plain again")
 	if r.backends["elasticsearch"] != unit || strings.Contains(r.log.String(), "not listening any more") {
 		t.Error("the engine forgot what it learned, or the address was given up meanwhile")
 	}

@@ -65,8 +65,7 @@ func call(t *testing.T, method, url, body string) (int, string) {
 	request.Header.Set("Content-Type", "application/json")
 	response := expect.Value(http.DefaultClient.Do(request))(t)
 	defer func() { _ = response.Body.Close() }()
-	reply := expect.Value(io.ReadAll(response.Body))(t)
-	return response.StatusCode, string(reply)
+	return response.StatusCode, string(expect.Value(io.ReadAll(response.Body))(t))
 }
 
 // ids returns the ids of a search's hits.
@@ -96,9 +95,8 @@ const ferry = "the ferry to Saltmere was late again on Monday because the tide t
 func fill(t *testing.T, base string) {
 	t.Helper()
 	for id, title := range map[string]string{"1": ferry, "2": strings.ToUpper(ferry), "3": "no ferry today"} {
-		if code, reply := call(t, "PUT", base+"/news/_doc/"+id+"?refresh=true", `{"title":"`+title+`"}`); code != http.StatusCreated {
-			t.Fatalf("%d %s", code, reply)
-		}
+		code, reply := call(t, "PUT", base+"/news/_doc/"+id+"?refresh=true", `{"title":"`+title+`"}`)
+		expect.Must(t, http.StatusCreated, code, "%s", reply)
 	}
 }
 
@@ -109,9 +107,8 @@ admin: 127.0.0.1:0
 engines:
   - {kind: embedded, listen: "127.0.0.1:0", indices: [{match: news, fields: [title]}]}
 `))
-	if code, reply := call(t, "PUT", r.engine+"/news", `{}`); code != http.StatusOK {
-		t.Fatalf("%d %s", code, reply)
-	}
+	code, reply := call(t, "PUT", r.engine+"/news", `{}`)
+	expect.Must(t, http.StatusOK, code, "%s", reply)
 	fill(t, r.engine)
 	if got := ids(t, r.engine); len(got) != len("1 3") || !strings.Contains(got, "3") {
 		t.Errorf("hits: %s", got)
@@ -123,14 +120,10 @@ engines:
 	}
 	for _, length := range []int{100_000, 200_000} {
 		code, got := call(t, "GET", r.engine+"/news/_search?size=1"+strings.Repeat("&a", length/2), "")
-		if refused := code == http.StatusRequestHeaderFieldsTooLarge; refused != (length > maxHeader) {
-			t.Errorf("a URL of %d bytes: %d %.200s", length, code, got)
-		}
+		expect.Same(t, length > maxHeader, code == http.StatusRequestHeaderFieldsTooLarge, "a URL of %d bytes is refused: %d %.200s", length, code, got)
 	}
 	r.stop()
-	if err := <-r.ended; err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, <-r.ended)
 	if _, err := net.Dial("tcp", strings.TrimPrefix(r.engine, "http://")); err == nil {
 		t.Error("it still listens")
 	}
@@ -185,12 +178,8 @@ engines:
 	default:
 	}
 	close(answer)
-	if got := <-body; got != "late<nil>" {
-		t.Errorf("the request under way got %q", got)
-	}
-	if err := <-r.ended; err != nil {
-		t.Error(err)
-	}
+	expect.Same(t, "late<nil>", <-body, "the request under way")
+	expect.OK(t, <-r.ended)
 }
 
 // configFile puts a configuration into a file of its own and returns its name.
