@@ -45,9 +45,7 @@ func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if diff := cmp.Diff(strings.Join(want, "\n"), string(answer.Body)); diff != "" {
-			t.Fatalf("seed %d: pages %v of %d, window %d: %s", seed, pages, len(s.documents), rule.Window, diff)
-		}
+		expect.Must(t, strings.Join(want, "\n"), string(answer.Body), "seed %d: pages %v of %d, window %d", seed, pages, len(s.documents), rule.Window)
 	}
 }
 
@@ -221,9 +219,7 @@ func TestLate(t *testing.T) {
 				} else {
 					collapsed++
 				}
-				if line != want {
-					t.Fatalf("look %d, search %d: %s, want %s; %+v", at, i, line, want, o)
-				}
+				expect.Must(t, want, line, "look %d, search %d: %+v", at, i, o)
 			}
 		}
 		if own == 0 || collapsed == 0 {
@@ -310,10 +306,6 @@ func TestPanicsReachTheCaller(t *testing.T) {
 	s := newShelf(rand.New(rand.NewPCG(8, 1)), rule, 50, 0)
 	all := searches(rule, false, [2]int{0, 3}, [2]int{0, 30})
 	all.List[1].(*search).broken = true
-	defer func() {
-		if p := fmt.Sprint(recover()); p != "broken" {
-			t.Errorf("got %v", p)
-		}
-	}()
+	defer func() { expect.Same(t, "broken", fmt.Sprint(recover()), "the panic") }()
 	_, _ = collapse.Answer(t.Context(), all, s.ask)
 }

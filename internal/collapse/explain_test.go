@@ -81,7 +81,6 @@ func TestGroups(t *testing.T) {
 			t.Errorf("rank %d: [%s] %s %s %v", rank, got, g.Why, g.Beside, g.Exact)
 		}
 	}
-	if agreement, _ := s.pair(4, 0); string(agreement) != "0.0000" {
-		t.Errorf("without a sketch: %s", agreement)
-	}
+	agreement, _ := s.pair(4, 0)
+	expect.Same(t, "0.0000", string(agreement), "without a sketch")
 }

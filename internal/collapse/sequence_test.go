@@ -9,6 +9,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -47,9 +48,7 @@ func TestPagesInSequence(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			want := s.page(rule, from, size)
-			if string(answer.Body) != want {
-				t.Fatalf("seed %d: page [%d, %d) of %d, window %d, keep %d: %s, want %s", seed, from, from+size, len(s.documents), rule.Window, rule.Profile.Keep, answer.Body, want)
-			}
+			expect.Must(t, want, string(answer.Body), "seed %d: %d from %d of %d, window %d, keep %d", seed, size, from, len(s.documents), rule.Window, rule.Profile.Keep)
 			o := answer.Outcomes[0]
 			if o.Window != rule.Window || o.Raw != len(s.documents) || o.Folded > o.Read {
 				t.Fatalf("seed %d: %+v", seed, o)

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestCleanPrunes(t *testing.T) {
@@ -37,9 +38,7 @@ func TestCleanPrunes(t *testing.T) {
 		{"not JSON in ours", `{"a":1,"p":{"neardup_sketch":}}`, `{"a":1,"p":{}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Cleaned([]byte(c.src), cuts); string(got) != c.want {
-				t.Errorf("%s\nbecame\n%s\nwant\n%s", c.src, got, c.want)
-			}
+			expect.Same(t, c.want, string(Cleaned([]byte(c.src), cuts)), "%s", c.src)
 		})
 	}
 }
@@ -68,9 +67,8 @@ func TestCleanPassesLongStrings(t *testing.T) {
 	long := strings.Repeat("y", 4*maxHeld)
 	src := `{"a":"x","_source":{"b":"` + long + `","neardup_sketch":"` + long + `","c":["x"]}}`
 	var out bytes.Buffer
-	if err := Clean(&out, iotest.HalfReader(strings.NewReader(src)), cuts); err != nil || out.String() != `{"a":"X","_source":{"b":"`+long+`","c":["X"]}}` {
-		t.Errorf("%v, %d bytes became %d: …%s", err, len(src), out.Len(), out.String()[max(0, out.Len()-50):])
-	}
+	expect.OK(t, Clean(&out, iotest.HalfReader(strings.NewReader(src)), cuts))
+	expect.Same(t, `{"a":"X","_source":{"b":"`+long+`","c":["X"]}}`, out.String(), "")
 }
 
 type readerFunc func([]byte) (int, error)
@@ -180,12 +178,10 @@ func TestCleanAgreesWithTheDefinition(t *testing.T) {
 			n.print(&src, pretty, 0)
 			left.print(&want, pretty, 0)
 			var got, slow bytes.Buffer
-			if err := Clean(&got, strings.NewReader(src.String()), cuts); err != nil || got.String() != want.String() {
-				t.Fatalf("%v\n%s\nbecame\n%s\nwant\n%s", err, src.String(), got.String(), want.String())
-			}
-			if err := Clean(&slow, iotest.OneByteReader(strings.NewReader(src.String())), cuts); err != nil || slow.String() != want.String() {
-				t.Fatalf("read byte by byte: %v\n%s\nbecame\n%s\nwant\n%s", err, src.String(), slow.String(), want.String())
-			}
+			expect.OK(t, Clean(&got, strings.NewReader(src.String()), cuts))
+			expect.Must(t, want.String(), got.String(), "%s", src.String())
+			expect.OK(t, Clean(&slow, iotest.OneByteReader(strings.NewReader(src.String())), cuts))
+			expect.Must(t, want.String(), slow.String(), "read byte by byte: %s", src.String())
 		}
 	}
 }

@@ -39,9 +39,7 @@ func TestHead(t *testing.T) {
 		expect.Same(t, want, string(Head([]byte(data))), "%s: head", data)
 	}
 	for data, want := range map[string]bool{"": true, " \r\n": true, "/* x */\n": true, "// x\n": true, "\uFEFF\n": true, "{": false, "/": false, "// x": false} {
-		if Blank([]byte(data)) != want {
-			t.Errorf("%q is blank: %v", data, !want)
-		}
+		expect.Same(t, want, Blank([]byte(data)), "%q is blank", data)
 	}
 }
 
@@ -49,9 +47,7 @@ func TestHead(t *testing.T) {
 func TestCleanGoesOverComments(t *testing.T) {
 	const src = "\uFEFF{/* {\" */\"_source\": // x\n{\"a\":1,/**/\"neardup_sketch\":/*}*/\"x\" /* y */}}"
 	want := strings.Replace(src, `,/**/"neardup_sketch":/*}*/"x"`, "", 1)
-	if got := Cleaned([]byte(src), inSource); string(got) != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	expect.Same(t, want, string(Cleaned([]byte(src), inSource)), "")
 }
 
 // White space in front of a comma belongs to the value before it, which may be a document as its writer laid it out.
@@ -66,10 +62,7 @@ func TestCutKeepsWhiteSpace(t *testing.T) {
 		`{ "x":2 }`:                                       `{ }`,
 		"{\n  \"a\" : 1,\n  \"x\" : 2,\n  \"b\" : 3\n}\n": "{\n  \"a\" : 1,\n  \"b\" : 3\n}\n",
 	} {
-		got, err := Cut([]byte(before), func(key string) bool { return key == "x" })
-		if err != nil || string(got) != want {
-			t.Errorf("%s became %s, want %s (%v)", before, got, want, err)
-		}
+		expect.Same(t, want, string(expect.Value(Cut([]byte(before), func(key string) bool { return key == "x" }))(t)), "%s", before)
 	}
 }
 
@@ -106,9 +99,8 @@ func FuzzCleanOfNothingIsTheIdentity(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out bytes.Buffer
-		if err := Clean(&out, bytes.NewReader(data), Cuts{Drop: func([]string) bool { return false }}); err != nil || !bytes.Equal(out.Bytes(), data) {
-			t.Fatalf("%q became %q (%v)", data, out.Bytes(), err)
-		}
+		expect.OK(t, Clean(&out, bytes.NewReader(data), Cuts{Drop: func([]string) bool { return false }}))
+		expect.Must(t, string(data), out.String(), "")
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // bracket puts what it is given in brackets, in the memory that it used before.
@@ -32,9 +34,8 @@ func TestEditLines(t *testing.T) {
 	} {
 		for _, src := range []io.Reader{strings.NewReader(c.body), iotest.OneByteReader(strings.NewReader(c.body)), iotest.DataErrReader(strings.NewReader(c.body))} {
 			var out bytes.Buffer
-			if err := EditLines(&out, src, '\n', bracket(), nil); err != nil || out.String() != c.want {
-				t.Errorf("%.100q became %.100q (%v)", c.body, out.String(), err)
-			}
+			expect.OK(t, EditLines(&out, src, '\n', bracket(), nil))
+			expect.Same(t, c.want, out.String(), "%.100q", c.body)
 		}
 	}
 }
@@ -68,9 +69,8 @@ func TestEditWhole(t *testing.T) {
 	full := strings.Repeat("y", MaxDocument)
 	for body, want := range map[string]string{"": "[]", "a\nb": "[a\nb]", full: "[" + full + "]", full + "y": full + "y"} {
 		var out bytes.Buffer
-		if err := EditWhole(&out, strings.NewReader(body), bracket(), nil); err != nil || out.String() != want {
-			t.Errorf("%.100q became %.100q (%v)", body, out.String(), err)
-		}
+		expect.OK(t, EditWhole(&out, strings.NewReader(body), bracket(), nil))
+		expect.Same(t, want, out.String(), "%.100q", body)
 	}
 }
 

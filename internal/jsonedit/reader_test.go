@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // strictSeeds are documents at the edge of what is well-formed.
@@ -34,20 +36,14 @@ func FuzzStrict(f *testing.F) {
 		if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > 9000 {
 			return // deeper than the library goes
 		}
-		if want := json.Valid(bytes.TrimPrefix(data, byteOrderMark)); want != Strict(data) {
-			t.Fatalf("%q: Strict is %t", data, !want)
-		}
+		expect.Must(t, json.Valid(bytes.TrimPrefix(data, byteOrderMark)), Strict(data), "%q: Strict", data)
 		plain, head := blanked(data), Head(data)
 		if head != nil && !json.Valid(plain[:len(head)]) {
 			t.Fatalf("%q begins with %q", data, head)
 		}
 		if json.Valid(plain) {
-			if end := len(bytes.TrimRight(plain, " \t\r\n")); len(head) != end {
-				t.Fatalf("%q begins with %q, want %d bytes", data, head, end)
-			}
-			if want := deepest(plain) <= 3; want != Shallow(data, 3) {
-				t.Fatalf("%q is shallow: %t", data, !want)
-			}
+			expect.Must(t, len(bytes.TrimRight(plain, " \t\r\n")), len(head), "%q begins with %q: its length", data, head)
+			expect.Must(t, deepest(plain) <= 3, Shallow(data, 3), "%q: Shallow", data)
 		}
 		want, ok := within(plain, data, '{')
 		got, err := Members(data)
@@ -175,9 +171,7 @@ func FuzzReader(f *testing.F) {
 		}
 		got := read(0)
 		plain := blanked(data)
-		if json.Valid(plain) != r.Done() {
-			t.Fatalf("%q: Done is %t", data, r.Done())
-		}
+		expect.Must(t, json.Valid(plain), r.Done(), "%q: Done", data)
 		if !r.Done() {
 			return
 		}
@@ -235,17 +229,11 @@ func FuzzCleaned(f *testing.F) {
 		for _, data := range [][]byte{choices, grown(choices)} {
 			for _, cuts := range []Cuts{inHits, edited} {
 				var want bytes.Buffer
-				if err := Clean(&want, iotest.HalfReader(bytes.NewReader(data)), cuts); err != nil {
-					t.Fatal(err)
-				}
-				if got := Cleaned(data, cuts); !bytes.Equal(got, want.Bytes()) {
-					t.Fatalf("%q becomes\n%q, want\n%q", data, got, want.Bytes())
-				}
+				expect.OK(t, Clean(&want, iotest.HalfReader(bytes.NewReader(data)), cuts))
+				expect.Must(t, want.String(), string(Cleaned(data, cuts)), "%q", data)
 			}
 			want := Cleaned(data, inHits)
-			if got := CleanedInPlace(bytes.Clone(data), inHits); !bytes.Equal(got, want) {
-				t.Fatalf("%q becomes\n%q in place, want\n%q", data, got, want)
-			}
+			expect.Must(t, string(want), string(CleanedInPlace(bytes.Clone(data), inHits)), "%q in place", data)
 		}
 	})
 }

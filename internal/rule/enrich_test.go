@@ -34,9 +34,7 @@ func made(t testing.TB, r *Rule, texts ...string) Ours {
 	if r.Clusters {
 		o.Cluster = r.ClusterID(s.Fingerprint)
 	}
-	if len(o.Bands) != r.Bands {
-		t.Fatal(o.Bands)
-	}
+	expect.Must(t, r.Bands, len(o.Bands), "bands")
 	return o
 }
 
@@ -220,9 +218,7 @@ func TestEnrichedAtRandom(t *testing.T) {
 		room := e.growth
 		got := e.Append(nil, "news-1", document, partial)
 		what := fmt.Sprintf("%s (partial %v, last %v, prepared %v, room %d, bands %d, clusters %v) → %s", document, partial, lastCounts, prepared, room, rule.Bands, rule.Clusters, got)
-		if added := int64(len(got) - len(document)); room-added != e.growth {
-			t.Fatalf("%s: %d bytes were added, %d are accounted for", what, added, room-e.growth)
-		}
+		expect.Must(t, e.growth, room-int64(len(got)-len(document)), "%s: the room that is left", what)
 		checkEnriched(t, what, rule, document, got, lastCounts)
 		if t.Failed() {
 			return
