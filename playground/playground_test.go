@@ -307,9 +307,7 @@ func TestAssets(t *testing.T) {
 	for _, at := range []string{"", "none.js", "..%2fplayground.go", "%2e%2e", "none/none", "api/none"} {
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, httptest.NewRequest("GET", Prefix+at, nil))
-		if w.Code != 404 {
-			t.Errorf("%s: %d", at, w.Code)
-		}
+		expect.Same(t, 404, w.Code, "%s", at)
 	}
 }
 
