@@ -33,8 +33,7 @@ func openedLibrary(t *testing.T) *upstream.Engine {
 			}
 			text += " " + word
 		}
-		source := expect.Value(json.Marshal(map[string]string{"title": text}))(t)
-		l.sources["news-1"] = append(l.sources["news-1"], string(source))
+		l.sources["news-1"] = append(l.sources["news-1"], string(expect.Value(json.Marshal(map[string]string{"title": text}))(t)))
 	}
 	e := openedShelf(t, &l.shelf)
 	e.Store = l

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -48,12 +49,8 @@ func TestTerminal(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if got := bytes.Contains(out, []byte("\x1b[31merror:\x1b[0m unknown command")); got != c.colour {
-				t.Errorf("colour: %v in %q", got, out)
-			}
-			if got := drawn.Match(out); got != c.bar {
-				t.Errorf("a bar: %v in %q", got, out)
-			}
+			expect.Same(t, c.colour, bytes.Contains(out, []byte("\x1b[31merror:\x1b[0m unknown command")), "colour in %q", out)
+			expect.Same(t, c.bar, drawn.Match(out), "a bar in %q", out)
 			text, err := os.ReadFile(filepath.Join(folder, "err.txt"))
 			if err == nil && (len(text) == 0 || bytes.ContainsAny(text, "\r\x1b")) {
 				t.Errorf("%q", text)
@@ -93,8 +90,6 @@ func TestUntilDone(t *testing.T) {
 	if string(got) != "abc" && string(got) != "" || !errors.Is(err, terminal.ErrInterrupted) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := io.ReadAll(terminal.UntilDone(t.Context(), strings.NewReader("abc"))); string(got) != "abc" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	expect.Same(t, "abc", string(expect.Value(io.ReadAll(terminal.UntilDone(t.Context(), strings.NewReader("abc"))))(t)), "")
 	_ = w.Close()
 }

@@ -140,9 +140,7 @@ func TestNotesInJSON(t *testing.T) {
 	if got.code != exitDone || got.stderr != `{"note":"`+docs+": "+want+"\"}\n" {
 		t.Errorf("%+v", got)
 	}
-	if got = sidecar(t, "sketch", docs); got.stderr != "note: "+docs+": "+want+"\n" {
-		t.Errorf("%+v", got)
-	}
+	expect.Same(t, "note: "+docs+": "+want+"\n", sidecar(t, "sketch", docs).stderr, "as text")
 }
 
 // TestConfigCheckInJSON: what is wrong is the result, and a file that can't be read is an error.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -83,13 +81,9 @@ func TestClusterFile(t *testing.T) {
 	_ = z.Close()
 	expect.OK(t, os.WriteFile(input+".gz", []byte(packed.String()), 0o600))
 	sidecar(t, "cluster", "--input", input+".gz", "--output", out, "--memory", "1k", "--temp-dir", dir)
-	again, err := os.ReadFile(out)
-	if diff := cmp.Diff(string(whole), string(again)); diff != "" || err != nil {
-		t.Errorf("packed: %s, %v", diff, err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 3 {
-		t.Errorf("left behind: %v", left)
-	}
+	expect.Same(t, string(whole), string(expect.Value(os.ReadFile(out))(t)), "packed")
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	expect.Same(t, 3, len(left), "files, of which none is left behind: %v", left)
 }
 
 // TestClusterNamesFields: of a file it says which fields it compared, and which it ignored.
@@ -110,9 +104,8 @@ func TestClusterNamesFields(t *testing.T) {
 
 func TestClusterCSV(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.csv")
-	if got := piped(t, pages, "cluster", "--input", "-", "--algorithm", "exact", "--output", out); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	got := piped(t, pages, "cluster", "--input", "-", "--algorithm", "exact", "--output", out)
+	expect.Must(t, 0, got.code, "%+v", got)
 	text := expect.Value(os.ReadFile(out))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	if len(lines) != 7 || lines[0] != "id,cluster,size,agreement" ||
@@ -143,9 +136,7 @@ func TestClusterReport(t *testing.T) {
 	if report.Threshold != 0.5 || report.Algorithm != "bands" || report.Bands == 0 || report.Documents != 6 || report.Texts != 4 {
 		t.Errorf("%+v", report)
 	}
-	if report.LeftOut.Textless != 1 || report.Clusters != 2 || report.Largest[0].Hosts != 2 {
-		t.Errorf("%+v", report)
-	}
+	expect.Same(t, [3]int{1, 2, 2}, [3]int{report.LeftOut.Textless, report.Clusters, report.Largest[0].Hosts}, "left out, clusters and hosts: %+v", report)
 }
 
 func TestClusterRefuses(t *testing.T) {
@@ -173,9 +164,8 @@ func TestClusterRefuses(t *testing.T) {
 			t.Errorf("cluster %s: %+v", test.args, got)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	expect.Same(t, 1, len(left), "files, of which none is left behind: %v", left)
 }
 
 func TestClusterInterrupted(t *testing.T) {
@@ -216,9 +206,8 @@ func TestClusterReadsTheTextsOfAll(t *testing.T) {
 	for n := range lackingBatch + 1 {
 		ids = append(ids, fmt.Sprint(n))
 	}
-	if err := s.again(t.Context(), ids); err != nil || corpus.Documents() != len(ids) {
-		t.Errorf("%d of %d documents: %v", corpus.Documents(), len(ids), err)
-	}
+	expect.OK(t, s.again(t.Context(), ids))
+	expect.Same(t, len(ids), corpus.Documents(), "documents")
 	broken := errors.New("the line went dead")
 	s.Job.Store = byTexts{fails: broken}
 	if err := s.again(t.Context(), ids); !errors.Is(err, broken) {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -83,17 +81,13 @@ func TestComparePairs(t *testing.T) {
 	} {
 		args := append([]string{"compare", "--docs", docs, "--pairs", "-"}, strings.Fields(c.flags)...)
 		got := piped(t, pairs, args...)
-		if diff := cmp.Diff(result{stdout: want(c.fifth)}, got, cmp.AllowUnexported(result{})); diff != "" {
-			t.Errorf("%s: %s", c.flags, diff)
-		}
+		byAll.Same(t, result{stdout: want(c.fifth)}, got, "%s", c.flags)
 	}
 	got := piped(t, comparedDocuments, "compare", "--docs", "-", "--pairs", file(t, "whole\tsame\nempty\tshort\n"), "--output", "json")
 	wantJSON := `{"id_a":"whole","id_b":"same","agreement":1.0000,"error":0.0073,"near_duplicate":true}
 {"id_a":"empty","id_b":"short","agreement":0.0000,"error":0.0000,"near_duplicate":false}
 `
-	if diff := cmp.Diff(result{stdout: wantJSON}, got, cmp.AllowUnexported(result{})); diff != "" {
-		t.Error(diff)
-	}
+	byAll.Same(t, result{stdout: wantJSON}, got, "")
 }
 
 func TestCompareRefuses(t *testing.T) {

@@ -20,9 +20,8 @@ func completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	args = append([]string{"__complete"}, args...)
-	if code := run(context.Background(), args, strings.NewReader(""), &out, &errs); code != exitDone {
-		t.Fatalf("%q ends with %d: %s", args, code, errs.String())
-	}
+	code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	expect.Must(t, exitDone, code, "%q: %s", args, errs.String())
 	var list []string
 	for line := range strings.Lines(out.String()) {
 		word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -64,9 +63,7 @@ func TestCompletion(t *testing.T) {
 		})
 	}
 	t.Run("without a file", func(t *testing.T) {
-		if got := completions(t, "--config", file+".not", "reindex", "--engine", ""); !slices.Equal(got, []string{nothing}) {
-			t.Errorf("%q", got)
-		}
+		expect.Same(t, []string{nothing}, completions(t, "--config", file+".not", "reindex", "--engine", ""), "")
 	})
 }
 

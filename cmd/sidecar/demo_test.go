@@ -26,9 +26,8 @@ func TestDemoPrintsBothLists(t *testing.T) {
 			t.Errorf("no search for %q in:\n%s", q, text)
 		}
 	}
-	if folds := regexp.MustCompile(`Neardup: collapsed; raw=\d+; folded=([1-9]\d*);`).FindAllString(text, -1); len(folds) != len(queries) {
-		t.Errorf("not every search folded something:\n%s", text)
-	}
+	folds := regexp.MustCompile(`Neardup: collapsed; raw=\d+; folded=([1-9]\d*);`).FindAllString(text, -1)
+	expect.Same(t, len(queries), len(folds), "searches that folded something:\n%s", text)
 }
 
 // TestDemoPage asks what the page asks: the engine's list, and what is left of it when it is collapsed.
@@ -68,9 +67,7 @@ func TestDemoPage(t *testing.T) {
 	}
 	stop()
 	go func() { _, _ = io.Copy(io.Discard, read) }()
-	if code := <-ended; code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	expect.Same(t, 0, <-ended, "the exit code")
 }
 
 // request sends a request and returns status and body.
@@ -80,6 +77,5 @@ func request(t *testing.T, method, url, body string) (int, string) {
 	req.Header.Set("Content-Type", "application/json")
 	response := expect.Value(http.DefaultClient.Do(req))(t)
 	defer func() { _ = response.Body.Close() }()
-	reply := expect.Value(io.ReadAll(response.Body))(t)
-	return response.StatusCode, string(reply)
+	return response.StatusCode, string(expect.Value(io.ReadAll(response.Body))(t))
 }

@@ -33,9 +33,7 @@ func TestComposeFitsTheSidecar(t *testing.T) {
 		}
 		sidecars++
 		source, target, _ := strings.Cut(service.Volumes[0], ":")
-		if target != "/etc/neardup/config.yaml:ro" {
-			t.Errorf("%s: the configuration is mounted at %s", name, target)
-		}
+		expect.Same(t, "/etc/neardup/config.yaml:ro", target, "%s: where the configuration is mounted", name)
 		// Only what the service passes on is in its environment.
 		_, err := config.Load(filepath.Join("../..", source), func(variable string) (string, bool) {
 			_, ok := service.Environment[variable]
@@ -45,7 +43,5 @@ func TestComposeFitsTheSidecar(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if sidecars != 2 {
-		t.Errorf("%d sidecars", sidecars)
-	}
+	expect.Same(t, 2, sidecars, "sidecars")
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/onboard"
 )
@@ -19,9 +17,7 @@ fail  FILE:1: admin: "x" is not an address: write host:port, such as 127.0.0.1:9
 fail  FILE:2: engines: must have at least one engine with listen, kind, urls and indices
 0 ok, 0 warnings, 2 failed
 `[1:], "FILE", bad)}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
-		t.Error(diff)
-	}
+	byAll.Same(t, want, got, "")
 	embedded := write(t, `engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}]`)
 	got = sidecar(t, "doctor", "-c", embedded, "--output", "json")
 	var report struct {

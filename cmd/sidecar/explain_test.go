@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/sketch"
@@ -35,9 +33,7 @@ thorough    near-duplicates: it is the same text, except perhaps for case and wh
 Longest passages in both:
   32 words: the evening ferry returns to saltmere after eleven years the council voted for the boat … and the harbour master said that it would run from may tickets cost four pounds
 `, a, b)
-	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
-		t.Error(diff)
-	}
+	byAll.Same(t, result{stdout: want}, got, "")
 }
 
 // TestExplainAsJSON holds what is said about a pair to the package's own functions.

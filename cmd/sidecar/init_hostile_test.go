@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -20,9 +21,7 @@ func TestInitBelievesNoEngine(t *testing.T) {
 		indices: map[string]*surveyedIndex{"news": articles(), "old\x1b[2J": odd, "odd\u0085\u0090": articles()},
 	}
 	got, text := surveyedFor(t, e.at())
-	if got.code != exitDone {
-		t.Fatalf("%+v", got)
-	}
+	expect.Must(t, exitDone, got.code, "%+v", got)
 	if c, err := config.Parse([]byte(text), os.LookupEnv); err != nil || c.Traces.Endpoint != "" || len(c.Engines[0].Indices) != 1 {
 		t.Errorf("%v: %s", err, text)
 	}

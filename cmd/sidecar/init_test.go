@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
 )
@@ -86,9 +84,7 @@ func TestInit(t *testing.T) {
 			slices.Sort(c.want)
 			ordered := slices.Clone(rules)
 			slices.Sort(ordered)
-			if diff := cmp.Diff(c.want, ordered); diff != "" {
-				t.Errorf("%s\n%s", diff, text)
-			}
+			expect.Same(t, c.want, ordered, "%s", text)
 			for _, pattern := range c.says {
 				if !regexp.MustCompile(pattern).MatchString(text + got.stdout) {
 					t.Errorf("nothing says %q:\n%s%s", pattern, text, got.stdout)
@@ -119,16 +115,12 @@ func TestInitOnHundreds(t *testing.T) {
 		e.indices[name("numbers-", i)] = &surveyedIndex{fields: map[string]string{"n": "long"}, documents: []string{`{"n":1}`}}
 	}
 	got, text := surveyedFor(t, e.at())
-	if got.code != exitDone {
-		t.Fatalf("%+v", got)
-	}
+	expect.Must(t, exitDone, got.code, "%+v", got)
 	rules := ruled(t, text)
 	if len(rules) != 40 || slices.ContainsFunc(rules, func(r string) bool { return !strings.HasPrefix(r, "articles-") }) {
 		t.Errorf("%d rules: %q", len(rules), rules)
 	}
-	if n := e.described.Load(); n != 300 {
-		t.Errorf("the fields of %d were asked for", n)
-	}
+	expect.Same(t, 300, int(e.described.Load()), "indices whose fields were asked for")
 	if lines := strings.Count(text, "\n"); lines > 1000 || !strings.Contains(text, "not looked at, as there are many: name it with --index") {
 		t.Errorf("%d lines: %s", lines, text)
 	}
@@ -213,9 +205,7 @@ func TestInitWritesNothingOver(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	holds("other name.yaml", written)
-	if got := sidecar(t, "init", "--force", at); got.code != exitDone {
-		t.Errorf("%+v", got)
-	}
+	expect.Same(t, exitDone, sidecar(t, "init", "--force", at).code, "with --force")
 	holds("config.yaml", written)
 	put("config.yaml", string(manual))
 	for _, args := range [][]string{{}, {"--force"}} {
@@ -247,9 +237,7 @@ func TestInitKeepsAFileThatAppears(t *testing.T) {
 	if got.code != exitFailed || !strings.Contains(got.stderr, "config.yaml is there already: run it with: sidecar serve; or write it anew with --force") {
 		t.Errorf("%+v", got)
 	}
-	if text != "of another program, and quite long\n" {
-		t.Errorf("it wrote: %s", text)
-	}
+	expect.Same(t, "of another program, and quite long\n", text, "")
 	if got, text = surveyedFor(t, "--force", server.URL); got.code != exitDone || len(ruled(t, text)) != 1 {
 		t.Errorf("%+v: %s", got, text)
 	}
@@ -322,8 +310,6 @@ func TestInitOnAShop(t *testing.T) {
 	}
 	c := expect.Value(config.Parse([]byte(text), os.LookupEnv))(t)
 	for _, i := range c.Engines[0].Indices {
-		if i.DryRun != (i.Match != "news") {
-			t.Errorf("%s: dry_run: %v", i.Match, i.DryRun)
-		}
+		expect.Same(t, i.Match != "news", i.DryRun, "%s: dry_run", i.Match)
 	}
 }

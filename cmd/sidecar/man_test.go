@@ -8,15 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestManPages: each command has a page with all of its flags, and the same sources give the same bytes.
 func TestManPages(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	folder := filepath.Join(t.TempDir(), "a", "man1")
-	if got := sidecar(t, "man", folder); got.code != exitDone {
-		t.Fatalf("%+v", got)
-	}
+	got := sidecar(t, "man", folder)
+	expect.Must(t, exitDone, got.code, "%+v", got)
 	pages := 0
 	eachCommand(newRoot(), func(cmd *cobra.Command) {
 		if cmd.Hidden {

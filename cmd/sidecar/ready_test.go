@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonshape"
 )
 
@@ -25,9 +25,7 @@ func served(t *testing.T, engines string) string {
 	}()
 	t.Cleanup(func() {
 		stop()
-		if code := <-ended; code != exitDone {
-			t.Errorf("serve ends with %d", code)
-		}
+		expect.Same(t, exitDone, <-ended, "the exit code of serve")
 	})
 	for lines := bufio.NewScanner(logs); lines.Scan(); {
 		var line struct{ Msg, Addr string }
@@ -60,9 +58,7 @@ func TestReadyCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.code != exitFailed || found.Ready || found.Status != 503 || !strings.HasPrefix(found.Lines[0], "engine one: can't be reached: ") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if texts := errorsIn(t, got.stderr); !slices.Equal(texts, []string{"not ready"}) {
-		t.Errorf("%q", texts)
-	}
+	expect.Same(t, []string{"not ready"}, errorsIn(t, got.stderr), "")
 	got = sidecar(t, "ready", "-c", write(t, "admin: 127.0.0.1:1\n"))
 	if got.code != exitFailed || got.stdout != "" || !strings.HasSuffix(got.stderr, ": check that sidecar serve runs, with this configuration\n") {
 		t.Errorf("%+v", got)

@@ -96,8 +96,7 @@ func openedShelf(t *testing.T, s *shelf) *upstream.Engine {
 		index.Match, index.Fields = match, []string{"title"}
 		e.Indices = append(e.Indices, index)
 	}
-	rules := expect.Value(e.Rules())(t)
-	return &upstream.Engine{Config: e, Rules: rules, Store: s}
+	return &upstream.Engine{Config: e, Rules: expect.Value(e.Rules())(t), Store: s}
 }
 
 // took is the part of a summary that differs between runs.
@@ -182,7 +181,5 @@ shelf: news-2: not ready: it is read-only
 shelf: books-v1: not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases
 `
 	expect.Same(t, want, out.String(), "the output")
-	if len(config.Flatten(err)) != 2 {
-		t.Errorf("error: %v", err)
-	}
+	expect.Same(t, 2, len(config.Flatten(err)), "errors: %v", err)
 }

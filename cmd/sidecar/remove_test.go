@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -98,9 +96,8 @@ func TestRemoveCommand(t *testing.T) {
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}
-			if diff := cmp.Diff(c.undeclared, m.undeclared); diff != "" || m.patched != c.patched {
-				t.Errorf("%d patched, undeclared %s", m.patched, diff)
-			}
+			expect.Same(t, c.undeclared, m.undeclared, "what was undeclared")
+			expect.Same(t, c.patched, m.patched, "documents that were patched")
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
 )
@@ -27,6 +26,9 @@ func sidecar(t testing.TB, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
+// byAll compares results.
+var byAll = expect.By{cmp.AllowUnexported(result{})}
+
 // write puts a configuration into a file of its own and returns its name.
 func write(t testing.TB, text string) string {
 	t.Helper()
@@ -43,9 +45,7 @@ sketch: fast_similarity, features auto, 2 words, 6 characters, 96 positions of 8
 engine elasticsearch: 127.0.0.1:9201 in front of elasticsearch at http://127.0.0.1:9200, on failure: open
   news-*: fields title, body; ` + index.Profile() + `; window 1000; missing: compute
 `}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
-		t.Error(diff)
-	}
+	byAll.Same(t, want, got, "")
 }
 
 func TestCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // endless gives zero bytes.
@@ -17,9 +19,7 @@ func TestTyped(t *testing.T) {
 		` {"title":"a"} `: `{"title":"a"}`, `{"title":`: `{"text":"{\"title\":"}`, "plain <b>text</b>\n": `{"text":"plain \u003cb\u003etext\u003c/b\u003e\n"}`,
 		"": `{"text":""}`, "[1]": `{"text":"[1]"}`,
 	} {
-		if got, err := readDocument(strings.NewReader(in)); err != nil || string(got) != want {
-			t.Errorf("%q is read as %s, %v", in, got, err)
-		}
+		expect.Same(t, want, string(expect.Value(readDocument(strings.NewReader(in)))(t)), "%q", in)
 	}
 	if _, err := readDocument(io.LimitReader(endless{}, maxStdin+1)); err == nil {
 		t.Error("too long a text is taken")

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -34,8 +32,7 @@ func piped(t testing.TB, stdin string, args ...string) result {
 // stored returns the sketch as the sidecar stores it, for a rule over the fields.
 func stored(t testing.TB, scheme sketch.Scheme, fields []string, texts ...string) string {
 	t.Helper()
-	sketcher := expect.Value(sketch.New(scheme))(t)
-	rule := rule.Rule{Fields: fields, Sketcher: sketcher}
+	rule := rule.Rule{Fields: fields, Sketcher: expect.Value(sketch.New(scheme))(t)}
 	s, _ := rule.Sketch(texts)
 	return s.String()
 }
@@ -90,9 +87,7 @@ engines: [{indices: [{match: n, fields: [body]}, {match: m, fields: [a.b.c], ske
 	} {
 		args := append([]string{"sketch"}, strings.Fields(c.args)...)
 		for _, got := range []result{piped(t, docs, args...), piped(t, docs, append(args, "-")...), sidecar(t, append(args, file(t, docs))...)} {
-			if diff := cmp.Diff(result{stdout: c.want}, got, cmp.AllowUnexported(result{})); diff != "" {
-				t.Errorf("%s: %s", c.name, diff)
-			}
+			byAll.Same(t, result{stdout: c.want}, got, "%s", c.name)
 		}
 	}
 	got := piped(t, docs, "sketch", "--output", "json")
