@@ -85,8 +85,8 @@ func (w *Walk) lead(hit *Hit, n int) {
 	w.leaders = append(w.leaders, leader{outlineOf(&sketch), &own, n})
 }
 
-// Walk returns the walk to the first so many ranks of the list: it takes no hit again, since it is known what they fold into. It is for groups by
-// leaders that show their first-ranked members.
+// Walk returns what a [Walk] becomes that takes the first ranks of the list, as many as given, behind those in front of it. What they fold into is known
+// already. It is for groups by leaders that show their first-ranked members.
 func (f *Found) Walk(ranks int) *Walk {
 	w := new(Walk)
 	if f.page.After != nil {
@@ -95,26 +95,18 @@ func (f *Found) Walk(ranks int) *Walk {
 	compared := min(ranks, len(f.hits), max(f.page.Window, 0))
 	shown, _ := slices.BinarySearch(f.Shown, compared)
 	w.ranks, w.folded = w.ranks+ranks, w.folded+compared-shown
-	earlier := len(w.leaders)
-	leads := make(map[int]bool, len(f.Groups)) // or is shown beside a leader of this list
+	for _, rank := range f.Shown[:shown] { // beside a leader in front of the list
+		if at := leaderOf(w.leaders, &f.hits[rank]); at >= 0 {
+			w.leaders[at].n++
+		}
+	}
 	for _, g := range f.Groups {
 		if g.Leader >= compared {
 			break
 		}
-		kept, _ := slices.BinarySearch(g.Kept, compared)
-		leads[g.Leader] = true
-		for _, rank := range g.Kept[:kept] {
-			leads[rank] = true
-		}
 		if hit := &f.hits[g.Leader]; hit.Sketch != nil {
+			kept, _ := slices.BinarySearch(g.Kept, compared)
 			w.lead(hit, 1+kept)
-		}
-	}
-	if earlier > 0 {
-		for _, rank := range f.Shown[:shown] {
-			if !leads[rank] { // it is shown beside a leader of those in front of the list
-				w.leaders[leaderOf(w.leaders[:earlier], &f.hits[rank])].n++
-			}
 		}
 	}
 	return w

@@ -13,7 +13,6 @@ import (
 // remembered, or else read from the ranks before the cursor.
 type cursor struct {
 	adapters.Cursor
-	window int
 	behind bool         // the page begins after a cursor
 	before *rerank.Walk // what was shown in front of it, nil where the page begins the list or that is to be found out
 	lost   bool         // that is not known
@@ -25,21 +24,25 @@ type cursor struct {
 // goOn has the page go on after what was shown before it, as far as that is known.
 func (s *search) goOn() {
 	if s.special.cursor == nil {
-		s.special.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
+		s.special.cursor = &cursor{Cursor: s.asked.Cursor}
 		if key := s.asked.Cursor.Key(); key != "" {
 			if s.special.cursor.behind = true; s.all.Plan.Cursors != nil {
 				s.special.cursor.before, _ = s.all.Plan.Cursors.Get(key)
 			}
 		}
 	}
-	page, before := &s.page, s.special.cursor.before
-	if before == nil {
-		return
+	if before := s.special.cursor.before; before != nil {
+		s.beginAfter(before)
 	}
-	if before.Ranks() > 0 { // the more was shown, the more folds
-		page.Rate = max(page.Rate, float64(before.Folded())/float64(before.Ranks()))
+}
+
+// beginAfter has the page begin after what was shown before it, whose leaders go on hiding their near-duplicates.
+func (s *search) beginAfter(before *rerank.Walk) {
+	page, ranks := &s.page, before.Ranks()
+	if ranks > 0 { // the more was shown, the more folds
+		page.Rate = max(page.Rate, float64(before.Folded())/float64(ranks))
 	}
-	page.After, page.Window = before, max(0, s.special.cursor.window-before.Ranks())
+	page.After, page.Window = before, max(0, page.Window-ranks)
 }
 
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
@@ -79,7 +82,8 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	if w.before = new(rerank.Walk); len(own.Hits) == 0 {
 		return nil
 	}
-	ranks := min(w.window, s.asked.Limit)
+	window := s.asked.Scope.Window
+	ranks := min(window, s.asked.Limit)
 	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.special.texts.beside}
 	listing, hits, err := s.judgedBefore(ctx, &r)
 	switch known := errors.Is(err, errAnew) || errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
@@ -101,10 +105,10 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 		if at && tied {
 			hit = &rerank.Hit{} // the cursor leads past it, shown or not: it hides nothing
 		}
-		w.before.Take(hit, w.window)
+		w.before.Take(hit, window)
 		tied = at
 	}
-	if len(hits) < ranks || len(hits) < w.window {
+	if len(hits) < ranks || len(hits) < window {
 		w.before, w.lost = new(rerank.Walk), true
 	} else {
 		w.before.Forget() // the page begins beyond the window
@@ -127,24 +131,28 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 	}
 }
 
-// remember keeps what was shown down to the last hit of the page of a cursor, for the client that goes on from there. What is not known of earlier pages
-// is found out no better by the next.
+// remember keeps what was shown down to the last hit of the page, for the client that goes on from there: by a cursor, or page by page (sequence.go).
 func (s *search) remember() {
-	s.rememberPage()
-	w := s.special.cursor
-	if w == nil || w.lost || s.all.Plan.Cursors == nil {
+	c, q := s.special.cursor, s.special.sequence
+	if c == nil && q == nil || s.all.Plan.Cursors == nil {
 		return
 	}
 	rank, last := s.last()
 	if last == nil {
 		return
 	}
-	key := w.Next(s.frame, last)
+	var key, mark string
+	switch {
+	case c != nil && !c.lost: // what is not known of earlier pages is found out no better by the next
+		key = c.Next(s.frame, last)
+	case q != nil:
+		key, mark = s.nextPage(rank, last)
+	}
 	if key == "" {
 		return
 	}
 	shown := s.found.Walk(rank + 1)
-	if shown.Ranks() >= w.window {
+	if shown.Last = mark; shown.Ranks() >= s.asked.Scope.Window {
 		shown.Forget()
 	}
 	s.all.Plan.Cursors.Put(key, shown)
@@ -168,7 +176,7 @@ func (s *search) last() (rank int, hit *rule.Seen) {
 
 // tell puts into the outcome what a cursor adds to it.
 func (c *cursor) tell(o *adapters.Outcome) {
-	o.Window, o.CursorLost = c.window, c.lost
+	o.CursorLost = c.lost
 	o.Exact = o.Exact && !c.lost
 	if c.before != nil && o.Without == 0 {
 		o.Read = 0 // how much folds here is no measure for first pages

@@ -15,7 +15,6 @@ import (
 type sequence struct {
 	list   string       // what pages of the list are remembered under, beside their place
 	before *rerank.Walk // what was shown in front of the page, nil where it is not known
-	window int
 }
 
 // follow has the page begin where the page before it ended, as far as that is remembered. Page 1 is neither found nor remembered: page 2 reads its
@@ -25,7 +24,7 @@ func (s *search) follow() {
 		if s.asked.Sequence == nil || s.page.From == 0 || s.all.Plan.Cursors == nil || !s.followed() {
 			return
 		}
-		s.special.sequence = &sequence{list: s.asked.Sequence.List(), window: s.page.Window}
+		s.special.sequence = &sequence{list: s.asked.Sequence.List()}
 		s.special.sequence.before, _ = s.all.Plan.Cursors.Get(s.special.sequence.key(s.page.From))
 	}
 	page, n := &s.page, s.special.sequence.ahead()
@@ -36,11 +35,9 @@ func (s *search) follow() {
 		s.forget()
 		return
 	}
-	before := s.special.sequence.before
-	page.After, page.From, page.Window = before, 0, max(0, page.Window-n)
-	page.Rate = max(page.Rate, float64(before.Folded())/float64(n))
+	s.beginAfter(s.special.sequence.before)
+	page.From, page.Limit = 0, max(0, page.Limit-n)
 	page.FoldedToo = true // all in one reading
-	page.Limit = max(0, page.Limit-n)
 }
 
 // followed reports whether the search is one whose pages follow from the leaders in front of them.
@@ -91,37 +88,32 @@ func (s *search) forget() {
 	s.page.From, s.page.FoldedToo = s.asked.From, false
 }
 
-// mark tells the last hit of a page from all others, the last of so many ranks, and the state of its list from others as far as the engine's count
-// and the hit's stored sketch do: a reindex stores new ones.
+// mark identifies the hit at which a page ends, after so many ranks of the list, with its stored sketch and the engine's count of hits. It changes when
+// the list moves, and when a reindex stores another sketch.
 func (s *search) mark(ranks int, hit *rule.Seen, stored []byte, in *adapters.Listing) string {
-	if ranks > s.special.sequence.window { // it was not compared
+	if ranks > s.asked.Scope.Window { // it was not compared
 		stored = nil
 	}
 	return fmt.Sprintf("%s %d %s", s.dialect.Name(hit), in.Total, stored)
 }
 
-// rememberPage keeps where the page ended, for the one that follows it.
-func (s *search) rememberPage() {
+// nextPage returns the key and the mark by which the page is found again that follows this one, which ends with a hit at a rank. The key is empty if none
+// can follow.
+func (s *search) nextPage(rank int, last *rule.Seen) (key, mark string) {
 	q := s.special.sequence
-	rank, last := s.last()
-	if q == nil || last == nil || s.counted == nil || len(s.found.Ranks) < s.page.Size {
-		return
-	}
-	walk := s.found.Walk(rank + 1)
-	if walk.Ranks() >= q.window {
-		walk.Forget()
+	if s.counted == nil || len(s.found.Ranks) < s.page.Size {
+		return "", ""
 	}
 	var stored []byte
 	if rank < len(s.compared) {
 		stored = s.compared[rank].Stored
 	}
-	walk.Last = s.mark(walk.Ranks(), last, stored, s.counted)
-	s.all.Plan.Cursors.Put(q.key(s.asked.From+s.asked.Size), walk)
+	return q.key(s.asked.From + s.asked.Size), s.mark(q.ahead()+rank+1, last, stored, s.counted)
 }
 
 // tell puts into the outcome what a page adds to it that does not begin at rank 0.
 func (q *sequence) tell(o *adapters.Outcome) {
 	if n := q.ahead(); n > 0 {
-		o.Window, o.Read, o.Folded = q.window, o.Read+n, o.Folded+q.before.Folded()
+		o.Read, o.Folded = o.Read+n, o.Folded+q.before.Folded()
 	}
 }

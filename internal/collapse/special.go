@@ -122,6 +122,9 @@ func (s *search) noteSpecial(o *adapters.Outcome) {
 		_, exact := s.collapsedTotal()
 		o.Exact = o.Exact && exact
 	}
+	if s.page.After != nil { // the page's own is what is left of it
+		o.Window = s.asked.Scope.Window
+	}
 	if x.cursor != nil {
 		x.cursor.tell(o)
 	}
