@@ -37,9 +37,9 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 		case !e.Start(o):
 			return nil
 		case updates:
-			return unchangedAsSent(body, func(body []byte) []byte { return update(e, nil, c.Target, body) })
+			return editSent(body, inUTF8(body), func(text []byte) []byte { return update(e, nil, c.Target, text) })
 		}
-		return unchangedAsSent(body, func(body []byte) []byte { return e.Append(nil, c.Target, body, false) })
+		return editSent(body, inUTF8(body), func(text []byte) []byte { return e.Append(nil, c.Target, text, false) })
 	}, func(dst io.Writer, src io.Reader) error {
 		e.Start(o)
 		return longDocument(e, dst, src, c.Target, updates, "")
@@ -50,13 +50,12 @@ func enrichDocument(c adapters.Class, dst io.Writer, src io.Reader, e *rule.Enri
 	return documentReply{}, err
 }
 
-// unchangedAsSent returns a body in UTF-8, enriched, or as it was sent where nothing in it changes.
-func unchangedAsSent(body []byte, enrich func([]byte) []byte) []byte {
-	text := inUTF8(body)
-	if out := enrich(text); !bytes.Equal(out, text) {
+// editSent edits what was sent, given the same in UTF-8. Where nothing in it changes it stays as it was sent.
+func editSent(sent, text []byte, edit func([]byte) []byte) []byte {
+	if out := edit(text); !bytes.Equal(out, text) {
 		return out
 	}
-	return body
+	return sent
 }
 
 // longDocument copies a document that is too long to be held, or the body of an update. Where it is not well-formed it ends with end.
@@ -130,17 +129,13 @@ type bulk struct {
 	out         []byte
 }
 
-// edit is editText for a line in any Unicode form: it stays as it was sent where nothing in it changes.
+// edit is editText for a line in any Unicode form.
 func (b *bulk) edit(line []byte) []byte {
 	if _, ok := unicodeFormOf(line); !ok {
 		return b.editText(line)
 	}
-	// Its end is a byte in front of half a character then.
-	text := append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
-	if out := b.editText(text); !bytes.Equal(out, text) {
-		return out
-	}
-	return line
+	// A line ends with the byte of a newline, in whatever form the rest is.
+	return editSent(line, append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n'), b.editText)
 }
 
 // editText returns the next line as the engine gets it: an action, or the document of the last action, enriched.
