@@ -104,8 +104,8 @@ func (h *Handler) mayConcern(u *underway) bool {
 	if target != "" && h.catalog.mayName(target) {
 		return true
 	}
-	who := u.sender.client()
-	return h.catalog.configured(u, who, target) || h.catalog.unknown(u, who, target)
+	e := h.catalog.lookup(u, u.sender.client(), target)
+	return target != "" && e.err != nil || h.catalog.ruled(target, e)
 }
 
 // cleanWhole replaces a reply that was read whole by the same without our fields, unless it has none.

@@ -50,7 +50,12 @@ func (c *catalog) native(e entry) *rule.Rule {
 // mayName reports whether a target may, by its name alone, lead to an index that a rule matches. A look-up does not find closed indices and those of
 // other clusters.
 func (c *catalog) mayName(target string) bool {
-	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
+	return c.ruled(target, entry{err: errUnresolved})
+}
+
+// ruled reports whether any rule matches an index of the target; where these can't be looked up, whether one may.
+func (c *catalog) ruled(target string, e entry) bool {
+	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, e) })
 }
 
 // touches reports whether the rule matches an index of the target; where these can't be looked up, whether it may.
@@ -64,12 +69,6 @@ func (c *catalog) touches(r *rule.Rule, target string, e entry) bool {
 		}
 	}
 	return false
-}
-
-// configured reports whether a rule matches an index of the target, or may do so.
-func (c *catalog) configured(ctx context.Context, who client, target string) bool {
-	e := c.lookup(ctx, who, target)
-	return slices.ContainsFunc(c.Rules, func(rule *rule.Rule) bool { return c.touches(rule, target, e) })
 }
 
 // unknown reports whether the indices of a target could not be looked up.
