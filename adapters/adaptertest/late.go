@@ -6,7 +6,17 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/rerank"
 )
+
+// Cursors remembers for ever what it is given. It implements adapters.Cursors.
+type Cursors map[string]*rerank.Walk
+
+// Get implements adapters.Cursors.
+func (c Cursors) Get(key string) (*rerank.Walk, bool) { walk, ok := c[key]; return walk, ok }
+
+// Put implements adapters.Cursors.
+func (c Cursors) Put(key string, walk *rerank.Walk) { c[key] = walk }
 
 // Clock is the time for one search, which is over when a test wants it to be.
 type Clock struct {

@@ -47,7 +47,7 @@ func TestLostCursors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			class, r := searchFor("/news-1/_search", "",
 				`{"size":3,"sort":["n"],"search_after":`+c.after+`,"track_total_hits":true,"aggs":{"m":{}}}`)
-			plan, kept := searchPlan(t, false), shelf{}
+			plan, kept := searchPlan(t, false), adaptertest.Cursors{}
 			plan.Cursors = kept
 			plan.Scope = func(string) adapters.Scope {
 				return adapters.Scope{Configured: true, Window: c.window, Texts: []string{"title", "body"}}

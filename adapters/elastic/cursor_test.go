@@ -7,15 +7,9 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/expect"
-	"github.com/neardup/sidecar/rerank"
 )
-
-// shelf remembers cursors for a test.
-type shelf map[string]*rerank.Walk
-
-func (s shelf) Get(key string) (*rerank.Walk, bool) { w, ok := s[key]; return w, ok }
-func (s shelf) Put(key string, walk *rerank.Walk)   { s[key] = walk }
 
 func TestCursorsLeftAlone(t *testing.T) {
 	ranked, chooses, transitive := adapters.Scope{}, adapters.Scope{Chooses: true}, adapters.Scope{Transitive: true}
@@ -56,7 +50,7 @@ func TestCursorKeys(t *testing.T) {
 	key := func(path, parameters, body, sort string) string {
 		class, r := searchFor(path, parameters, body)
 		plan := searchPlan(t, false)
-		plan.Cursors = shelf{}
+		plan.Cursors = adaptertest.Cursors{}
 		q := (Dialect{}).ParseSearch(class, r, plan).List[0].(*clientSearch)
 		if !q.usesCursor() || q.Asked().Cursor == nil {
 			t.Fatalf("%s?%s %s is not walked", path, parameters, body)

@@ -5,20 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
-	"github.com/neardup/sidecar/rerank"
 )
-
-// notes implements adapters.Cursors.
-type notes map[string]*rerank.Walk
-
-func (n notes) Get(key string) (*rerank.Walk, bool) { walk, ok := n[key]; return walk, ok }
-
-func (n notes) Put(key string, walk *rerank.Walk) { n[key] = walk }
 
 func (*search) List() string { return "the shelf" }
 
@@ -33,7 +24,7 @@ func TestPagesInSequence(t *testing.T) {
 		rule.Profile.Keep = 1 + r.IntN(2)*r.IntN(3)
 		missing, rate := r.Float64()*float64(r.IntN(2)), 0.9*float64(r.IntN(2))
 		s := newShelf(r, rule, 20+r.IntN(300), missing)
-		kept, size, moves, forgets := notes{}, 1+r.IntN(30), r.IntN(3) == 0, r.IntN(4) == 0
+		kept, size, moves, forgets := adaptertest.Cursors{}, 1+r.IntN(30), r.IntN(3) == 0, r.IntN(4) == 0
 		for from := 0; from < len(s.documents); from += size {
 			all := searches(rule, r.IntN(2) == 0, [2]int{from, size})
 			all.Plan.Cursors = kept
@@ -77,5 +68,3 @@ func TestPagesInSequence(t *testing.T) {
 		t.Errorf("%d of %d pages took one round", single, pages)
 	}
 }
-
-var _ adapters.Cursors = notes{}
