@@ -134,7 +134,7 @@ type Dialect interface {
 // Plan is what a dialect needs to know for a search.
 type Plan struct {
 	Rules rule.Rules
-	// Scope tells what is known of a target (an index, alias, pattern or list, as the client wrote it).
+	// Scope returns what is known of a target: an index, alias, pattern or list, as the client wrote it.
 	Scope func(target string) Scope
 	// MaxWindow caps the window that a request may ask for.
 	MaxWindow int
@@ -184,8 +184,8 @@ type Scope struct {
 	Lacking bool
 	// Piped says that an index of the target has the engine change what it finds there: see [Index].
 	Piped bool
-	// Native is the rule by whose clusters the engine may collapse a search itself, the one rule of all indices of the target; nil if there
-	// is none. Fell, if not empty, says why it may not for a while: see [Outcome].
+	// Native is the rule of all indices of the target, if they have one rule and it lets the engine collapse searches by clusters; otherwise nil.
+	// Fell, if not empty, is the reason why that is not tried at present: see [Outcome].
 	Native *rule.Rule
 	Fell   Reason
 }

@@ -26,7 +26,7 @@ func (s *Scope) Add(r *rule.Rule) {
 	}
 }
 
-// Under returns the scope as the controls of a search have it, with a window of at most so many ranks.
+// Under returns the scope with the controls of a search applied. The window is at most maxWindow.
 func (s Scope) Under(c Controls, maxWindow int) Scope {
 	s.Window = min(cmp.Or(c.Window, s.Window), maxWindow)
 	s.DryRun = c.DryRun || s.DryRun && !c.On

@@ -61,13 +61,13 @@ func (d *Declined) HTTPStatus() int { return d.Status }
 // ErrMoved: the list changed between two readings, or between two parts of one.
 var ErrMoved = errors.New("the list moved while it was read")
 
-// Group is what is to be shown of the hits that are folded into another one. Numbers and reasons are JSON.
+// Group is what the client gets to see of the hits that are folded into one hit. Numbers and reasons are JSON.
 type Group struct {
 	Folded []Folded
-	// Exact says that no more of the list can fold into it.
+	// Exact says that no more hits of the list can fold into this one.
 	Exact bool
-	// Why, if not nil, says why the hit is shown; Beside, in place of it, how far a hit agrees that is shown beside the one that represents
-	// their group.
+	// Why, if not nil, says why the hit is shown. A further member of a group that is shown has Beside in its place: how far it agrees with the
+	// leader.
 	Why, Beside []byte
 }
 
@@ -96,7 +96,7 @@ type NativePage struct {
 	Exact      bool
 }
 
-// NativeOutcome is what came of having the engine collapse a search by the ids of clusters.
+// NativeOutcome says how it went to have the engine collapse a search by the ids of clusters.
 type NativeOutcome struct {
 	// Native says that the engine collapsed the whole list itself; Read and Window are then zero.
 	Native bool

@@ -44,7 +44,7 @@ func (h *Handler) clean(u *underway, resp *http.Response) {
 	}
 }
 
-// lookAhead reads a reply, before any of it is sent on, until a field of ours shows, the reply ends, or no more of it can be held. What was read
+// lookAhead reads a reply before any of it is sent on. It ends at a field of ours, at the reply's end, or when no more can be held. What was read
 // stays in the body. It returns the reply, decoded, and whether that is all of it. found says that the reply has to be cleaned: it may hold
 // a field of ours, or always is true.
 func (t *hold) lookAhead(resp *http.Response, coding string, always bool) (plain []byte, whole, found bool) {

@@ -29,7 +29,7 @@ func (s *search) writePage(answer *adapters.Answer) {
 		h.Metrics.outcome(o)
 	}
 	reply, body := answer.Reply, answer.Pieces
-	answer.Pieces = nil // once it is compressed it is free
+	answer.Pieces = nil // so that the uncompressed page can be freed
 	reply.Header = maps.Clone(reply.Header)
 	setOutcome(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
@@ -45,8 +45,8 @@ func (s *search) writePage(answer *adapters.Answer) {
 	writePieces(s.w, &reply, body)
 }
 
-// worthCopying reports whether a page is written from a copy, and not in its pieces. These keep whole replies in memory, as many bytes as held says. A
-// single piece is its own copy.
+// worthCopying reports whether a page is written from a copy, and not in its pieces. Pieces keep whole replies in memory: held bytes. A single piece
+// is its own copy.
 func worthCopying(held int64, page adapters.Pieces) bool {
 	return len(page) == 1 || held > 4*int64(page.Len())
 }

@@ -12,7 +12,7 @@ const (
 	// tryEach is in how many searches the other way is tried once, as only that shows that it has become the better one. It is a prime, which
 	// keeps no step with clients that repeat themselves.
 	tryEach = 61
-	// prior is the weight of the assumption that half of the time is a fixed part, against the spread of the lengths that were seen.
+	// prior is the weight of the assumption that half of the time does not depend on the hits. It matters while all readings had about one length.
 	prior = 0.01
 	// reach is how many times as long as those seen a reading may be for its time to be known.
 	reach = 3
@@ -56,7 +56,7 @@ func (c costs) learn(took [kinds]Took) costs {
 	return c
 }
 
-// atOnce reports whether a page of some hits is to be read in one reading of some length, in which usual says what is done while that is not known.
+// atOnce reports whether a page of size hits is to be read in one reading of that length. As long as the times are not known, usual is the answer.
 func (c costs) atOnce(length, size int, usual bool) bool {
 	whole, known := c.of[withSources].expected(length)
 	sketches, too := c.of[bySketches].expected(length)
@@ -68,8 +68,8 @@ func (c costs) atOnce(length, size int, usual bool) bool {
 	return best != (c.searches%tryEach == tryEach-1)
 }
 
-// cost holds what readings of one kind took: the sums of a regression of their times on their hits, in which old ones fade. A reading stands for all
-// searches since the last one of its kind: due is their weight.
+// cost holds what readings of one kind took: the sums of a linear regression of time on hits. Old readings fade. A reading counts for all searches since
+// the last reading of its kind: due is their weight.
 type cost struct{ weight, hits, hits2, time, hitsTime, due float64 }
 
 // and returns the cost after one more search, with the reading of this kind if there was one.
@@ -87,7 +87,7 @@ func (c cost) and(t Took) cost {
 	return c
 }
 
-// expected returns how long a reading of so many hits takes, if that is known.
+// expected returns how long a reading of that many hits is likely to take, and false if that is not known.
 func (c cost) expected(hits int) (time float64, known bool) {
 	if c.weight < forgotten || c.hits == 0 || float64(hits) > reach*math.Sqrt(c.hits2/c.weight) {
 		return 0, false

@@ -122,7 +122,7 @@ func (b *baseWriter) blocks() {
 }
 
 // smallLatin has the top bit set in the first byte of each letter from à to ÿ, which stay the same in a base text. rest is the text after
-// the first byte of x. So that no letter is cut in two, there are none unless a block follows x.
+// the first byte of x. Near the end of the text it returns 0, so that no letter is cut in two.
 func smallLatin(x uint64, rest string) uint64 {
 	if len(rest) < 15 {
 		return 0

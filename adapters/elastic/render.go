@@ -135,8 +135,8 @@ func (q *clientSearch) member(f *adapters.Folded) ([]byte, error) {
 	return withField(hit, explainField, f.Why)
 }
 
-// clientHit returns a hit as the client asked for it. In the ordinary case that is as it came: Render leaves our fields out later (pieces). Numbers and
-// deciding fields are cut out here, and our fields where pieces can't leave them out.
+// clientHit returns a hit as the client asked for it. Ordinarily it changes nothing: Render leaves our fields out later (pieces). It cuts out sequence
+// numbers and deciding fields, and our fields where Render does not.
 func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
 	if seen == nil {
 		return nil, adapters.ErrMoved
@@ -149,7 +149,7 @@ func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
 		}
 	}
 	if !q.namesOurs && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.asked.Scope.Deciding) == 0) {
-		return raw, nil // nothing was extracted for us but our fields: deciding ones there are none, or they were read apart
+		return raw, nil // it holds no deciding fields: there are none, or they were read apart
 	}
 	members, err := jsonedit.Members(raw)
 	if err != nil {

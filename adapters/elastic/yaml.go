@@ -196,7 +196,7 @@ var yamlHead = []byte("---\n")
 func cleanYAML(dst io.Writer, src io.Reader, edit func(path []string, line []byte) []byte) error {
 	r, w := bufio.NewReaderSize(src, 32<<10), bufio.NewWriterSize(dst, 32<<10)
 	dropped := -1   // how deep the member stands that is being left out
-	var held []byte // what is to be edited once its text ends
+	var held []byte // the lines of a text that is not complete yet
 	for begins := true; ; {
 		line, err := r.ReadSlice('\n')
 		if begins {

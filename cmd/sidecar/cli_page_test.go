@@ -194,7 +194,7 @@ var meanings = map[string]map[string]string{
 	},
 }
 
-// meaningOf returns the key in meanings of a member, empty if there is none. That of the longest end of its path counts.
+// meaningOf returns the key in meanings that fits a member, or nothing. If several fit, the longest counts.
 func meaningOf(command string, k jsonshape.Key) (longest string) {
 	for end := range meanings[command] {
 		whole := strings.HasPrefix(end, ".") && "."+k.Path == end || !strings.HasPrefix(end, ".") && strings.HasSuffix("."+k.Path, "."+end)

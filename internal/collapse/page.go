@@ -132,7 +132,7 @@ func (s *search) answerCollapsed(ctx context.Context) (adapters.Pieces, error) {
 		s.page = rerank.Page{
 			From: s.page.From, Size: s.page.Size, Window: scope.Window, Limit: s.asked.Limit, Widening: scope.Widening, Deadline: s.all.Plan.Deadline,
 		}
-		s.planSpecial(&s.page) // leaves the page of an ordinary search as it is
+		s.planSpecial(&s.page) // of an ordinary search it changes nothing, or only what is known of the cost
 		s.found = rerank.FindPage(s.page)
 		var err error
 		for to, ranks := range s.found.Readings() {

@@ -9,9 +9,9 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// sequence is a list whose pages a client asks for one after the other, by their number. A page then begins where the page before ended: the
-// leaders shown so far are remembered, and the ranks in front of the page are not read again. The last of these ranks alone is read once more. Where it
-// holds another document, or the engine counts other hits than before, the list has moved: the page is read from rank 0, as if nothing were remembered.
+// sequence is a list whose pages a client asks for in order, by their number. A page begins where the page before it ended. The leaders shown so far are
+// remembered, so the ranks in front of the page need not be read again. Only the last of them is, as a check: if it holds another document, or the same with
+// another sketch, or the engine counts another number of hits, the list has moved. Then the page is read from rank 0, as if nothing were remembered.
 type sequence struct {
 	list   string       // what pages of the list are remembered under, beside their place
 	before *rerank.Walk // what was shown in front of the page, nil where it is not known
@@ -40,13 +40,13 @@ func (s *search) follow() {
 	page.FoldedToo = true // all in one reading
 }
 
-// followed reports whether the search is one whose pages follow from the leaders in front of them.
+// followed reports whether the leaders in front of a page are all that it needs to know of the pages before it.
 func (s *search) followed() bool {
 	scope, ways := &s.asked.Scope, &s.asked.Ways
 	return !s.page.Whole && !s.page.Transitive && !scope.DryRun && scope.Expand == rule.ExpandOff && !ways.Apart && !s.asksOwn() && !s.special.pointed && s.special.cursor == nil
 }
 
-// key is what the page is remembered under that begins with a hit of the collapsed list.
+// key returns the key of the page that begins at a place in the collapsed list.
 func (q *sequence) key(from int) string { return "from:" + strconv.Itoa(from) + " " + q.list }
 
 // ahead is how many ranks are in front of the page, 0 where that is not known.
@@ -57,7 +57,7 @@ func (q *sequence) ahead() int {
 	return q.before.Ranks()
 }
 
-// shifted returns the reading of the same ranks counted from the beginning of the list, and of the one in front of them.
+// shifted returns a reading with its ranks counted from the beginning of the list, which also brings the rank in front of them.
 func (q *sequence) shifted(r *adapters.Reading) *adapters.Reading {
 	n := q.ahead()
 	if n == 0 {
