@@ -24,7 +24,7 @@ type document struct{ index, id string }
 
 // pick says how to read ranks whose hits were judged: picked by a filter, or in a row.
 func (q *clientSearch) pick(r *adapters.Reading) error {
-	if len(r.Known) == 0 {
+	if len(r.Known) == 0 || r.Picked { // in a point in time it was decided before
 		return nil
 	}
 	wide := r.To-r.From > max(spanAlways, 3*len(r.Ranks)) // else it is not worth to have hits scored again
