@@ -275,7 +275,8 @@ func (b *board) take(ctx context.Context, watch bool) (l *lease, wait time.Durat
 		l.Holder = b.worker + "/" + token()
 		if err = l.renew(ctx); errors.Is(err, errLost) { // another was faster
 			continue
-		} else if err != nil {
+		} else if err != nil { // the entry may be there all the same
+			l.giveBack(ctx)
 			return nil, wait, err
 		}
 		b.mu.Lock()
@@ -351,9 +352,7 @@ func (l *lease) whileHeld(ctx context.Context, work func(context.Context, *lease
 		err = l.board.pace.Retry(ctx, func() error { return l.finish(ctx) })
 	}
 	if err != nil && !errors.Is(err, errLost) {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
-		defer cancel()
-		_ = l.release(last) // else the lease ends by itself
+		l.giveBack(ctx)
 	}
 	return err
 }
@@ -361,8 +360,12 @@ func (l *lease) whileHeld(ctx context.Context, work func(context.Context, *lease
 // renew holds the part for as long as the lease lasts from now.
 func (l *lease) renew(ctx context.Context) error { return l.append(ctx, l.lasts, false) }
 
-// release gives the part back.
-func (l *lease) release(ctx context.Context) error { return l.append(ctx, 0, false) }
+// giveBack leaves the part to others, also once ctx has ended.
+func (l *lease) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	_ = l.append(ctx, 0, false) // else the lease ends by itself
+}
 
 // finish marks the part as done.
 func (l *lease) finish(ctx context.Context) error { return l.append(ctx, 0, true) }

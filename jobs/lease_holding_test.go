@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 )
 
@@ -71,4 +72,34 @@ func TestLeaseThatCantBeRenewed(t *testing.T) {
 			t.Errorf("lost %v after %v", lost, took)
 		}
 	})
+}
+
+// cutOff is a journal whose reply to the next append never comes, because ctx is cancelled meanwhile.
+type cutOff struct {
+	*ledger
+	cancel context.CancelFunc
+}
+
+func (c *cutOff) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
+	if c.cancel == nil {
+		return c.ledger.Append(ctx, job, e)
+	}
+	_, _ = c.ledger.Append(ctx, job, e)
+	c.cancel()
+	c.cancel = nil
+	return false, ctx.Err()
+}
+
+// TestCancelledWhileClaiming is a worker that ends just as it claims a part: the part is free at once for others.
+func TestCancelledWhileClaiming(t *testing.T) {
+	a, b, l := heldPart(t)
+	l.giveBack(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	a.journal = &cutOff{a.journal.(*ledger), cancel}
+	if l, _, err := a.take(ctx, false); l != nil || !errors.Is(err, context.Canceled) {
+		t.Fatal(l, err)
+	}
+	if l, _, err := b.take(t.Context(), false); l == nil || err != nil {
+		t.Errorf("after a claim that was cancelled the part is held: %v", err)
+	}
 }
