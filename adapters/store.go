@@ -19,7 +19,7 @@ type Store interface {
 	// is in doubt, nothing is made. An index that can't be prepared comes back with Ready false and is no error.
 	Prepare(ctx context.Context, name string, create bool) ([]Index, error)
 	// Scan reads the documents of one concrete index that are selected, page by page, as of one moment where the engine can. It stops
-	// at the first error of the engine or of yield. Without a rule what it reads of a document holds our fields and those that are
+	// at the first error of the engine or of yield, which it returns unless it is [ErrEnough]. Without a rule what it reads of a document holds our fields and those that are
 	// selected.
 	Scan(ctx context.Context, index string, rule *rule.Rule, s Selection, yield func(Page) error) error
 	// Patch stores what is wanted of documents that Scan read, and gives way to whatever happened to them since. It returns one
@@ -189,6 +189,9 @@ func (d Stored) With(wanted rule.Ours) Stored {
 	d.Wanted = &wanted
 	return d
 }
+
+// ErrEnough ends a Scan without an error, where the function that it yields pages to returns it.
+var ErrEnough = errors.New("enough is read")
 
 // ErrUnwanted is the error of Patch for a document without Wanted.
 var ErrUnwanted = errors.New("nothing says what our fields of a document are to hold")

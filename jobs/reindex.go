@@ -236,8 +236,8 @@ func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// errMaxDocs ends a run when MaxDocs is reached.
-var errMaxDocs = errors.New("enough documents")
+// errMaxDocs ends a run when MaxDocs is reached. It is not adapters.ErrEnough, with which a part would count as read to its end.
+var errMaxDocs = errors.New("MaxDocs is reached")
 
 // spend returns how many of n documents may be sent.
 func (r *run) spend(ctx context.Context, n int) (int, error) {

@@ -171,10 +171,13 @@ func (x *shelf) testScan(t *testing.T) {
 	x.scan(t, index, nil)
 	want := x.fill(t, index, 20)
 	x.scan(t, index, want)
-	enough, pages := errors.New("enough"), 0
-	err := x.store.Scan(t.Context(), index, x.rule, adapters.Selection{}, func(adapters.Page) error { pages++; return enough })
-	if !errors.Is(err, enough) || pages != 1 {
-		t.Errorf("an error of yield's: %v after %d pages", err, pages)
+	own := errors.New("of yield's")
+	for yielded, want := range map[error]error{own: own, adapters.ErrEnough: nil} {
+		pages := 0
+		err := x.store.Scan(t.Context(), index, x.rule, adapters.Selection{}, func(adapters.Page) error { pages++; return yielded })
+		if !errors.Is(err, want) || pages != 1 {
+			t.Errorf("an error of yield's, %q: %v after %d pages", yielded, err, pages)
+		}
 	}
 	if err := x.store.Scan(t.Context(), x.Prefix+"none", x.rule, adapters.Selection{}, func(adapters.Page) error { return nil }); err == nil {
 		t.Error("no error for an index that is not there")

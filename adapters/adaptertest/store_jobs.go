@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -169,7 +168,7 @@ func (x *benchOfJobs) inParts(t *testing.T, index string, n int, want map[string
 // resumed reads a part, a page at a time.
 func (x *benchOfJobs) resumed(t *testing.T, index, part string, want map[string]string) {
 	t.Helper()
-	enough, all, after := errors.New("enough"), map[string]bool{}, ""
+	all, after := map[string]bool{}, ""
 	for more := true; more; {
 		more = false
 		s := adapters.Selection{Part: part, After: after}
@@ -181,9 +180,9 @@ func (x *benchOfJobs) resumed(t *testing.T, index, part string, want map[string]
 				all[d.ID] = true
 			}
 			after, more = p.After, len(p.Documents) > 0
-			return enough
+			return adapters.ErrEnough
 		})
-		if more && !errors.Is(err, enough) || !more && err != nil && !errors.Is(err, enough) {
+		if err != nil {
 			t.Fatalf("%+v: %v", s, err)
 		}
 	}

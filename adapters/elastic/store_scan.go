@@ -38,9 +38,6 @@ const (
 	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
 )
 
-// errLimit ends a scan that has read as many documents as its limit.
-var errLimit = errors.New("the limit is reached")
-
 // scan is one reading of documents under way.
 type scan struct {
 	s      *Store
@@ -88,7 +85,7 @@ func (s *Store) Scan(
 		}
 	}
 	switch {
-	case err == nil, errors.Is(err, errLimit):
+	case err == nil, errors.Is(err, adapters.ErrEnough):
 		return nil
 	case stopped != nil:
 		return stopped
@@ -391,7 +388,7 @@ func (r *scan) yieldDocuments(documents []adapters.Stored, after string) error {
 		return err
 	}
 	if r.sel.Limit > 0 && r.left == 0 {
-		return errLimit
+		return adapters.ErrEnough
 	}
 	return nil
 }

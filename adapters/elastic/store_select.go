@@ -95,7 +95,7 @@ func (r *scan) readNow(ctx context.Context, wanted []adapters.Stored) error {
 	for len(wanted) > 0 {
 		n := min(r.want(), len(wanted))
 		if n == 0 {
-			return errLimit
+			return adapters.ErrEnough
 		}
 		found, err := r.search(ctx, post(r.index+"/_mget", "", r.gets(wanted[:n])))
 		if errors.Is(err, errTooLong) && n > 1 {

@@ -41,9 +41,6 @@ type reading struct {
 	stop error
 }
 
-// errEnough stops a reading that has read what was asked for.
-var errEnough = errors.New("enough is read")
-
 // readFields returns the fields that are read: ours and those asked for, and unless it is to be brief the texts that a sketch is
 // computed from. Empty means all fields.
 func readFields(r *rule.Rule, sel adapters.Selection) string {
@@ -92,7 +89,7 @@ func (s *Store) Scan(
 	if r.stop != nil {
 		err = r.stop
 	}
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, adapters.ErrEnough) {
 		return nil
 	}
 	return err
@@ -110,7 +107,7 @@ func (r *reading) hand(documents []adapters.Stored) error {
 	}
 	if r.left >= 0 {
 		if r.left -= len(documents); r.left == 0 {
-			r.stop = errEnough
+			r.stop = adapters.ErrEnough
 		}
 	}
 	return r.stop

@@ -3,7 +3,6 @@ package calibrate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,16 +15,14 @@ import (
 // storedShare is which share of the documents of a sample must hold their bands for these to be gone by.
 const storedShare = 0.95
 
-var errEnough = errors.New("enough documents")
-
 // read reads the documents, and decides how candidates are found.
 func (c *calibration) read(ctx context.Context) error {
 	r := &c.report
 	err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{Limit: 1, Brief: true}, func(p adapters.Page) error {
 		r.Documents = p.Total
-		return errEnough
+		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return err
 	}
 	if r.Documents > c.options.Documents && c.rule.Bands > 0 {
