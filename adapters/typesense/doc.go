@@ -3,20 +3,20 @@
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
 // the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
 // the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in six files:
+// parameters that a reading steers; those go into the body. What an ordinary search takes is in five files:
 //
 //	classify.go  Classify                          what a request is, by method and path
 //	search.go    ParseSearch, parseQuery           what the client asks for, under the rules of the collection
 //	reading.go   Requests                          a reading: the client's own search, with other pages and our field beside it
-//	reply.go     Join, Split                       the searches as one multi-search, and its reply as results
-//	listing.go   Listing, seen                     the hits of the results
+//	listing.go   Listing, seen                     the hits of the result, as it was read
 //	render.go    Render                            the page's hits in place of the reply's own
 //
 // A reading is of one or two contents, each in one or several pages. Each page with each content is a search. An ordinary reading, that of page 1, is
 // one search: one content (full) of one page.
 //
-// They call these, too, which need not be opened: params.go reads and sets parameters as the engine does, key.go says what the key imposes (an
-// ordinary one nothing), and neighbours.go how many neighbours a vector query looks for (0 for any other search).
+// These are called too, and need not be opened: reply.go puts the search into a multi-search (Join) and reads its result out of the reply (Split), params.go
+// reads and sets parameters as the engine does, key.go says what the key imposes (an ordinary one nothing), and neighbours.go how many neighbours a
+// vector query looks for (0 for any other search).
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, pages.go ranks far apart, deciding.go what hits fold by
 // beside the sketch, native.go clusters.

@@ -9,6 +9,46 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
+// result is the engine's answer to one search.
+type result struct {
+	asked enginePage // the page that the search was for, where it is one of a reading
+	raw   []byte
+	hits  []hit
+	// found is the engine's total; collection the name of what was searched, not that of an alias.
+	found      int
+	collection string
+	// page and the rank of its first hit are those that the engine names, -1 where it names none. grouped says that there are groups, not hits.
+	page    enginePage
+	first   int
+	grouped bool
+	// Where some of its members are, zero for those that are not there. atPerPage and atCopy, another page, are among the parameters.
+	atHits, atFound, atPage, atPerPage, atCopy extent
+	members                                    []jsonedit.Member // room for those of the hits
+	err                                        error             // why it is no answer; a *Declined is the engine's own error
+}
+
+// extent is where something begins and ends in a result or in a hit.
+type extent struct{ from, to int }
+
+// hit is one hit of a result. It implements rule.Shown.
+type hit struct {
+	raw      []byte
+	id       string
+	document []byte
+	at       int    // where in raw the document begins
+	stored   []byte // the sketch, as its field holds it
+	// ours is where in raw our fields are, each with the comma before it. scattered says that they do not follow one another like this.
+	ours      extent
+	scattered bool
+	curated   bool              // the operator put it in its place
+	neighbour bool              // of a vector, or ranked as one
+	dotted    bool              // the document has a name with a dot in it
+	members   []jsonedit.Member // of the document, those that may lead to a sketched text
+	// texts is the hit, in this content or another, whose document shows all sketched texts, decided the one whose shows the deciding fields;
+	// nil where none does.
+	texts, decided *hit
+}
+
 // Listing implements adapters.Search. It joins the pages of each content to a list of hits, once each reply is the one to the search for its page
 // and all are of one collection.
 func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapters.Listing, error) {

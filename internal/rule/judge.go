@@ -119,8 +119,8 @@ func (s *Seen) document(r *Rule) []byte {
 // betweenLooks is how many hits are judged between two looks at the Deadline, beside the one before each sketch that is computed.
 const betweenLooks = 4
 
-// Hits returns what package rerank compares of hits, and which of them lack a sketch that could be computed if their text were read. The counts
-// begin anew. Its error is [rerank.ErrLate].
+// Hits returns [Judge.Hit] of each hit, and which of them lack a sketch that could be computed if their text were read. The counts begin anew. Its error
+// is [rerank.ErrLate].
 func (j *Judge) Hits(seen []Seen) (hits []rerank.Hit, unread []int, err error) {
 	j.Reset()
 	hits = make([]rerank.Hit, len(seen))
@@ -176,7 +176,7 @@ func telling(t *rerank.Traits) bool {
 	return t.Same != "" || t.Timed || t.Merit.Known || slices.ContainsFunc(t.Different, func(values []string) bool { return len(values) > 0 })
 }
 
-// sketch returns a hit's sketch: the one stored, or one computed from its text, or nil.
+// sketch returns a hit's sketch: the one stored, if it [Judge.believes] that; else one computed from its text, or nil.
 func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 	s := j.decode(rule, seen.Stored)
 	if s != nil && j.believes(rule, s, seen) {
