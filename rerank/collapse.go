@@ -84,28 +84,29 @@ type Collapsed struct {
 
 // Collapse returns the collapsed list of the first window hits. The ranks beyond the window belong to no group.
 func Collapse(hits []Hit, window int) Collapsed {
-	c, _ := collapse(hits, Page{Window: window}, &pace{})
-	return c
+	groups, shown, _ := collapse(hits, Page{Window: window}, &pace{})
+	return Collapsed{groups, shown}
 }
 
 // CollapseTransitive is Collapse with groups that are connected components.
 func CollapseTransitive(hits []Hit, window int) Collapsed {
-	c, _ := collapse(hits, Page{Window: window, Transitive: true}, &pace{})
-	return c
+	groups, shown, _ := collapse(hits, Page{Window: window, Transitive: true}, &pace{})
+	return Collapsed{groups, shown}
 }
 
-// collapse returns the collapsed list of the hits in the page's window, and how many of them fold into leaders in front of the list: their groups
-// are none of it. It is of no use once the pace is late.
-func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
+// collapse returns the groups of the hits in the page's window, the ranks that are shown, and how many hits fold into leaders in front of the list: their
+// groups are none of these. It is of no use once the pace is late.
+func collapse(hits []Hit, page Page, p *pace) (groups []Group, shown []int, earlier int) {
 	hits = hits[:min(max(page.Window, 0), len(hits))]
 	if page.Transitive && page.After == nil {
-		return showGroups(hits, components(hits, p)), 0
+		groups, shown = showGroups(hits, components(hits, p))
+		return groups, shown, 0
 	}
 	var before, beside []int // how many members of each walked leader's group are shown, and the ranks of those in this list
 	if page.After != nil {
 		before = make([]int, len(page.After.leaders))
 	}
-	groups := make([][]int, 0, len(hits)) // few fold
+	members := make([][]int, 0, len(hits)) // of each group; few fold
 	leaders, alone := leaders{all: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
 	for rank := range hits {
 		if p.lateAt(rank) {
@@ -124,18 +125,18 @@ func collapse(hits []Hit, page Page, p *pace) (c Collapsed, earlier int) {
 			}
 		}
 		if g := leaders.group(hit); g >= 0 {
-			groups[g] = append(groups[g], rank)
+			members[g] = append(members[g], rank)
 			continue
 		}
-		leaders.add(hit, len(groups))
-		groups = append(groups, alone[rank:rank+1:rank+1])
+		leaders.add(hit, len(members))
+		members = append(members, alone[rank:rank+1:rank+1])
 	}
-	c = showGroups(hits, groups)
+	groups, shown = showGroups(hits, members)
 	if len(beside) > 0 {
-		c.Shown = append(c.Shown, beside...)
-		slices.Sort(c.Shown)
+		shown = append(shown, beside...)
+		slices.Sort(shown)
 	}
-	return c, earlier
+	return groups, shown, earlier
 }
 
 // neverFolds reports whether a hit is a leader whatever comes before it.
@@ -224,23 +225,23 @@ func leaderOf(leaders []leader, hit *Hit) int {
 	return -1
 }
 
-// showGroups chooses the shown members of each group and puts them in order.
-func showGroups(hits []Hit, groups [][]int) Collapsed {
-	c := Collapsed{Groups: make([]Group, len(groups))}
+// showGroups chooses which members of each group are shown, and puts these in order.
+func showGroups(hits []Hit, members [][]int) (groups []Group, shown []int) {
+	groups = make([]Group, len(members))
 	in := make([]int, len(hits)) // the rank of the hit shown in each place, or -1
 	for i := range in {
 		in[i] = -1
 	}
-	for i, members := range groups {
-		c.Groups[i] = choose(hits, members, in)
+	for i := range members {
+		groups[i] = choose(hits, members[i], in)
 	}
-	c.Shown = make([]int, 0, len(groups))
+	shown = make([]int, 0, len(groups))
 	for _, rank := range in {
 		if rank >= 0 {
-			c.Shown = append(c.Shown, rank)
+			shown = append(shown, rank)
 		}
 	}
-	return c
+	return groups, shown
 }
 
 // choose returns the group of the members, and writes into in which of them is shown in which place. The best takes the leader's place, and

@@ -50,8 +50,9 @@ func (p Page) end() int { return p.From + p.Size }
 type Found struct {
 	// Ranks are the engine's ranks of the page's hits, in the order of the page.
 	Ranks []int
-	// Collapsed is the collapsed list of the last reading from rank 0. The page is cut from what it shows; its groups say what is folded.
-	Collapsed
+	// Shown are the ranks of the collapsed list, by the last reading from rank 0. The page is cut from them. Groups say what is folded.
+	Shown  []int
+	Groups []Group
 	// WithSources says that the readings from rank 0 on bring their hits with their sources. Otherwise sketches are enough.
 	WithSources bool
 	page        Page
@@ -121,7 +122,7 @@ func (f *Found) Add(hits []Hit) error {
 	}
 	f.hits, f.end = hits[:min(len(hits), f.to)], unknown
 	pace := pace{Deadline: f.page.Deadline}
-	if f.Collapsed, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
+	if f.Groups, f.Shown, f.earlier = collapse(f.hits, f.page, &pace); pace.late {
 		return ErrLate
 	}
 	if len(f.hits) < f.to {
