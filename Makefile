@@ -59,7 +59,7 @@ bench: ## 4 min: text to sketch beside other libraries in one run
 bench-parts: ## 10 min: the benchmarks of single parts
 	$(GO) test -run '^$$' -bench . -benchmem ./sketch/... ./rerank ./adapters/...
 
-bench-e2e: ## 30 min: the sidecar beside bare proxies and the engines alone, into docs/internals/performance.json (E2E='-only passed,pages -out /tmp/parts.json')
+bench-e2e: ## 15 min: the sidecar beside bare proxies and the engines alone, into docs/internals/performance.json (E2E=-list: its parts; E2E='-only pages -out /tmp/parts.json')
 	cd bench && NEARDUP_ENGINES=required $(GO) run ./e2e $(E2E)
 	$(GO) test -count=1 -run 'TestPerformance|TestPictures/growth' ./internal/pictures -update
 

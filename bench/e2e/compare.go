@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -15,12 +17,13 @@ type comparison struct {
 	samples    [][]sample // by contender, then by round
 }
 
-// pace says how contenders are attacked.
+// pace says how contenders are asked.
 type pace struct {
 	// rate is how many requests a second; 0 has it found: share of what the slowest can do at most.
 	rate, share float64
-	rounds      int
-	length      time.Duration
+	// clients, if above 0, is how many ask in place of a rate, each waiting for its answer, for whole passes through the requests.
+	clients int
+	length  time.Duration
 	// enough is how many requests a turn has at least: it takes up to three times as long for them.
 	enough float64
 }
@@ -28,14 +31,44 @@ type pace struct {
 // pace is the usual one.
 func (b *bench) pace() pace {
 	if b.short {
-		return pace{share: .3, rounds: 1, length: 300 * time.Millisecond}
+		return pace{share: .3, length: 300 * time.Millisecond}
 	}
-	return pace{share: .4, rounds: 5, length: 1200 * time.Millisecond, enough: 60}
+	return pace{share: .4, length: 500 * time.Millisecond, enough: 60}
+}
+
+// How many rounds there are: at least and at most, and how narrow the interval of a median ratio is that ends them, as a part of it.
+const (
+	leastRounds, mostRounds = 5, 9
+	narrow                  = .1
+)
+
+// known reports whether the rounds until now have shown enough of a ratio.
+func (b *bench) known(ratios []float64) bool {
+	if b.short {
+		return true
+	}
+	low, high := interval(ratios)
+	return len(ratios) >= mostRounds || len(ratios) >= leastRounds && high-low <= narrow*median(ratios)
+}
+
+// interval returns between which two of the values their median lies with a certainty of nine tenths or more, however they are spread: the
+// least and the greatest of few, of more those further inside.
+func interval(list []float64) (low, high float64) {
+	sorted, n := slices.Sorted(slices.Values(list)), len(list)
+	within, outside, ways := 0, 0.0, 1.0 // ways to have so many of n values on one side
+	for k := range n / 2 {
+		if outside += 2 * ways / math.Pow(2, float64(n)); outside > .1 {
+			break
+		}
+		within, ways = k, ways*float64(n-k)/float64(k+1)
+	}
+	return sorted[within], sorted[n-1-within]
 }
 
 // compare checks every reply once, then has the contenders take turns, each round beginning with another one, at one rate that all
-// of them can take. A reply that is not as it should be is an error.
-func (b *bench) compare(list []*contender, p pace) (*comparison, error) {
+// of them can take, until the time of ours divided by that of against is known; after the first rounds these two
+// alone. A reply that is not as it should be is an error.
+func (b *bench) compare(list []*contender, p pace, against string) (*comparison, error) {
 	c := &comparison{rate: p.rate}
 	for _, one := range list {
 		if one.absent == "" {
@@ -47,11 +80,10 @@ func (b *bench) compare(list []*contender, p pace) (*comparison, error) {
 		if err := one.checkAll(b.ctx); err != nil {
 			return nil, err
 		}
-		most, err := one.probe(b.ctx, 8, p.length/3)
+		most, err := one.probe(b.ctx, cmp.Or(p.clients, 8), p.length/2)
 		if err != nil {
 			return nil, err
 		}
-		b.log("%s: %.0f requests a second at most", one.name, most)
 		if slowest == 0 || most < slowest {
 			slowest = most
 		}
@@ -61,16 +93,26 @@ func (b *bench) compare(list []*contender, p pace) (*comparison, error) {
 	}
 	length := max(p.length, min(3*p.length, time.Duration(p.enough/c.rate*float64(time.Second))))
 	c.samples = make([][]sample, len(c.contenders))
-	for round := range p.rounds {
+	first, second := c.index(ours), c.index(against)
+	for round := 0; round == 0 || !b.known(quotients(c.samples[first], c.samples[second], p50)); round++ {
 		for i := range c.contenders {
 			i := (i + round) % len(c.contenders)
-			s, err := c.contenders[i].attack(b.ctx, c.rate, length)
+			if round >= leastRounds && i != first && i != second {
+				continue
+			}
+			turn := func() (sample, error) { return c.contenders[i].attack(b.ctx, c.rate, length) }
+			if p.clients > 0 {
+				turn = func() (sample, error) { return c.contenders[i].closed(b.ctx, p.clients, p.length) }
+			}
+			s, err := turn()
 			if err != nil {
 				return nil, err
 			}
 			c.samples[i] = append(c.samples[i], s)
 		}
 	}
+	b.log("%d rounds at %.0f requests a second: %.2f times as long as %s", len(c.samples[first]), c.rate,
+		median(quotients(c.samples[first], c.samples[second], p50)), against)
 	return c, nil
 }
 
@@ -140,9 +182,9 @@ func over(what, against, unit string, rounds []float64) measured.Verdict {
 	return measured.Verdict{Of: what, Against: against, Unit: unit, Value: median(rounds), Low: slices.Min(rounds), High: slices.Max(rounds)}
 }
 
-// quotients divides a figure by another one, round by round.
+// quotients divides a figure by another one, round by round, as long as both took part.
 func quotients[T any](of, by []T, figure func(T) float64) (list []float64) {
-	for round := range of {
+	for round := range min(len(of), len(by)) {
 		list = append(list, figure(of[round])/figure(by[round]))
 	}
 	return list

@@ -24,6 +24,7 @@ type engine struct {
 	version    string
 	process    *process
 	release    func() error
+	stock      *stock // nil until fillStocks
 }
 
 // names are the engines' own.

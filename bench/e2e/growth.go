@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/internal/measured"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // The lines of the curves.
@@ -134,7 +135,7 @@ func (g *growing) page(name, base, index string, words []string, s search, contr
 	if len(controls) > 0 {
 		s.more += mark + strings.Join(controls, "&")
 	}
-	c := &contender{name: name, base: base, collapsed: name != plain && name != grouped}
+	c := &contender{name: name, base: base, collapsed: base != g.engine.base}
 	for _, w := range words {
 		c.requests = append(c.requests, g.engine.request(index, w, s))
 	}
@@ -147,8 +148,9 @@ func (g *growing) page(name, base, index string, words []string, s search, contr
 	return c
 }
 
-// stock stores the documents of a shelf from one number to another, through an address, several requests at the same time.
-func (g *growing) stock(base, index string, s shelf, from, to int) error {
+// store stores the documents of a shelf from one number to another, through an address, several requests at the same time: with sketches
+// in them where a sketcher is given.
+func (g *growing) store(base, index string, s shelf, from, to int, sketcher *sketch.Sketcher) error {
 	each := max(1, min(1000, 4<<20/(s.bytes+200))) // documents to a write
 	var next atomic.Int64
 	next.Store(int64(from))
@@ -162,7 +164,12 @@ func (g *growing) stock(base, index string, s shelf, from, to int) error {
 				}
 				var part []document
 				for i := last - each; i < min(last, to); i++ {
-					part = append(part, g.texts.document(s, i))
+					d := g.texts.document(s, i)
+					if sketcher != nil {
+						made, _ := sketcher.Sketch(d.Title + "\n" + d.Body)
+						d.Sketch = made.String()
+					}
+					part = append(part, d)
 				}
 				r, err := send(ctx, base, g.engine.write(index, part))
 				if err == nil {

@@ -12,14 +12,6 @@ import (
 // patient are limits under which everything is collapsed, however long it takes and however much it is.
 const patient = unhurried + ", max_window: 10000, max_held: 2GB, max_reply: 256MB"
 
-// few returns a smaller number in the short form.
-func (b *bench) few(count, short int) int {
-	if b.short {
-		return short
-	}
-	return count
-}
-
 // opened starts a sidecar and fills an index through it; what ends both is to be called in any case.
 func (g *growing) opened(s shelf) (sidecar *process, index string, end func(), err error) {
 	if sidecar, err = g.sidecar(g.engine, setup{limits: patient}); err != nil {
@@ -38,17 +30,17 @@ func (g *growing) opened(s shelf) (sidecar *process, index string, end func(), e
 // byWindow has the window grow: over a list that is longer, page 1 as it is, and with totals of the collapsed list, which read all of it.
 var byWindow = scenario{[]measured.Curve{{
 	Name: "window", Title: "Page 1, by the ranks of the window", Across: "ranks in the window", Up: "p50, ms",
-	Notes: []string{"Searches whose list is longer than the largest window, in 25,000 documents of 1 kB, 30 % of them near-duplicates. " +
+	Notes: []string{"Searches whose list is longer than the largest window, in 12,000 documents of 1 kB, 30 % of them near-duplicates. " +
 		"Totals of the collapsed list (`neardup_totals=collapsed`) read the sketches of the whole window for each page; a page alone reads what it needs."},
 }}, func(g *growing) error {
-	s := shelf{g.few(25_000, 500), 1000, .3}
+	s := shelf{g.few(12_000, 500), 1000, .3}
 	sidecar, index, end, err := g.opened(s)
 	defer end()
 	if err != nil {
 		return err
 	}
 	words := g.texts.common(s)[:2]
-	for _, window := range g.steps(10, 100, 1000, 3000, 10_000) {
+	for _, window := range g.steps(10, 100, 1000, 10_000) {
 		control := fmt.Sprintf("neardup_window=%.0f", window)
 		if err := g.alone(window,
 			g.page(through, sidecar.base, index, words, search{}, control),
@@ -89,7 +81,7 @@ var byDuplicates = scenario{[]measured.Curve{{
 	Notes: []string{"Ten hits, in 4,000 documents of 2 kB. The more folds, the further is read for a page of ten. The engine collapses " +
 		"by a stored id of the group. The plain search and the engine's own go to the same index, sketches in the sources and all."},
 }}, func(g *growing) error {
-	for _, share := range g.steps(0, 10, 30, 60, 90) {
+	for _, share := range g.steps(0, 30, 60, 90) {
 		s := shelf{g.few(4000, 600), 2000, share / 100}
 		sidecar, index, end, err := g.opened(s)
 		if err == nil {
@@ -109,25 +101,27 @@ var byDuplicates = scenario{[]measured.Curve{{
 // byClients has the number of clients grow that wait for their answers.
 var byClients = scenario{[]measured.Curve{{
 	Name: "concurrency", Title: "Searches a second, by the number of clients", Across: "clients at the same time", Up: "searches a second",
-	Notes: []string{"Page 1 of ten hits, in 10,000 documents of 2 kB, 30 % of them near-duplicates. Each client waits for its answer and " +
+	Notes: []string{"Page 1 of ten hits, in 20,000 documents of 2 kB, 30 % of them near-duplicates. Each client waits for its answer and " +
 		"asks again. Clients, sidecar and engine share the machine's cores: from some clients on all of these are busy."},
 }, {
 	Name: "latency", Title: "Time of a search, by the number of clients", Across: "clients at the same time", Up: "ms",
 	Notes: []string{"The same run: medians, and dashed the slowest of a hundred. Once all cores are busy a search waits in proportion to " +
 		"the number of clients."},
 }}, func(g *growing) error {
-	s := shelf{g.few(10_000, 500), 2000, .3}
-	sidecar, index, end, err := g.opened(s)
-	defer end()
+	if err := g.fillStocks(); err != nil {
+		return err
+	}
+	sidecar, err := g.sidecar(g.engine, setup{limits: patient})
 	if err != nil {
 		return err
 	}
-	words := g.texts.queries(s, g.few(forTail, 10))
+	defer sidecar.stop()
+	words := g.texts.queries(g.stocked(), g.few(forTail, 10))
 	list := []*contender{
-		g.page(through, sidecar.base, index, words, search{}), g.page(plain, g.engine.base, index, words, search{}),
+		g.page(through, sidecar.base, g.engine.stock.with, words, search{}), g.page(plain, g.engine.base, g.engine.stock.with, words, search{}),
 	}
 	for _, clients := range g.steps(1, 3, 10, 100, 500) {
-		medians, err := g.turns(list, int(clients), 2, 800*time.Millisecond)
+		medians, err := g.turns(list, int(clients), 2, 500*time.Millisecond)
 		if err != nil {
 			return err
 		}
@@ -146,7 +140,7 @@ var byDocuments = scenario{[]measured.Curve{{
 	Notes: []string{"Ten hits, documents of 250 bytes, 30 % of them near-duplicates, written through the sidecar; the same searches at all " +
 		"sizes, so their lists grow with the index. Asked at once after the writes, while engines may still merge their segments."},
 }}, func(g *growing) error {
-	steps := []float64{10_000, 100_000, 300_000, 1_000_000}
+	steps := []float64{10_000, 30_000, 100_000}
 	if g.short {
 		steps = []float64{500, 1000}
 	}
@@ -167,7 +161,7 @@ var byDocuments = scenario{[]measured.Curve{{
 	}
 	words, stored := g.texts.queries(s, g.few(6, 20)), 0
 	for _, documents := range steps {
-		if err := g.stock(sidecar.base, index, s, stored, int(documents)); err != nil {
+		if err := g.store(sidecar.base, index, s, stored, int(documents), nil); err != nil {
 			return err
 		}
 		stored = int(documents)
@@ -197,13 +191,10 @@ var bySidecars = scenario{[]measured.Curve{{
 	Notes: []string{"The same run: sidecars share nothing, so what a request costs them all together does not depend on how " +
 		"many there are."},
 }}, func(g *growing) error {
-	s := shelf{g.few(5000, 500), 2000, .3}
-	_, index, end, err := g.opened(s)
-	defer end()
-	if err != nil {
+	if err := g.fillStocks(); err != nil {
 		return err
 	}
-	words := g.texts.queries(s, 20)
+	words := g.texts.queries(g.stocked(), 20)
 	var sidecars []*process
 	defer func() {
 		for _, p := range sidecars {
@@ -212,14 +203,16 @@ var bySidecars = scenario{[]measured.Curve{{
 			}
 		}
 	}()
-	for _, count := range g.steps(1, 2, 3, 4) {
-		p, err := g.oneCore()
-		if err != nil {
-			return err
+	for _, count := range g.steps(1, 2, 4) {
+		for len(sidecars) < int(count) {
+			p, err := g.oneCore()
+			if err != nil {
+				return err
+			}
+			sidecars = append(sidecars, p)
+			p.name = fmt.Sprintf("sidecar %d", len(sidecars))
 		}
-		p.name = fmt.Sprintf("sidecar %.0f", count)
-		sidecars = append(sidecars, p)
-		if err := g.balanced(sidecars, index, words); err != nil {
+		if err := g.balanced(sidecars, g.engine.stock.with, words); err != nil {
 			return err
 		}
 	}
@@ -264,7 +257,7 @@ func (g *growing) balanced(sidecars []*process, index string, words []string) er
 	page := g.page(through, balancer.base, index, words, search{})
 	page.watch = sidecars
 	list := []*contender{page, pass}
-	medians, err := g.turns(list, 32, 2, 800*time.Millisecond)
+	medians, err := g.turns(list, 32, 2, 500*time.Millisecond)
 	for i, m := range medians {
 		spent := 0.0
 		for _, each := range m.cpu {

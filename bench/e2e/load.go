@@ -122,12 +122,17 @@ func (c *contender) probe(ctx context.Context, clients int, length time.Duration
 // closed asks as fast as so many clients can that wait for each answer, for whole passes through the requests: those of a slow contender
 // are the same as those of a fast one.
 func (c *contender) closed(ctx context.Context, clients int, length time.Duration) (sample, error) {
+	before, err := readClocks(ctx, c.clocks)
+	if err != nil {
+		return sample{}, err
+	}
 	began, spent := time.Now(), c.spent()
 	deadline := began.Add(length)
 	pass := int64(len(c.requests))
 	var next, last atomic.Int64 // how many have begun; the end of the last pass, once it is known
 	var mutex sync.Mutex
 	var times []float64
+	var read atomic.Int64 // bytes
 	var wrong error
 	var group sync.WaitGroup
 	for range clients {
@@ -152,6 +157,7 @@ func (c *contender) closed(ctx context.Context, clients int, length time.Duratio
 					return
 				}
 				own = append(own, time.Since(asked).Seconds()*1000)
+				read.Add(int64(len(r.body)))
 			}
 			mutex.Lock()
 			times = append(times, own...)
@@ -168,8 +174,10 @@ func (c *contender) closed(ctx context.Context, clients int, length time.Duratio
 	slices.Sort(times)
 	at := func(q float64) float64 { return times[min(len(times)-1, int(q*float64(len(times))))] }
 	s := sample{p50: at(.5), p95: at(.95), p99: at(.99), requests: len(times), rate: float64(len(times)) / time.Since(began).Seconds()}
+	s.kilobytes = float64(read.Load()) / float64(len(times)) / 1000
 	s.cpu, s.proxy = c.perRequest(spent, len(times))
-	return s, nil
+	err = c.parted(ctx, before, &s)
+	return s, err
 }
 
 // attack sends requests at a constant rate, whether earlier ones are answered or not (open loop), and measures from when each was sent.
@@ -178,7 +186,7 @@ func (c *contender) attack(ctx context.Context, rate float64, length time.Durati
 	every := vegeta.Rate{Freq: int(math.Round(rate * 1000)), Per: 1000 * time.Second}
 	var next atomic.Int64
 	targeter := func(t *vegeta.Target) error {
-		q := c.requests[int(next.Add(1))%len(c.requests)]
+		q := c.requests[int(next.Add(1)-1)%len(c.requests)]
 		t.Method, t.URL, t.Body, t.Header = q.method, c.base+q.path, q.body, q.header
 		return nil
 	}
@@ -217,11 +225,17 @@ func (c *contender) attack(ctx context.Context, rate float64, length time.Durati
 		requests: int(m.Requests), kilobytes: m.BytesIn.Mean / 1000,
 	}
 	s.cpu, s.proxy = c.perRequest(spent, int(m.Requests))
+	err = c.parted(ctx, before, &s)
+	return s, err
+}
+
+// parted adds to a sample what the searches since an earlier reading of the clocks waited for the engine, and what the sidecar took.
+func (c *contender) parted(ctx context.Context, before clocks, s *sample) error {
 	after, err := readClocks(ctx, c.clocks)
 	if n := after.searches - before.searches; n > 0 {
 		s.engine, s.own = 1000*(after.engine-before.engine)/n, 1000*(after.own-before.own)/n
 	}
-	return s, err
+	return err
 }
 
 // clocks are what a sidecar's metrics say of all searches until now: how many, at how many hits

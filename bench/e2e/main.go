@@ -5,11 +5,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -21,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
@@ -51,29 +54,43 @@ type bench struct {
 // part is a part of the run: it adds tables or curves to the report.
 type part struct {
 	name string
+	what string // what it measures, for -list
 	run  func(b *bench) error
 }
 
 var parts = []part{
-	{"passed", (*bench).passed},
-	{"pages", (*bench).pages},
-	{"own", (*bench).own},
-	{"writes", (*bench).writes},
-	{"size", (*bench).size},
-	{"memory", (*bench).memory},
-	{"window", byWindow.run},
-	{"source", bySource.run},
-	{"duplicates", byDuplicates.run},
-	{"concurrency", byClients.run},
-	{"index", byDocuments.run},
-	{"sidecars", bySidecars.run},
+	{"passed", "requests that pass, beside other proxies", (*bench).passed},
+	{"page1", "page 1 against the plain page, against nginx in front of the plain page, and against the engine's own collapsing by a stored key", pageOne.run},
+	{"gzip", "the same with gzip", pageOneGzip.run},
+	{"page50", "page 50 asked directly", pageFifty.run},
+	{"sequence", "pages 2 to 50 in sequence, against the plain page of that depth", inSequence.run},
+	{"long", "page 1 where hits are long (5 kB) and half fold, two cores (on a machine with more: under taskset -c 0,1)", (*bench).long},
+	{"own", "our own processor time for a collapsed page", (*bench).own},
+	{"writes", "bulks, documents a second against direct, cores all busy; sidecar time of the engine's, bulks", (*bench).writes},
+	{"pinned", "bulks, engine on cores of its own (pinned with taskset)", (*bench).pinned},
+	{"size", "bytes of a document in the engine's files", (*bench).size},
+	{"memory", "memory, idle and with 1,000 connections", (*bench).memory},
+	{"window", "growth of a page: by the window", byWindow.run},
+	{"source", "growth of a page: by the length of a hit", bySource.run},
+	{"duplicates", "growth of a page: by how much folds", byDuplicates.run},
+	{"concurrency", "growth of a page: by the number of clients", byClients.run},
+	{"index", "growth of a page: by the documents in the index", byDocuments.run},
+	{"sidecars", "growth of requests a second: by the number of sidecars", bySidecars.run},
+	{million, "a million documents: page 1 against plain. Not part of a whole run: up to ten minutes for each engine", (*bench).million},
 }
 
-// growth is what -only calls the last parts together.
-const growth = "window,source,duplicates,concurrency,index,sidecars"
+// groups are names of several parts for -only.
+var groups = map[string]string{
+	"pages":  "page1,gzip,page50,sequence",
+	"growth": "window,source,duplicates,concurrency,index,sidecars",
+}
+
+// million is the part that takes as long as all others.
+const million = "million"
 
 func run() error {
-	only := flag.String("only", "", "the parts to run, with commas between them (growth: all curves); all, unless given")
+	only := flag.String("only", "", "the parts to run, with commas between them (pages: all of pages, growth: all curves); all but "+million+", unless given")
+	list := flag.Bool("list", false, "say which parts there are, and end")
 	short := flag.Bool("short", false, "a tiny form of everything, whose figures mean nothing")
 	out := flag.String("out", filepath.Join("..", "docs", "internals", "performance.json"), "the file to write")
 	kinds := flag.String("engines", strings.Join(engines.Kinds, ","), "the engines to run on, with commas between them")
@@ -82,6 +99,9 @@ func run() error {
 	to := flag.String("to", "", "where the bare reverse proxy sends requests")
 	tuned := flag.Bool("tuned", false, "whether the bare reverse proxy keeps its buffers and collects garbage as seldom as the sidecar")
 	flag.Parse()
+	if *list {
+		return listParts(os.Stdout)
+	}
 	if *listen != "" {
 		return serveBare(*listen, *to, *tuned)
 	}
@@ -112,9 +132,11 @@ func run() error {
 	b.describe(command)
 	for _, p := range chosen {
 		b.log("part %s", p.name)
+		began := time.Now()
 		if err := p.run(b); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", p.name, err), b.keep())
 		}
+		b.log("part %s took %.0f s", p.name, time.Since(began).Seconds())
 	}
 	b.report.Minutes = math.Round(time.Since(b.began).Minutes()*10) / 10
 	if err := b.report.Check(); err != nil {
@@ -136,21 +158,31 @@ func (b *bench) keep() error {
 // choose returns the parts of these names.
 func choose(only string) ([]part, error) {
 	if only == "" {
-		return parts, nil
-	}
-	names := strings.Split(only, ",")
-	if i := slices.Index(names, "growth"); i >= 0 {
-		names = slices.Replace(names, i, i+1, strings.Split(growth, ",")...)
+		return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.name == million }), nil
 	}
 	var list []part
-	for _, name := range names {
-		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no part %q", name)
+	for name := range strings.SplitSeq(only, ",") {
+		for name := range strings.SplitSeq(cmp.Or(groups[name], name), ",") {
+			i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+			if i < 0 {
+				return nil, fmt.Errorf("there is no part %q: -list names them", name)
+			}
+			list = append(list, parts[i])
 		}
-		list = append(list, parts[i])
 	}
 	return list, nil
+}
+
+// listParts writes the parts and the groups of them, a line each.
+func listParts(to io.Writer) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, p := range parts {
+		fmt.Fprintf(w, "%s\t%s\n", p.name, p.what)
+	}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		fmt.Fprintf(w, "%s\t%s together\n", name, groups[name])
+	}
+	return w.Flush()
 }
 
 // open makes what all parts share.
@@ -182,6 +214,7 @@ func (b *bench) close() {
 		if e == nil { // it could not be had
 			continue
 		}
+		e.dropStock(e.stock)
 		if err := e.release(); err != nil {
 			b.log("%v", err)
 		}
@@ -189,6 +222,23 @@ func (b *bench) close() {
 	if err := os.RemoveAll(b.folder); err != nil {
 		b.log("%v", err)
 	}
+}
+
+// add puts rows into the table of this name, which is added where it is not there yet.
+func (b *bench) add(t measured.Table, rows ...measured.Row) {
+	i := slices.IndexFunc(b.report.Tables, func(known measured.Table) bool { return known.Name == t.Name })
+	if i < 0 {
+		i, b.report.Tables = len(b.report.Tables), append(b.report.Tables, t)
+	}
+	b.report.Tables[i].Rows = append(b.report.Tables[i].Rows, rows...)
+}
+
+// few returns a smaller number in the short form.
+func (b *bench) few(count, short int) int {
+	if b.short {
+		return short
+	}
+	return count
 }
 
 // describe notes where and with what the run is made.
@@ -199,6 +249,8 @@ func (b *bench) describe(command string) {
 		"Everything runs on this one machine: engines, proxies and the load. So only ratios within a row say anything, and those of a " +
 			"busy machine little.",
 		"Contenders of a row are asked the same, in turns, each round beginning with another one; figures are medians over the rounds. " +
+			fmt.Sprintf("There are %d rounds or more, until the ratio that the row is about is known to %.0f %%: so narrow is the interval that holds its median with nine tenths of certainty; after %d it ends anyway, and after the first %d the two of that ratio are asked alone. ",
+				leastRounds, 100*narrow, mostRounds, leastRounds) +
 			"Requests that pass and pages are asked for at the same constant rate, whether earlier requests are answered or not (open loop, by " +
 			"vegeta), of contenders that are warm: each has answered every request once and then as many as it could. All else is asked by " +
 			"clients that wait for each answer.",

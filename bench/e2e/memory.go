@@ -27,22 +27,16 @@ func (b *bench) memory() error {
 		Notes: []string{
 			"Resident memory (VmRSS, in millions of bytes, what is read of the program's own file included; of several processes the sum) of " +
 				"the sidecar as it is released, in front of " + e.name + ".",
-			fmt.Sprintf("*idle*: five seconds after the start; *file*: of it, pages of files; *connected*: with %d open connections, five seconds after each "+
-				"has asked for a document, 20 at a time; *searched*: five seconds after a search of ten hits on each of them; *peak*: the most until then. The sidecar gives no memory back "+
+			fmt.Sprintf("*idle*: two seconds after the start; *file*: of it, pages of files; *connected*: with %d open connections, two seconds after each "+
+				"has asked for a document, 20 at a time; *searched*: two seconds after a search of ten hits on each of them; *peak*: the most until then. The sidecar gives no memory back "+
 				"by itself: Go's runtime decides, by GOMEMLIMIT and GOGC.", connections),
 		},
 	}
 	row := measured.Row{What: fmt.Sprintf("%d connections", connections), Engine: e.name}
-	index, s := indexName("memory"), shelf{count: 2000, bytes: 2000, duplicates: .3}
-	defer e.drop(index)
-	filler, err := b.sidecar(e, setup{})
-	if err != nil {
+	if err := b.fillStocks(); err != nil {
 		return err
 	}
-	err = e.fill(b.ctx, filler.base, index, b.texts, s)
-	if err = errors.Join(err, filler.stop()); err != nil {
-		return err
-	}
+	index, s := e.stock.with, b.stocked()
 	words := b.texts.queries(s, 50)
 	for _, way := range []struct {
 		name  string
@@ -86,7 +80,7 @@ func (b *bench) memory() error {
 func (b *bench) occupy(p *process, connections int, first request, then func(i int) request) (figures map[string]float64, err error) {
 	figures = map[string]float64{}
 	note := func(name string) error {
-		wait := 5 * time.Second
+		wait := 2 * time.Second
 		if b.short {
 			wait = 300 * time.Millisecond
 		}

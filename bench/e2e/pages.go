@@ -22,29 +22,48 @@ const (
 // unhurried lets no search give up because the machine is busy: on time alone it then would be answered uncollapsed.
 const unhurried = "deadline: 60s"
 
-// page is a page that is compared.
+// page is a page that is compared, and the part of the run that does it.
 type page struct {
 	what   string
 	search search
 	// to, if above 0, is the number of the last page: all from page 2 on are asked for in order, by one search after the other.
 	to int
-	// most is what ours may take, as a multiple of the plain page.
-	most float64
+	// most is what ours may take, as a multiple of the plain page, and mostTypesense where the engine is Typesense.
+	most, mostTypesense float64
+	// clients is that of pace.
+	clients int
 }
 
-// pages measures a collapsed page, and the same page of the engine.
-func (b *bench) pages() error {
-	s := shelf{count: 20_000, bytes: 2000, duplicates: .3}
-	deep := 50
-	if b.short {
-		s.count, deep = 1000, 2
+var (
+	pageOne     = page{what: "page 1", search: search{size: 10}, most: 1.4, mostTypesense: 1.5}
+	pageOneGzip = page{what: "page 1, gzip", search: search{size: 10, gzip: true}, most: 1.6, mostTypesense: 1.6}
+	pageFifty   = page{what: "page 50", search: search{from: 490, size: 10}, most: 3, mostTypesense: 4}
+	inSequence  = page{what: "pages 2 to 50 in sequence", search: search{from: 10, size: 10}, to: 50, most: 1.5, mostTypesense: 1.5, clients: 1}
+	pageLong    = page{what: "page 1 of long hits, half of them fold", search: search{size: 10}, most: 1.4, mostTypesense: 1.4, clients: 1}
+)
+
+// pageColumns are those of tables of pages.
+var pageColumns = append(slices.Clone(timeColumns), measured.Column{Name: "engine", Unit: "ms a request"}, measured.Column{Name: "own", Unit: "ms a request"})
+
+// run measures a collapsed page at every engine, and the same page of the engine.
+func (one page) run(b *bench) error {
+	if err := b.fillStocks(); err != nil {
+		return err
+	}
+	words := b.texts.queries(b.stocked(), b.few(50, 10))
+	switch {
+	case b.short && one.to > 0:
+		one.to, words = 2, words[:5]
+	case b.short && one.search.from > 0:
+		one.search.from = 10
+	case one.to > 0:
+		words = words[:2]
 	}
 	t := measured.Table{
-		Name: "pages", Title: "Collapsed pages",
-		Columns: append(slices.Clone(timeColumns), measured.Column{Name: "engine", Unit: "ms a request"}, measured.Column{Name: "own", Unit: "ms a request"}),
+		Name: "pages", Title: "Collapsed pages", Columns: pageColumns,
 		Notes: []string{
-			fmt.Sprintf("%d documents of 2 kB (%s), 30 %% of them near-duplicates of another one, in one shard; searches of two words each, ten hits a page.",
-				s.count, b.texts.source),
+			fmt.Sprintf("%d documents of 2 kB (%s), 30 %% of them near-duplicates of another one, in one shard; searches of two words each, ten hits a page. Pages in sequence are asked for by one client, which waits for one before it asks for the next.",
+				b.stocked().count, b.texts.source),
 			"The engine alone is asked for the same documents in an index of their own, which has no sketches.",
 			"The engine's own collapse (`collapse`, `group_by`) and the search pipeline go by a stored field that names each document's group: " +
 				"made with the documents, without a mistake.",
@@ -54,69 +73,49 @@ func (b *bench) pages() error {
 		},
 	}
 	for _, e := range b.engines {
-		rows, err := b.pagesOf(e, s, deep)
+		row, err := b.page(e, e.stock, words, one)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
-		t.Rows = append(t.Rows, rows...)
+		b.add(t, row)
 	}
-	b.report.Tables = append(b.report.Tables, t)
 	return nil
 }
 
-func (b *bench) pagesOf(e *engine, s shelf, deep int) (rows []measured.Row, err error) {
-	p, err := b.sidecar(e, setup{limits: unhurried})
-	if err != nil {
-		return nil, err
+// long measures page 1 of long hits of which half fold.
+func (b *bench) long() error {
+	s := shelf{count: b.few(3000, 1000), bytes: 5000, duplicates: .5}
+	t := measured.Table{
+		Name: "long", Title: "Long hits, of which half fold", Columns: pageColumns,
+		Notes: []string{fmt.Sprintf("%d documents of 5 kB, half of them near-duplicates of another one; ten hits a page, asked for by one client that waits for its answer. All else as above.", s.count)},
 	}
-	defer p.stop()
-	index := indexName("pages")
-	defer e.drop(index)
-	if e.kind == engines.OpenSearch {
-		defer e.do(context.WithoutCancel(b.ctx), e.base, request{method: "DELETE", path: "/_search/pipeline/" + index}, nil)
-	}
-	if err := e.fill(b.ctx, p.base, index, b.texts, s); err != nil {
-		return nil, err
-	}
-	bare := without(index)
-	defer e.drop(bare)
-	if err := e.fill(b.ctx, e.base, bare, b.texts, s); err != nil {
-		return nil, err
-	}
-	words := b.texts.queries(s, 50)
-	if b.short {
-		words = words[:10]
-	}
-	first, directly := 1.4, 3.0
-	if e.typesense() {
-		first, directly = 1.5, 4
-	}
-	for _, one := range []page{
-		{what: "page 1", search: search{size: 10}, most: first},
-		{what: "page 1, gzip", search: search{size: 10, gzip: true}, most: 1.6},
-		{what: fmt.Sprintf("page %d", deep), search: search{from: 10 * (deep - 1), size: 10}, most: directly},
-		{what: fmt.Sprintf("pages 2 to %d in sequence", deep), search: search{from: 10, size: 10}, to: deep, most: 1.5},
-	} {
-		b.log("%s, %s", e.name, one.what)
-		if one.to > 0 {
-			words = words[:5]
+	for _, e := range b.engines {
+		if e.typesense() {
+			continue
 		}
-		row, err := b.page(e, p, index, words, one)
+		made, err := b.twice(e, "long", s)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", one.what, err)
+			return err
 		}
-		rows = append(rows, row)
+		row, err := b.page(e, made, b.texts.queries(s, b.few(50, 10)), pageLong)
+		e.dropStock(made)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		b.add(t, row)
 	}
-	return rows, nil
+	return nil
 }
 
-// without names the index of the same documents without sketches: what a client would have otherwise.
-// No rule of a sidecar's matches it.
-func without(index string) string { return "without-" + index }
-
 // page compares the ways to one page.
-func (b *bench) page(e *engine, p *process, index string, words []string, one page) (measured.Row, error) {
-	row := measured.Row{What: one.what, Engine: e.name}
+func (b *bench) page(e *engine, made *stock, words []string, one page) (measured.Row, error) {
+	b.log("%s, %s", e.name, one.what)
+	row, index := measured.Row{What: one.what, Engine: e.name}, made.with
+	p, err := b.sidecar(e, setup{limits: unhurried})
+	if err != nil {
+		return row, err
+	}
+	defer p.stop()
 	full := func(r reply) error {
 		n, err := e.hits(r)
 		if err == nil && (n == 0 || n < one.search.size && !b.short) {
@@ -135,18 +134,19 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 		}
 		return c
 	}
-	plain := asked(e.base, without(index), direct, one.search)
+	plain := asked(e.base, made.bare, direct, one.search)
 	through := asked(p.base, index, ours, one.search)
 	through.collapsed, through.clocks, through.watch = true, p.admin, []*process{p, e.process}
 	grouped := one.search
 	grouped.grouped = true
-	list := []*contender{plain, through, asked(e.base, without(index), ownCollapse, grouped)}
+	list := []*contender{plain, through, asked(e.base, made.bare, ownCollapse, grouped)}
 	if e.kind == engines.OpenSearch {
 		piped := one.search
 		piped.more = "?search_pipeline=" + index
-		c := asked(e.base, without(index), ownPipeline, piped)
+		c := asked(e.base, made.bare, ownPipeline, piped)
 		c.check = nil // what it oversampled may be too little to fill a page
 		c.absent = b.pipeline(e, index)
+		defer e.do(context.WithoutCancel(b.ctx), e.base, request{method: "DELETE", path: "/_search/pipeline/" + index}, nil)
 		list = append(list, c)
 	}
 	read, err := b.ranksRead(through)
@@ -162,17 +162,23 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 		many.absent = "each page reads other ranks"
 	}
 	list = append(list, many)
-	by := asked("", without(index), nginx, one.search)
-	if hop, err := b.nginx(e.base); err != nil {
+	by := asked("", made.bare, nginx, one.search)
+	if one.search.from > 0 {
+		by.absent = "asked for page 1 alone"
+	} else if hop, err := b.nginx(e.base); err != nil {
 		by.absent = err.Error()
 	} else {
 		defer hop.stop()
 		by.base, by.watch = hop.base, []*process{hop, e.process}
 	}
-	handed := asked(p.base, without(index), passedOn, one.search)
+	handed := asked(p.base, made.bare, passedOn, one.search)
 	handed.watch = []*process{p, e.process}
 	list = append(list, by, handed)
-	found, err := b.compare(list, b.pace())
+	how := b.pace()
+	if how.clients = one.clients; one.search.from > 0 { // such pages take long
+		how.enough = 40
+	}
+	found, err := b.compare(list, how, direct)
 	if err != nil {
 		return row, err
 	}
@@ -181,17 +187,28 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 		"processor time a request: the engine %.1f, %.1f and, collapsed, %.1f ms, the sidecar %.1f ms",
 		found.figure(direct, p50), found.figure(passedOn, p50), found.figure(asMany, p50), read,
 		found.engineCPU(direct), found.engineCPU(asMany), found.engineCPU(ours), found.cpu(ours))
-	row.Verdicts = []measured.Verdict{judged(within(found.ratio("p50", ours, direct, p50), one.most), limit)}
+	most := one.most
+	if e.typesense() {
+		most = one.mostTypesense
+	}
+	row.Verdicts = []measured.Verdict{judged(within(found.ratio("p50", ours, direct, p50), most), limit)}
+	if one.what == pageOne.what {
+		row.Verdicts = append(row.Verdicts, judged(within(found.ratio("p50", ours, nginx, p50), 1.3), limit))
+	}
 	beside := found.ratio("p50", ours, ownCollapse, p50)
 	if one.search.from == 0 {
-		beside = judged(within(beside, 1.1), limit)
+		beside = judged(within(beside, 1.2), limit)
 	}
 	row.Verdicts = append(row.Verdicts, beside)
 	if e.kind == engines.OpenSearch && one.search.from == 0 {
 		row.Verdicts = append(row.Verdicts, judged(within(found.ratio("p50", ours, ownPipeline, p50), 1), limit))
 	}
-	row.Verdicts = append(row.Verdicts, found.tailRatio(ours, direct), found.ratio("p50 of "+asMany, asMany, direct, p50),
-		found.ratio("p50 of "+nginx, nginx, direct, p50), found.ratio("p50 of "+passedOn, passedOn, direct, p50))
+	row.Verdicts = append(row.Verdicts, found.tailRatio(ours, direct))
+	for _, name := range []string{asMany, nginx, passedOn} {
+		if found.index(name) >= 0 {
+			row.Verdicts = append(row.Verdicts, found.ratio("p50 of "+name, name, direct, p50))
+		}
+	}
 	return row, nil
 }
 

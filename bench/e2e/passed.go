@@ -17,6 +17,9 @@ func (b *bench) passed() error {
 				"keep connections to the engine open and write no log.",
 		},
 	}
+	if err := b.fillStocks(); err != nil {
+		return err
+	}
 	for _, e := range b.engines {
 		row, err := b.passedDocuments(e)
 		if err != nil {
@@ -31,14 +34,9 @@ func (b *bench) passed() error {
 // passedDocuments compares the ways to a document of 2 kB.
 func (b *bench) passedDocuments(e *engine) (measured.Row, error) {
 	row := measured.Row{What: "a document of 2 kB", Engine: e.name}
-	index, s := "passed-"+indexName("documents"), shelf{count: 2000, bytes: 2000}
-	defer e.drop(index)
-	if err := e.fill(b.ctx, e.base, index, b.texts, s); err != nil {
-		return row, err
-	}
 	var requests []request
 	for i := range 100 {
-		requests = append(requests, e.read(index, b.texts.document(s, i*7).ID))
+		requests = append(requests, e.read(e.stock.bare, b.texts.document(b.stocked(), i*7).ID))
 	}
 	list := []*contender{{name: direct, base: e.base, watch: []*process{e.process}}}
 	for _, way := range []struct {
@@ -72,7 +70,7 @@ func (b *bench) passedDocuments(e *engine) (measured.Row, error) {
 			return nil
 		}
 	}
-	found, err := b.compare(list, b.pace())
+	found, err := b.compare(list, b.pace(), goes)
 	if err != nil {
 		return row, err
 	}

@@ -118,6 +118,14 @@ func (p *process) cpu() (time.Duration, error) {
 	return sum, nil
 }
 
+// pin has the process run on these cores alone, as taskset writes them (0-1). What it starts later does, too.
+func (p *process) pin(cores string) error {
+	if said, err := exec.Command("taskset", "-a", "-c", "-p", cores, strconv.Itoa(p.pid)).CombinedOutput(); err != nil {
+		return fmt.Errorf("pin %s to the cores %s: %w: %s", p.name, cores, err, said)
+	}
+	return nil
+}
+
 // rss returns the memory that the process and its children have, in bytes: pages that are shared count for each.
 func (p *process) rss() (int64, error) { return p.memory("VmRSS:") }
 

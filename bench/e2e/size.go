@@ -16,25 +16,28 @@ import (
 
 // size measures what a document takes in the engine's files, without a sketch and with one.
 func (b *bench) size() error {
-	s := shelf{count: 20_000, bytes: 2000, duplicates: .3}
-	if b.short {
-		s.count = 500
+	if err := b.fillStocks(); err != nil {
+		return err
 	}
+	own := shelf{count: b.few(5000, 500), bytes: 2000, duplicates: .3} // of Typesense's servers
 	t := measured.Table{
 		Name: "size", Title: "Index size", Columns: []measured.Column{{Name: "size", Unit: "bytes a document"}},
 		Notes: []string{
-			fmt.Sprintf("%d documents of 2 kB in one shard; sketches as they come (128 positions of 8 bits), no bands.", s.count),
+			fmt.Sprintf("%d documents of 2 kB in one shard (Typesense: %d); sketches as they come (128 positions of 8 bits), no bands.",
+				b.stocked().count, own.count),
 			"Elasticsearch and OpenSearch: the index merged to one segment. Typesense: the database of a server of its own, as a snapshot has it.",
 			"*sketch in the source alone* is the same index with a mapping that keeps our field in `_source` and nowhere else, made by the engine's own reindexing.",
 		},
 	}
 	for _, e := range b.engines {
 		row := measured.Row{What: "with sketches", Engine: e.name}
-		measure := b.sizesOfIndex
+		var sizes []float64
+		var err error
 		if e.typesense() {
-			measure = b.sizesOfServer
+			sizes, err = b.sizesOfServer(own)
+		} else {
+			sizes, err = b.sizesOfIndex(e)
 		}
-		sizes, err := measure(e, s)
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
@@ -58,22 +61,13 @@ func (b *bench) size() error {
 }
 
 // sizesOfIndex returns the bytes that a document takes without a sketch, as the sidecar stores it, and with the sketch in the source alone.
-func (b *bench) sizesOfIndex(e *engine, s shelf) (sizes []float64, err error) {
-	p, err := b.sidecar(e, setup{})
-	if err != nil {
+func (b *bench) sizesOfIndex(e *engine) (sizes []float64, err error) {
+	count, source := b.stocked().count, indexName("size-source")
+	defer e.drop(source)
+	if err := e.copyWithSource(b.ctx, e.stock.with, source); err != nil {
 		return nil, err
 	}
-	defer p.stop()
-	names := []string{indexName("size-without"), indexName("size-with"), indexName("size-source")}
-	for i, fill := range []func(index string) error{
-		func(index string) error { return e.fill(b.ctx, e.base, index, b.texts, s) },
-		func(index string) error { return e.fill(b.ctx, p.base, index, b.texts, s) },
-		func(index string) error { return e.copyWithSource(b.ctx, names[1], index) },
-	} {
-		defer e.drop(names[i])
-		if err := fill(names[i]); err != nil {
-			return nil, err
-		}
+	for _, index := range []string{e.stock.bare, e.stock.with, source} {
 		var stats struct {
 			All struct {
 				Primaries struct {
@@ -84,13 +78,13 @@ func (b *bench) sizesOfIndex(e *engine, s shelf) (sizes []float64, err error) {
 				}
 			} `json:"_all"`
 		}
-		if err := e.do(b.ctx, e.base, request{method: "GET", path: "/" + names[i] + "/_stats/docs,store"}, &stats); err != nil {
+		if err := e.do(b.ctx, e.base, request{method: "GET", path: "/" + index + "/_stats/docs,store"}, &stats); err != nil {
 			return nil, err
 		}
-		if stats.All.Primaries.Docs.Count != float64(s.count) {
-			return nil, fmt.Errorf("%s has %.0f documents of %d", names[i], stats.All.Primaries.Docs.Count, s.count)
+		if stats.All.Primaries.Docs.Count != float64(count) {
+			return nil, fmt.Errorf("%s has %.0f documents of %d", index, stats.All.Primaries.Docs.Count, count)
 		}
-		sizes = append(sizes, stats.All.Primaries.Store.Size/float64(s.count))
+		sizes = append(sizes, stats.All.Primaries.Store.Size/float64(count))
 	}
 	return sizes, nil
 }
@@ -112,7 +106,7 @@ func (e *engine) copyWithSource(ctx context.Context, from, to string) error {
 }
 
 // sizesOfServer returns the bytes that a document takes in a separate Typesense, without a sketch and with one.
-func (b *bench) sizesOfServer(_ *engine, s shelf) (sizes []float64, err error) {
+func (b *bench) sizesOfServer(s shelf) (sizes []float64, err error) {
 	for _, sketched := range []bool{false, true} {
 		size, err := b.sizeOfServer(s, sketched)
 		if err != nil {
