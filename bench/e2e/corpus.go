@@ -11,6 +11,8 @@ import (
 
 	"github.com/neardup/sidecar/bench/internal/corpora"
 	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // document is what is stored. Cluster names its group of near-duplicates: what an engine's own collapsing goes by.
@@ -22,6 +24,19 @@ type document struct {
 	At      int64  `json:"at"` // Unix seconds
 	// Sketch is there where a document is to come with its sketch already.
 	Sketch string `json:"neardup_sketch,omitempty"`
+}
+
+// sketching is the rule that the sidecars of this program have, as far as it decides a sketch.
+func sketching() (*rule.Rule, error) {
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	return &rule.Rule{Fields: []string{"title", "body"}, Sketcher: sketcher}, err
+}
+
+// sketched is the document with the sketch that a sidecar would add to it.
+func (d document) sketched(r *rule.Rule) document {
+	made, _ := r.Sketch([]string{d.Title, d.Body})
+	d.Sketch = made.String()
+	return d
 }
 
 // texts are sentences as people wrote them, in the order in which they did.

@@ -25,6 +25,7 @@ type engine struct {
 	process    *process
 	release    func() error
 	stock      *stock // nil until fillStocks
+	warm       bool   // whether it has been asked for pages until its code is compiled
 }
 
 // names are the engines' own.

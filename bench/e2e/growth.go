@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/internal/measured"
-	"github.com/neardup/sidecar/sketch"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // The lines of the curves.
@@ -149,8 +149,8 @@ func (g *growing) page(name, base, index string, words []string, s search, contr
 }
 
 // store stores the documents of a shelf from one number to another, through an address, several requests at the same time: with sketches
-// in them where a sketcher is given.
-func (g *growing) store(base, index string, s shelf, from, to int, sketcher *sketch.Sketcher) error {
+// in them where a rule is given.
+func (g *growing) store(base, index string, s shelf, from, to int, r *rule.Rule) error {
 	each := max(1, min(1000, 4<<20/(s.bytes+200))) // documents to a write
 	var next atomic.Int64
 	next.Store(int64(from))
@@ -165,9 +165,8 @@ func (g *growing) store(base, index string, s shelf, from, to int, sketcher *ske
 				var part []document
 				for i := last - each; i < min(last, to); i++ {
 					d := g.texts.document(s, i)
-					if sketcher != nil {
-						made, _ := sketcher.Sketch(d.Title + "\n" + d.Body)
-						d.Sketch = made.String()
+					if r != nil {
+						d = d.sketched(r)
 					}
 					part = append(part, d)
 				}

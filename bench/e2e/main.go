@@ -70,13 +70,14 @@ var parts = []part{
 	{"pinned", "bulks, engine on cores of its own (pinned with taskset)", (*bench).pinned},
 	{"size", "bytes of a document in the engine's files", (*bench).size},
 	{"memory", "memory, idle and with 1,000 connections", (*bench).memory},
+	{"sizing", "sizing: the formula of docs/sizing.md, checked against a run", (*bench).sizing},
 	{"window", "growth of a page: by the window", byWindow.run},
 	{"source", "growth of a page: by the length of a hit", bySource.run},
 	{"duplicates", "growth of a page: by how much folds", byDuplicates.run},
 	{"concurrency", "growth of a page: by the number of clients", byClients.run},
 	{"index", "growth of a page: by the documents in the index", byDocuments.run},
 	{"sidecars", "growth of requests a second: by the number of sidecars", bySidecars.run},
-	{million, "a million documents: page 1 against plain. Not part of a whole run: up to ten minutes for each engine", (*bench).million},
+	{million, "a million documents: page 1 against plain. Not part of a whole run: two minutes for each engine, Typesense longer", (*bench).million},
 }
 
 // groups are names of several parts for -only.

@@ -33,7 +33,11 @@ func (b *bench) memory() error {
 		},
 	}
 	row := measured.Row{What: fmt.Sprintf("%d connections", connections), Engine: e.name}
-	if err := b.fillStocks(); err != nil {
+	f, err := readFormula()
+	if err == nil {
+		err = b.fillStocks()
+	}
+	if err != nil {
 		return err
 	}
 	index, s := e.stock.with, b.stocked()
@@ -69,6 +73,8 @@ func (b *bench) memory() error {
 			fmt.Sprintf("%.1f MB of it are pages of the program's own file", mine["file"])),
 		judged(within(measured.Verdict{Of: "peak", Unit: "MB", Value: mine["peak"]}, 80),
 			fmt.Sprintf("%s takes %.0f MB", goes, row.Contenders[1].Figures["peak"])),
+		judged(within(measured.Verdict{Of: "peak", Against: "the formula", Unit: "×", Value: mine["peak"] / (f.idle + f.connection*float64(connections))}, 1.2),
+			"the formula promises too much"),
 		{Of: "peak", Against: goes, Unit: "×", Value: mine["peak"] / row.Contenders[1].Figures["peak"]},
 	}
 	t.Rows = append(t.Rows, row)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -25,13 +26,44 @@ func (b *bench) fillStocks() error {
 			continue
 		}
 		group.Go(func() (err error) {
-			if e.stock, err = b.twice(e, "stock", b.stocked()); err != nil {
+			if e.stock, err = b.twice(e, "stock", b.stocked()); err == nil {
+				err = b.warm(e, e.stock)
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			return nil
 		})
 	}
 	return group.Wait()
+}
+
+// warm asks the engine for pages, once in a run: a Java server takes twice the time for a search until its code is compiled.
+func (b *bench) warm(e *engine, made *stock) error {
+	if e.warm {
+		return nil
+	}
+	e.warm = true
+	p, err := b.sidecar(e, setup{limits: unhurried})
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	length := 6 * time.Second
+	if b.short {
+		length = 0
+	}
+	plain, ours := &contender{name: direct, base: e.base}, &contender{name: ours, base: p.base}
+	for _, words := range b.texts.queries(b.stocked(), 50) {
+		plain.requests = append(plain.requests, e.request(made.bare, words, search{size: 10}))
+		ours.requests = append(ours.requests, e.request(made.with, words, search{size: 10}))
+	}
+	for _, c := range []*contender{plain, ours} {
+		if _, err := c.closed(b.ctx, 4, length); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // twice fills two indices with the documents of a shelf, through a sidecar and without.

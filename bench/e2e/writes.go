@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/measured"
-	"github.com/neardup/sidecar/sketch"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -107,9 +106,9 @@ func (b *bench) written(e *engine, t measured.Table, w writing) error {
 // writesOf has the contenders write in turn, round after round, until it is known how fast ours is beside the engine alone.
 func (b *bench) writesOf(e *engine, w writing) (measured.Row, error) {
 	row := measured.Row{What: w.what, Engine: e.name}
-	s := shelf{count: 4000, bytes: 2000, duplicates: .3}
+	s := shelf{count: 8000, bytes: 2000, duplicates: .3}
 	if e.typesense() {
-		s.count = 1500
+		s.count = 3000
 	}
 	if b.short {
 		s.count = 2 * w.each
@@ -179,7 +178,7 @@ func (b *bench) writesOf(e *engine, w writing) (measured.Row, error) {
 
 // bulks are the writes of a shelf's documents, without and with sketches in them.
 func (b *bench) bulks(e *engine, index string, s shelf, each int) (plain, sketched []request, err error) {
-	sketcher, err := sketch.New(sketch.DefaultScheme())
+	r, err := sketching()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,8 +189,7 @@ func (b *bench) bulks(e *engine, index string, s shelf, each int) (plain, sketch
 		}
 		plain = append(plain, e.write(index, part))
 		for i := range part {
-			made, _ := sketcher.Sketch(part[i].Title + "\n" + part[i].Body)
-			part[i].Sketch = made.String()
+			part[i] = part[i].sketched(r)
 		}
 		sketched = append(sketched, e.write(index, part))
 	}
