@@ -35,6 +35,8 @@ type Request struct {
 	Raw bool
 	// Own says that this is the client's own search. The time for collapsing does not bound it.
 	Own bool
+	// Unanswered says that no one waits for its reply: it gives back what the search kept open in the engine.
+	Unanswered bool
 	// For is the dialect's own note of what it asks for, for [Wire.Split].
 	For any
 }
@@ -43,11 +45,13 @@ type Request struct {
 // no less time, and each searches anew.)
 const MaxAtOnce = 4
 
-// Reply is an HTTP reply that was read whole. Body is decoded; Header still names the coding in which the client gets it.
+// Reply is an HTTP reply that was read whole, or one for the client. Body is decoded; Header still names the coding in which the client gets it.
 type Reply struct {
 	Status int
 	Header Header
 	Body   []byte
+	// Pieces are the body of a page for the client, in place of Body.
+	Pieces Pieces
 	// Took is how long it took to come, from the request on, in milliseconds; 0 where that is not known.
 	Took float64
 	// Parsed is the dialect's own reading of the body, kept from [Wire.Split].
@@ -352,17 +356,6 @@ func (p Pieces) Len() (n int) {
 		n += len(piece)
 	}
 	return n
-}
-
-// Answer is what the client gets.
-type Answer struct {
-	// Reply has no Body: that is the Pieces.
-	Reply
-	Pieces Pieces
-	// Outcomes has one entry for each search of the request.
-	Outcomes []Outcome
-	// After, if not nil, is a last request for which the client does not wait: it gives back what the searches kept open in the engine.
-	After *Request
 }
 
 // Outcome is what was done with one search.

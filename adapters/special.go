@@ -129,7 +129,7 @@ type Sequence interface {
 type Point interface {
 	// Open returns the request that opens one.
 	Open() *Request
-	// In returns the search in the point in time that the reply names, and the request that gives it back; nil where it names none.
+	// In returns the search in the point in time that the reply names, and the request, [Request.Unanswered], that gives it back; nil where it names none.
 	In(reply *Reply) (in Search, giveBack *Request)
 }
 
@@ -142,9 +142,9 @@ const MaxSearches = 1000
 // Late reports whether the time for the search is over.
 func (p Plan) Late() bool { return p.Deadline != nil && p.Deadline.Late() }
 
-// WasLate reports whether a search of the answer was given up because the time was over.
-func (a *Answer) WasLate() bool {
-	return slices.ContainsFunc(a.Outcomes, func(o Outcome) bool { return o.Reason == ReasonDeadline })
+// WasLate reports whether a search was given up because the time was over.
+func WasLate(outcomes []Outcome) bool {
+	return slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Reason == ReasonDeadline })
 }
 
 // IsLate reports whether an error says that the time was over.

@@ -28,6 +28,10 @@ func (s *search) extend(start time.Time) { s.deadline = s.deadline.Add(time.Sinc
 // exchange sends requests for the search to the engine and returns their replies, as [collapse.Exchange] says. The first request and the client's own
 // search go out without a deadline; the time of the first does not count. All others have what is left of the time for collapsing.
 func (s *search) exchange(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	if requests[0].Unanswered {
+		s.h.giveBack(ctx, requests[0])
+		return nil, nil
+	}
 	s.begun = true
 	within := ctx
 	switch {
@@ -115,12 +119,8 @@ var errUnsuccessful = errors.New("no success")
 // givingBack bounds how long it may take to close what a search opened in the engine.
 const givingBack = 5 * time.Second
 
-// giveBack sends the last request for a search, whose reply no one waits for: the engine closes what it is to close
-// by itself after a while.
+// giveBack sends the last request for a search, to whose reply no one listens: the engine closes what it is to close by itself after a while.
 func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
-	if last == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
 	go func() {
 		defer cancel()

@@ -14,25 +14,24 @@ import (
 )
 
 // writePage writes the collapsed page, and learns from what it took.
-func (s *search) writePage(answer *adapters.Answer) {
+func (s *search) writePage(page *adapters.Reply, outcomes []adapters.Outcome) {
 	h, ctx := s.h, s.r.Context()
-	h.giveBack(ctx, answer.After)
-	if h.FailClosed && answer.WasLate() {
+	if h.FailClosed && adapters.WasLate(outcomes) {
 		s.giveUp(adapters.ReasonDeadline)
 		return
 	}
-	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
+	if slices.ContainsFunc(outcomes, func(o adapters.Outcome) bool { return o.Again }) {
 		h.catalog.spend(s.who(), s.w.class.Target) // one request more, however many searches it has
 	}
-	for _, o := range answer.Outcomes {
+	for _, o := range outcomes {
 		h.catalog.learn(s.who(), o)
 		h.Metrics.outcome(o)
 	}
-	reply, body := answer.Reply, answer.Pieces
-	answer.Pieces = nil // so that the uncompressed page can be freed
-	reply.Header = maps.Clone(reply.Header)
-	setOutcome(reply.Header, outcomeLine(answer.Outcomes, clock()-underwayOf(ctx).start))
-	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
+	body := page.Pieces
+	page.Pieces = nil // so that the uncompressed page can be freed
+	page.Header = maps.Clone(page.Header)
+	setOutcome(page.Header, outcomeLine(outcomes, clock()-underwayOf(ctx).start))
+	if coding := page.Header["Content-Encoding"]; len(coding) == 1 {
 		body = adapters.Pieces{coded(coding[0], body.Bytes())}
 	}
 	held := holdOf(ctx)
@@ -42,7 +41,7 @@ func (s *search) writePage(answer *adapters.Answer) {
 		rest = int64(body.Len())
 	}
 	held.keepOnly(rest)
-	writePieces(s.w, &reply, body)
+	writePieces(s.w, page, body)
 }
 
 // worthCopying reports whether a page is written from a copy, and not in its pieces. Pieces keep whole replies in memory: held bytes. A single piece

@@ -49,16 +49,17 @@ func (h *Handler) answerSearch(u *underway, r *http.Request) {
 		s.giveUp(adapters.ReasonBudget)
 		return
 	}
-	var answer *adapters.Answer
+	var page *adapters.Reply
+	var outcomes []adapters.Outcome
 	err := guarded(func() (err error) {
-		answer, err = collapse.Answer(r.Context(), searches, s.exchange)
+		page, outcomes, err = collapse.Answer(r.Context(), searches, s.exchange)
 		return err
 	})
 	if err != nil {
 		s.failed(err)
 		return
 	}
-	s.writePage(answer)
+	s.writePage(page, outcomes)
 }
 
 // who returns who sent the search.

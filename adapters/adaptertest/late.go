@@ -38,10 +38,13 @@ func (c *Clock) Late() bool {
 func (c *Clock) Over() bool { return c.over }
 
 // Run answers a search, as [Run] does, while there is time. What is asked after that is answered too.
-func (c *Clock) Run(parsed *adapters.Searches, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
+func (c *Clock) Run(parsed *adapters.Searches, engine func(*adapters.Request) *adapters.Reply) (*Answer, error) {
 	after := 0
 	return Whole(collapse.Answer(context.Background(), parsed, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-		if c.over {
+		switch {
+		case requests[0].Unanswered:
+			return nil, nil
+		case c.over:
 			after++
 		}
 		if after > 1 {

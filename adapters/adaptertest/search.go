@@ -27,7 +27,7 @@ import (
 const maxAsks = 100
 
 // Run answers a search with an engine's replies.
-func Run(parsed *adapters.Searches, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
+func Run(parsed *adapters.Searches, engine func(*adapters.Request) *adapters.Reply) (*Answer, error) {
 	asked := 0
 	return Whole(collapse.Answer(context.Background(), parsed, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		if asked++; asked > maxAsks {
@@ -37,12 +37,19 @@ func Run(parsed *adapters.Searches, engine func(*adapters.Request) *adapters.Rep
 	}))
 }
 
-// Whole puts the pieces of an answer into its body.
-func Whole(answer *adapters.Answer, err error) (*adapters.Answer, error) {
-	if err == nil {
-		answer.Body = answer.Pieces.Bytes()
+// Answer is what the client gets, with its body whole, and what was done with each search.
+type Answer struct {
+	*adapters.Reply
+	Outcomes []adapters.Outcome
+}
+
+// Whole returns an answer with its body whole.
+func Whole(reply *adapters.Reply, outcomes []adapters.Outcome, err error) (*Answer, error) {
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	reply.Body = reply.Pieces.Bytes()
+	return &Answer{reply, outcomes}, nil
 }
 
 // askAll asks an engine for requests that go side by side.
@@ -83,7 +90,7 @@ func (x *trial) targets(r *adapters.Request) []string {
 func (x *trial) ask(r *adapters.Request) *adapters.Reply { return x.Engine(r, x.of) }
 
 // spoilt answers the request by an engine whose reply to one ask, or to all if it is negative, is changed by spoil.
-func (x *trial) spoilt(ask int, spoil func(*adapters.Reply)) (*adapters.Answer, error) {
+func (x *trial) spoilt(ask int, spoil func(*adapters.Reply)) (*Answer, error) {
 	asked := -1
 	return Run(x.parse(x.request), func(r *adapters.Request) *adapters.Reply {
 		reply := x.ask(r)

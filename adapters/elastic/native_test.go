@@ -149,7 +149,7 @@ func TestNativeTakes(t *testing.T) {
 }
 
 // answerNative answers a search that the engine is asked to collapse with its reply to that, and by an empty list after it.
-func answerNative(s *adapters.Searches, status int, reply string) (answer *adapters.Answer, asked []string, err error) {
+func answerNative(s *adapters.Searches, status int, reply string) (answer *adaptertest.Answer, asked []string, err error) {
 	answer, err = adaptertest.Run(s, func(ask *adapters.Request) *adapters.Reply {
 		if asked = append(asked, string(ask.Body)); len(asked) == 1 {
 			return &adapters.Reply{Status: status, Body: []byte(reply)}

@@ -70,7 +70,7 @@ func (q *clientSearch) In(reply *adapters.Reply) (in adapters.Search, giveBack *
 	p, request, last := &pointed{*q, id, q.byScore()}, *q.sent, *q.sent
 	p.asked.Limit, p.asked.Point = 0, nil
 	p.sent, request.Path = &request, "/_search"
-	last.Method, last.Path, last.RawQuery = "DELETE", "/_pit", ""
+	last.Method, last.Path, last.RawQuery, last.Unanswered = "DELETE", "/_pit", "", true
 	last.Body = append(jsonedit.AppendString([]byte(`{"id":`), id), '}')
 	if q.d.OpenSearch {
 		last.Path = "/_search/point_in_time"

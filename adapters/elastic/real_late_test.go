@@ -22,7 +22,7 @@ type lateSum struct{ cut, plain, collapsed int }
 func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Request, plan adapters.Plan, sum *lateSum) {
 	t := l.t
 	t.Helper()
-	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
+	run := func(clock *adaptertest.Clock) (*adaptertest.Answer, error) {
 		plan.Deadline = clock
 		parsed := l.d.ParseSearch(l.d.Classify(request), request, plan)
 		if parsed.Left() {
@@ -64,7 +64,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 		case err != nil:
 			t.Errorf("%s: %+v: %v", name, clock, err)
 			return
-		case answer.Status != 200 || answer.WasLate() && !clock.Over():
+		case answer.Status != 200 || adapters.WasLate(answer.Outcomes) && !clock.Over():
 			t.Errorf("%s: %+v, status %d", name, clock, answer.Status)
 			return
 		}

@@ -130,13 +130,13 @@ func planOf(rules rule.Rules, lacking bool, rate float64) adapters.Plan {
 }
 
 // answer runs a search through the dialect.
-func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adapters.Answer, error) {
+func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adaptertest.Answer, error) {
 	l.t.Helper()
 	l.asked = nil
 	parsed := l.d.ParseSearch(l.d.Classify(r), r, plan)
 	switch {
 	case parsed.Refusal != nil:
-		return &adapters.Answer{Reply: *parsed.Refusal}, nil
+		return &adaptertest.Answer{Reply: parsed.Refusal}, nil
 	case parsed.Left():
 		return nil, adapters.Alone{Reason: parsed.Reason}
 	}

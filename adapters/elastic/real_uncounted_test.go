@@ -38,7 +38,7 @@ func TestRealWithoutSortValue(t *testing.T) {
 					}
 				}
 			}
-			expect.OK(t, json.Unmarshal(answer.Pieces.Bytes(), &page))
+			expect.OK(t, json.Unmarshal(answer.Body, &page))
 			for _, hit := range page.Hits.Hits {
 				shown[hit.Source.Body]++
 			}

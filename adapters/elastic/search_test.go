@@ -220,7 +220,7 @@ func firstAsk(t *testing.T, parsed *adapters.Searches) (first *adapters.Request)
 }
 
 // afterReply returns what is asked after a reply to the first ask of a search, or answered.
-func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *adapters.Answer, error) {
+func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *adaptertest.Answer, error) {
 	t.Helper()
 	class, r := searchFor(path, "", body)
 	parsed := Dialect{}.ParseSearch(class, r, searchPlan(t, false))
@@ -372,7 +372,7 @@ func TestLateSearches(t *testing.T) {
 	answer, err := clock.Run(Dialect{}.ParseSearch(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 	})
-	if err != nil || !answer.WasLate() {
+	if err != nil || !adapters.WasLate(answer.Outcomes) {
 		t.Fatalf("%+v %v", answer, err)
 	}
 	got := ""
@@ -380,7 +380,7 @@ func TestLateSearches(t *testing.T) {
 		got += idIn(t, h)
 	}
 	expect.Same(t, "234", got, "the page")
-	if answer.Outcomes[0].Reason = ""; answer.WasLate() {
+	if answer.Outcomes[0].Reason = ""; adapters.WasLate(answer.Outcomes) {
 		t.Error("a search that was in time is taken for a late one")
 	}
 }

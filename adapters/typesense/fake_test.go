@@ -61,7 +61,7 @@ type fake struct {
 }
 
 // run answers a search. What it asks side by side counts once.
-func (f *fake) run(s *adapters.Searches) (*adapters.Answer, error) {
+func (f *fake) run(s *adapters.Searches) (*adaptertest.Answer, error) {
 	rounds := f.asked
 	defer func() { f.asked = rounds }()
 	return adaptertest.Whole(collapse.Answer(context.Background(), s, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {

@@ -80,7 +80,7 @@ func (w *wire) Declined(reply *adapters.Reply, d *adapters.Declined) *adapters.R
 	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error is not encoded
 		delete(out.Header, name)
 	}
-	out.Body = []byte(`{"message": "` + d.Reason + `"}`) // nothing is escaped, as the engine has it
+	out.Pieces = adapters.Pieces{[]byte(`{"message": "` + d.Reason + `"}`)} // nothing is escaped, as the engine has it
 	return out
 }
 

@@ -77,7 +77,7 @@ func TestTimesAreTold(t *testing.T) {
 		all := searches(rule, single, [2]int{from, 10})
 		one := all.List[0].(*search)
 		one.asked.Ways.Weighed, one.piece = weighed, piece
-		return expect.Value(collapse.Answer(t.Context(), all, s.ask))(t).Outcomes[0].Stats
+		return expect.Value(adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask)))(t).Outcomes[0].Stats
 	}
 	first := ask(true, true, 0, 0)
 	expect.Same(t, [3]rerank.Took{{Hits: first.Read, Time: 7}}, first.Took, "page 1")
@@ -148,11 +148,11 @@ func TestSearchesAskTogether(t *testing.T) {
 	longest := 0
 	for _, p := range pages {
 		alone := &shelf{documents: list}
-		expect.Value(collapse.Answer(t.Context(), searches(rule, true, p), alone.ask))(t)
+		expect.Value(adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, true, p), alone.ask)))(t)
 		longest = max(longest, alone.rounds)
 	}
 	stored := newShelf(r, rule, 150, 0)
-	if _, err := collapse.Answer(t.Context(), searches(rule, true, pages[0]), stored.ask); err != nil || stored.rounds != 1 {
+	if _, _, err := collapse.Answer(t.Context(), searches(rule, true, pages[0]), stored.ask); err != nil || stored.rounds != 1 {
 		t.Errorf("a first page takes %d rounds, %v", stored.rounds, err)
 	}
 	var first []string
@@ -279,7 +279,7 @@ func TestSearchesThatFail(t *testing.T) {
 	if o := answer.Outcomes; string(answer.Body) != want || o[0].Reason != "" || o[1].Reason != "refused" || !o[1].Again {
 		t.Errorf("%s, want %s; %+v", answer.Body, want, o)
 	}
-	if _, err := collapse.Answer(t.Context(), searches(rule, true, [2]int{0, 30}), s.ask); !errors.Is(err, adapters.ErrWidened) {
+	if _, _, err := collapse.Answer(t.Context(), searches(rule, true, [2]int{0, 30}), s.ask); !errors.Is(err, adapters.ErrWidened) {
 		t.Errorf("a single search that is declined: %v", err)
 	}
 	before, down := runtime.NumGoroutine(), errors.New("down")
@@ -290,7 +290,7 @@ func TestSearchesThatFail(t *testing.T) {
 			}
 			return nil
 		}}
-		_, err := collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{40, 5}), s.ask)
+		_, _, err := collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{40, 5}), s.ask)
 		if !errors.Is(err, down) || s.rounds != round {
 			t.Errorf("round %d of %d: %v", round, s.rounds, err)
 		}
@@ -307,5 +307,5 @@ func TestPanicsReachTheCaller(t *testing.T) {
 	all := searches(rule, false, [2]int{0, 3}, [2]int{0, 30})
 	all.List[1].(*search).broken = true
 	defer func() { expect.Same(t, "broken", fmt.Sprint(recover()), "the panic") }()
-	_, _ = collapse.Answer(t.Context(), all, s.ask)
+	_, _, _ = collapse.Answer(t.Context(), all, s.ask)
 }

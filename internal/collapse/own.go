@@ -146,14 +146,12 @@ func (s *search) readingFailed(err error) error {
 }
 
 // declined answers a single search that the engine declines in a reply that is a success, if it would decline the client's own too.
-func (c *conversation) declined(d *adapters.Declined) (*adapters.Answer, error) {
+func (c *conversation) declined(d *adapters.Declined) (*adapters.Reply, []adapters.Outcome, error) {
 	decliner, can := c.Wire.(adapters.Decliner)
 	if !can || !d.Final {
-		return nil, adapters.ErrWidened
+		return nil, nil, adapters.ErrWidened
 	}
-	reply := decliner.Declined(c.reply, d)
-	outcome := adapters.Outcome{Target: c.List[0].Asked().Target, Reason: adapters.ReasonRefused}
-	return c.answer(reply, adapters.Pieces{reply.Body}, []adapters.Outcome{outcome}), nil
+	return decliner.Declined(c.reply, d), []adapters.Outcome{{Target: c.List[0].Asked().Target, Reason: adapters.ReasonRefused}}, nil
 }
 
 // ahead asks for what the searches follow from, and returns them.

@@ -10,7 +10,8 @@ import (
 )
 
 // Exchange sends requests to the engine, side by side, and returns their replies in order. Where one of several is no success it returns that
-// reply alone: the others are of no use then. It returns [adapters.ErrLate] when the time for collapsing is over.
+// reply alone: the others are of no use then. It returns [adapters.ErrLate] when the time for collapsing is over. It does not wait for a reply to a single
+// request that is Unanswered.
 type Exchange func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error)
 
 // Refused is the error of searches that the engine refuses for a reason that is not ours: credentials, load, its own failure. Its reply is the
@@ -32,19 +33,17 @@ type conversation struct {
 	reply   *adapters.Reply
 	judging bool    // all requests so far were JudgingOnly
 	took    float64 // how long all replies took, one round after the other
-	// giveBack, if not nil, is the last request, for which the client does not wait.
-	giveBack *adapters.Request
 }
 
-// Answer answers the searches of a request with their collapsed pages, in a reply of the engine's. Where it returns an error the client's
-// request is to be sent as the client wrote it, unless the error is a [Refused].
-func Answer(ctx context.Context, searches *adapters.Searches, exchange Exchange) (answer *adapters.Answer, err error) {
+// Answer answers the searches of a request with their collapsed pages, in a reply of the engine's, and says what was done with each of them. Where it
+// returns an error the client's request is to be sent as the client wrote it, unless the error is a [Refused].
+func Answer(ctx context.Context, searches *adapters.Searches, exchange Exchange) (_ *adapters.Reply, outcomes []adapters.Outcome, err error) {
 	if searches.Plan.Late() {
-		return nil, adapters.ErrLate
+		return nil, nil, adapters.ErrLate
 	}
 	if searches.Ahead != nil {
 		if searches, err = ahead(ctx, searches.Ahead, exchange); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	c := &conversation{Searches: searches, exchange: exchange}
@@ -58,15 +57,15 @@ func Answer(ctx context.Context, searches *adapters.Searches, exchange Exchange)
 		return c.declined(declined)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body := results[0]
 	if searches.Envelope != nil {
 		if body, err = searches.Envelope.Body(c.reply, results); err != nil {
-			return nil, portError(err)
+			return nil, nil, portError(err)
 		}
 	}
-	return c.answer(c.reply, body, outcomes), nil
+	return &adapters.Reply{Status: c.reply.Status, Header: c.reply.Header, Pieces: body}, outcomes, nil
 }
 
 // search is one search being answered. Ranks are places in the engine's list, from 0.
@@ -278,8 +277,3 @@ func (s *search) total() int {
 
 // wantsFrame reports whether the next reading is to bring all that a reply has beside its hits.
 func (s *search) wantsFrame() bool { return s.frame == nil && !s.asksOwn() }
-
-// answer returns what the client gets: the header of a reply, and a body in place of its own.
-func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outcomes []adapters.Outcome) *adapters.Answer {
-	return &adapters.Answer{Reply: adapters.Reply{Status: reply.Status, Header: reply.Header}, Pieces: body, Outcomes: outcomes, After: c.giveBack}
-}

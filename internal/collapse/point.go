@@ -17,10 +17,12 @@ func (s *search) needsPoint(err error) bool {
 // moved, with what is read next.
 func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error) (adapters.Pieces, adapters.Outcome, error) {
 	s.special.pointed = true
-	pointed, err := s.open(ctx)
+	pointed, giveBack, err := s.open(ctx)
 	if pointed != nil {
 		var result adapters.Pieces
-		if result, err = pointed.answerCollapsed(ctx); err == nil {
+		result, err = pointed.answerCollapsed(ctx)
+		_, _ = s.all.exchange(ctx, giveBack) // the engine gives it up by itself after a while
+		if err == nil {
 			s.all.reply = pointed.all.reply
 			return result, pointed.outcome(), nil
 		}
@@ -46,24 +48,23 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	return result, s.outcome(), nil
 }
 
-// open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
-func (s *search) open(ctx context.Context) (*search, error) {
+// open opens a point in time and returns the search in it, begun anew, and the request that gives it back; nil where the engine grants none.
+func (s *search) open(ctx context.Context) (pointed *search, giveBack *adapters.Request, err error) {
 	replies, err := s.all.exchange(ctx, s.asked.Point.Open())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.rounds++; replies[0].Status >= 300 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	in, giveBack := s.asked.Point.In(replies[0])
 	if in == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	s.all.giveBack = giveBack
 	all := *s.all.Searches
 	all.List = []adapters.Search{in}
-	pointed := (&conversation{Searches: &all, exchange: s.all.exchange}).newSearch(in)
+	pointed = (&conversation{Searches: &all, exchange: s.all.exchange}).newSearch(in)
 	pointed.special.pointed, pointed.special.native = true, s.special.native
 	pointed.special.uncollapsed, pointed.rounds = s.special.uncollapsed, s.rounds
-	return pointed, nil
+	return pointed, giveBack, nil
 }
