@@ -50,7 +50,8 @@
 //	    throughAlias*       store_patch.go    sends it, and adds the alias again where another process has removed it
 //
 // A part is a list of shardRange: the sequence numbers of a shard from next to before to (-1: an open range, which takes in what is written later), read
-// in a point in time. Split names the parts, and a scan of one begins by parsePart: both in store_part.go, which need not be opened.
+// in a point in time. Split names the parts, and a scan of one begins by parsePart: both in store_part.go, which need not be opened. A version is the
+// state in which a document was read, above all its sequence number: a write makes it a condition (appendCondition).
 //
 // The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go sends all requests; store_index.go and
 // store_prepare.go say what an index is like and prepare it; store_journal.go keeps what jobs note of their work.

@@ -22,11 +22,11 @@
 //
 //	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect
 //	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say
-//	rerank.Page        which page is wanted; [rerank.Found] is what is known of it
+//	rerank.Page        which page is wanted: answerCollapsed sets what counts of it; [rerank.Found] is what is known of it
 //	adapters.Reading   the ranks to be read, for the dialect, which writes an [adapters.Request] for them
 //	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by
 //	rerank.Hit         a hit as it is compared: its sketch, and the profile of its rule
-//	adapters.Answer    what the client gets, and an [adapters.Outcome] for each search: what was done
+//	adapters.Outcome   what was done with a search; what the client gets is an [adapters.Reply] too, whose body is its Pieces
 //
 // The other files are for what few searches need:
 //

@@ -93,7 +93,7 @@ type search struct {
 func (c *conversation) newSearch(dialect adapters.Search) *search {
 	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
-	s.judge, s.special.texts = s.newJudge(), textsOf(s.asked)
+	s.judge, s.special.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
 	return s
 }
 

@@ -14,11 +14,6 @@ type texts struct {
 	always bool // texts come with every reading, of however many ranks
 }
 
-// textsOf returns which of the first readings of a search bring texts.
-func textsOf(asked *adapters.Asked) texts {
-	return texts{beside: asked.Scope.Lacking, always: asked.Ways.Scattered}
-}
-
 // textsBeside is the longest reading that brings texts together with the sketches, where some sketches are known to be missing. In a longer
 // one the sketches are read first, then the texts of the hits without one.
 const textsBeside = 100
