@@ -74,7 +74,11 @@ func (s *search) unmovedIn(l *adapters.Listing) bool {
 	if q.ahead() == 0 {
 		return true
 	}
-	if len(l.Hits) > 0 && s.mark(q.ahead(), &l.Hits[0], l.Hits[0].Stored, l) == q.before.Last {
+	counted := l
+	if l.Total < 0 && s.counted != nil { // a page that takes two readings has the engine count once
+		counted = s.counted
+	}
+	if len(l.Hits) > 0 && s.mark(q.ahead(), &l.Hits[0], l.Hits[0].Stored, counted) == q.before.Last {
 		l.Hits = l.Hits[1:]
 		return true
 	}

@@ -3,6 +3,7 @@ package collapse_test
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters/adaptertest"
@@ -34,6 +35,7 @@ func TestPagesInSequence(t *testing.T) {
 				one.asked.Scope.Rate = rate
 				one.asked.Ways.Scattered, one.asked.Ways.Weighed = r.IntN(2) == 0, r.IntN(2) == 0
 			}
+			before := len(s.requests)
 			answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
@@ -44,8 +46,14 @@ func TestPagesInSequence(t *testing.T) {
 			if o.Window != rule.Window || o.Raw != len(s.documents) || o.Folded > o.Read {
 				t.Fatalf("seed %d: %+v", seed, o)
 			}
-			if !moves && !forgets && missing == 0 && rate > 0 && want != "" && from >= 2*size {
-				if pages++; o.Rounds == 1 {
+			if !moves && !forgets && missing == 0 && want != "" && from >= 2*size {
+				if asked := s.requests[before:]; slices.ContainsFunc(asked, func(r string) bool { return strings.Contains(r, `"From":0,`) }) {
+					t.Errorf("seed %d: %d from %d: read again from rank 0: %q", seed, size, from, asked)
+				}
+				if rate > 0 {
+					pages++
+				}
+				if rate > 0 && o.Rounds == 1 {
 					single++
 				}
 			}

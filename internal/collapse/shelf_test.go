@@ -177,7 +177,7 @@ func (s *search) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapt
 	if s.broken {
 		panic("broken")
 	}
-	l := &adapters.Listing{Framed: r.Sources}
+	l := &adapters.Listing{Framed: r.Sources, Total: -1}
 	for i, reply := range replies {
 		f := reply.Parsed.(*found)
 		if f.Declined {
@@ -186,7 +186,7 @@ func (s *search) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapt
 		for _, d := range f.List {
 			l.Hits = append(l.Hits, rule.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, r.Texts}})
 		}
-		if i == 0 {
+		if i == 0 && (r.Frame || r.Own) {
 			l.Total = f.Total
 		}
 	}
