@@ -92,9 +92,23 @@ func (c cost) expected(hits int) (time float64, known bool) {
 	if c.weight < forgotten || c.hits == 0 || float64(hits) > reach*math.Sqrt(c.hits2/c.weight) {
 		return 0, false
 	}
-	// In units of the means, the line goes through (1, 1) and rises by the share of the time that is not fixed.
-	x, y := c.hits/c.weight, c.time/c.weight
-	spread, joint := c.hits2/c.weight/(x*x)-1, c.hitsTime/c.weight/(x*y)-1
-	share := min(max((joint+prior/2)/(spread+prior), 0), 1)
+	x, y, share := c.line()
 	return y * (1 + share*(float64(hits)/x-1)), true
+}
+
+// line returns the mean of the hits and of the time, and which share of that is not fixed: in units of the means, the line of the regression goes through
+// (1, 1) and rises by it.
+func (c cost) line() (hits, time, share float64) {
+	hits, time = c.hits/c.weight, c.time/c.weight
+	spread, joint := c.hits2/c.weight/(hits*hits)-1, c.hitsTime/c.weight/(hits*time)-1
+	return hits, time, min(max((joint+prior/2)/(spread+prior), 0), 1)
+}
+
+// request returns how many hits take as long as the fixed part of a reading.
+func (c cost) request() float64 {
+	if c.weight < forgotten || c.hits == 0 {
+		return requestWorth
+	}
+	hits, _, share := c.line()
+	return min(max(hits*(1-share)/max(share, 1e-3), leastWorth), mostWorth)
 }

@@ -49,7 +49,7 @@ func TestPagesAreReadInTheCheaperWay(t *testing.T) {
 	for _, sizes := range [][]int{{10}, {10, 20, 50}} {
 		good, poor := map[string]int{}, map[string]int{}
 		for range engines {
-			noise, known := 0.2*r.Float64()*float64(r.IntN(2)), Widening{Margin: 2}
+			noise, known := 0.2*r.Float64()*float64(r.IntN(2)), Widening{}
 			for _, when := range []string{"at first", "after a change"} {
 				e, n := randomEngine(r), 0
 				for i := range learning + judged {

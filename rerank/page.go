@@ -1,7 +1,6 @@
 package rerank
 
 import (
-	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -63,9 +62,9 @@ type Found struct {
 	picked      []int // or of these ranks alone
 	moved       bool  // the page's hits were not at their ranks any more
 	readings    int
-	guess       int  // how long the first reading would be without bounds
-	short       bool // the first reading was not enough
-	took        [kinds]Took
+	// folds is how many hits were expected to fold in front of the page's end, deviation by how much that number differs.
+	folds, deviation float64
+	took             [kinds]Took
 }
 
 // unknown is the end of a list that was not read to its end.
@@ -128,32 +127,40 @@ func (f *Found) Add(hits []Hit) error {
 	if len(f.hits) < f.to {
 		f.end = len(f.hits)
 	}
-	f.short = f.short || f.readings == 1 && f.missing() > 0
 	return nil
 }
 
-// first returns how long the first reading is, and decides whether it brings the sources. It reads what the page needs if the expected share of hits
-// folds, and a margin, since a second reading costs more than a few extra ranks.
+// first returns how long the first reading is, and decides whether it brings the sources.
 func (f *Found) first() int {
 	page := &f.page
 	need, rate, window := float64(page.end()), min(max(page.Rate, 0), 0.95), float64(max(page.Window, 0))
-	margin := cmp.Or(max(page.Margin, 0), defaultMargin)
-	folds := need * rate / (1 - rate)
-	folds += margin * deviation(folds, rate, need)
+	f.folds = need * rate / (1 - rate)
+	f.deviation = deviation(f.folds, rate, need)
 	// Nothing folds beyond the window, which bounds the folds.
 	most := window * rate
-	most += margin * deviation(most*(1-rate), rate, window)
-	first := max(page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
-	if page.Whole {
-		first = max(first, page.Window)
+	spread := deviation(most*(1-rate), rate, window)
+	var lengths [margins]int
+	for i := range lengths {
+		margin := leastMargin + step*float64(i)
+		lengths[i] = int(need + math.Ceil(max(0, min(f.folds+margin*f.deviation, most+margin*spread, window-1))))
 	}
-	f.guess = first
+	bounded := func(kind int) int {
+		first := max(page.First, page.length(&lengths, kind))
+		if page.Whole {
+			first = max(first, page.Window)
+		}
+		return first
+	}
+	first := bounded(withSources)
 	switch {
 	case page.FoldedToo:
 		f.WithSources = true
 	case page.SketchFirst, page.SketchOnly:
 	default:
 		f.WithSources = page.atOnce(first)
+	}
+	if !f.WithSources {
+		first = bounded(bySketches)
 	}
 	return f.clamp(first)
 }
@@ -259,8 +266,9 @@ type Stats struct {
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
 	Limited bool
-	// Short says that the first reading was not enough, Guessed that its length was a guess, since it was shorter than the window.
-	Short, Guessed bool
+	// Reach says, if Guessed, by how many standard deviations more hits folded in front of the page's end than were expected to.
+	Reach   float64
+	Guessed bool
 	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
 	HitBytes int
 	// Took says how long readings took, the last of each kind: from rank 0 on with sources, without, and of the page's own hits.
@@ -282,8 +290,9 @@ func (f *Found) Took(t Took) {
 // Stats returns what the readings so far showed.
 func (f *Found) Stats() Stats {
 	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window, Took: f.took}
-	s.Short = f.short
-	s.Guessed = f.readings > 0 && !f.page.Whole && f.page.Size > 0 && f.guess == f.clamp(f.guess) && f.page.First < f.guess
+	if end := f.page.end(); f.deviation > 0 && f.page.Size > 0 && !f.page.Whole && end <= len(f.Shown) {
+		s.Reach, s.Guessed = (float64(f.Shown[end-1]+1-end)-f.folds)/f.deviation, true
+	}
 	for _, g := range f.Groups {
 		s.Folded += len(g.Folded)
 	}

@@ -2,29 +2,44 @@ package rerank
 
 import "math"
 
-const (
-	// DefaultRate is the share of hits expected to fold while nothing is known: about 30 % of web pages are near-duplicates
-	// (Manning and Raghavan's slides).
-	DefaultRate = 0.3
-	// defaultMargin is the Margin while nothing is known: small, since many first searches at once hold the most memory of all.
-	defaultMargin = 1.5
+// DefaultRate is the share of hits expected to fold while nothing is known: about 30 % of web pages are near-duplicates (Manning and Raghavan's slides).
+const DefaultRate = 0.3
 
-	// leastMargin and mostMargin bound what is learned.
-	leastMargin, mostMargin = 1, 8
-	// tooShort is the share of first readings that turn out too short once the margin has settled.
-	tooShort = 0.03
-	// step is how much the margin grows when one does.
-	step = 0.4
+const (
+	// margins is how many lengths of a first reading are weighed against one another: each a step longer than the one before, in standard deviations
+	// of the number of folds, from leastMargin on. A heavy tail of long runs of copies needs the whole range.
+	margins           = 25
+	leastMargin, step = -3, 0.5
+	// fading is what is left of a page's weight after one more search.
+	fading = 0.98
+	// requestWorth is how many hits take as long as the fixed part of a reading while that is not known. leastWorth and mostWorth bound it: the time
+	// of the engine's replies leaves out what a request costs us.
+	requestWorth, leastWorth, mostWorth = 55, 30, 1000
 )
+
+// assumed is how far pages are assumed to reach, with the weight of one page in all.
+var assumed = func() (a [margins]float64) {
+	sum := 0.0
+	for i := range a {
+		a[i] = math.Exp(-1.2 * math.Abs(leastMargin+step*float64(i)))
+		sum += a[i]
+	}
+	for i := range a {
+		a[i] /= sum
+	}
+	return a
+}()
 
 // Widening holds what past searches of a target say about how long a first reading must be, and what it should bring. The zero Widening knows nothing.
 type Widening struct {
-	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
-	// 1.5. Both are 0 until something is known.
-	Rate, Margin float64
+	// Rate is the share of hits expected to fold, 0 to 1.
+	Rate float64
 	// HitBytes is the usual size of a hit with its sources, 0 if unknown.
 	HitBytes float64
-	costs    costs
+	// reaches says how far pages reached, in the units of assumed.
+	reaches [margins]float32
+	known   bool // Rate is learned
+	costs   costs
 }
 
 // Unweighed returns the Widening without what it says of the length of hits and the time of readings: for a page that differs in these from most of
@@ -34,9 +49,7 @@ func (w Widening) Unweighed() Widening {
 	return w
 }
 
-// Learn returns the Widening after one more search. The rate is a moving mean over the last few. The margin follows a quantile: it grows
-// after a first reading that was too short and shrinks a little after any other, so it settles where 3 % of them are too short, however
-// unevenly duplicates are spread.
+// Learn returns the Widening after one more search. The rate is a moving mean over the last few.
 func (w Widening) Learn(s Stats) Widening {
 	if s.Read == 0 {
 		return w
@@ -49,19 +62,37 @@ func (w Widening) Learn(s Stats) Widening {
 	}
 	w.costs = w.costs.learn(s.Took)
 	rate := float64(s.Folded) / float64(s.Read)
-	if w.Margin == 0 {
-		w.Rate, w.Margin = rate, defaultMargin
-	} else {
-		w.Rate = 0.8*w.Rate + 0.2*rate
+	if w.known {
+		rate = 0.8*w.Rate + 0.2*rate
 	}
-	switch {
-	case s.Short:
-		w.Margin += step
-	case s.Guessed:
-		w.Margin -= step * tooShort / (1 - tooShort)
+	w.Rate, w.known = rate, true
+	if s.Guessed {
+		for i := range w.reaches {
+			w.reaches[i] *= fading
+		}
+		w.reaches[min(max(int(math.Ceil((s.Reach-leastMargin)/step)), 0), margins-1)]++
 	}
-	w.Margin = min(max(w.Margin, leastMargin), mostMargin)
 	return w
+}
+
+// length returns the length of the first reading that is expected to take the least time, given the lengths with each margin, in ascending order, and
+// the kind of the reading. A page that reaches farther takes a second one, of twice that length or more.
+func (w *Widening) length(lengths *[margins]int, kind int) (best int) {
+	request := w.costs.of[kind].request()
+	least := math.Inf(1)
+	for i, length := range lengths {
+		first, again, weight := request+float64(length), 0.0, 0.0
+		for j := range lengths {
+			each := assumed[j] + float64(w.reaches[j])
+			if weight += each; lengths[j] > length {
+				again += each * (request + float64(max(2*length, lengths[j])))
+			}
+		}
+		if expected := first + again/weight; i == 0 || expected < least {
+			best, least = length, expected
+		}
+	}
+	return best
 }
 
 // deviation returns the standard deviation of the number of folds, given its mean, before need leaders are found. If each hit folded

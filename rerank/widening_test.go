@@ -2,6 +2,7 @@ package rerank
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -71,7 +72,7 @@ func searches(t *testing.T, r *rand.Rand, cases int, page Page, keep int, draw f
 			}
 		}
 		e := still(hits)
-		page.Rate, page.Margin = known.Rate, known.Margin
+		page.Widening = known
 		_, p, err := e.serve(t, page)
 		expect.OK(t, err)
 		s := p.Stats()
@@ -126,4 +127,46 @@ func noneFolds(n int) []Hit {
 		hits[i].Sketch = distinct(r)
 	}
 	return hits
+}
+
+// TestReadingsCostLittleMore: whatever runs copies come in and whatever a request costs, pages take no more than a seventh longer than with the one length
+// of first readings that suits the list best. A page that reaches farther takes a second reading of twice that length.
+func TestReadingsCostLittleMore(t *testing.T) {
+	for _, run := range []func(r *rand.Rand) float64{
+		func(r *rand.Rand) float64 { return 1 + 39*float64(r.IntN(50)/49) },
+		func(r *rand.Rand) float64 { return min(200, 1/r.Float64()) },
+		func(r *rand.Rand) float64 { return 1 + 2*float64(r.IntN(5)/3) },
+	} {
+		for _, hit := range []float64{0.01, 0.03} { // of the time of a request
+			r, known, took, reaches := rand.New(rand.NewPCG(47, 1)), Widening{}, 0.0, make([]int, 3000)
+			cost := func(length, reach int) float64 {
+				if reach > length {
+					return 2 + hit*float64(length+max(2*length, reach))
+				}
+				return 1 + hit*float64(length)
+			}
+			for i := range reaches {
+				for range 10 {
+					reaches[i] += int(run(r))
+				}
+				f := FindPage(Page{Size: 10, Window: 1000, Widening: known, FoldedToo: true})
+				length := f.first()
+				took += cost(length, reaches[i])
+				s := Stats{Read: reaches[i], Folded: reaches[i] - 10, Reach: (float64(reaches[i]-10) - f.folds) / f.deviation, Guessed: true}
+				s.Took[withSources] = Took{length, 1 + hit*float64(length)}
+				known = known.Learn(s)
+			}
+			best := math.Inf(1)
+			for length := range 300 {
+				sum := 0.0
+				for _, reach := range reaches {
+					sum += cost(length, reach)
+				}
+				best = min(best, sum)
+			}
+			if t.Logf("%.2f of the best", took/best); took > 1.15*best {
+				t.Errorf("a hit takes %v of a request: %.2f times the best", hit, took/best)
+			}
+		}
+	}
 }
