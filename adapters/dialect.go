@@ -76,7 +76,7 @@ const (
 // String returns the kind as logs and metrics name it.
 func (k Kind) String() string { return [...]string{"pass", "write", "read", "search"}[k] }
 
-// Class is what a dialect sees in a request, in all but its body.
+// Class is what a dialect sees in a request, in all but its body. Of an ordinary search only Kind, Target and Form count.
 type Class struct {
 	Kind Kind
 	// Target is the index, alias or pattern named in the path, unescaped; empty where the body names it or nothing does.
@@ -246,7 +246,7 @@ type Search interface {
 	Clean(raw []byte) []byte
 }
 
-// Asked is what the client asks for with a search.
+// Asked is what the client asks for with a search. Of page 1 of an ordinary search only Target, Scope, From, Size, Limit, Doubting and Ways count.
 type Asked struct {
 	// Target is what the search is sent to, as in [Plan.Scope].
 	Target string
@@ -288,7 +288,7 @@ type Ways struct {
 	Weighed bool
 }
 
-// Reading is one look at the engine's list.
+// Reading is one look at the engine's list. The ordinary one, for page 1, has To, Sources, Judged and Frame, and nothing else.
 type Reading struct {
 	// Own asks for the client's own page. AsWritten asks for it as the client wrote it; otherwise with what is needed to read and render it.
 	Own, AsWritten bool

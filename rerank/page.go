@@ -108,7 +108,8 @@ func (f *Found) Readings() iter.Seq2[int, []int] {
 	}
 }
 
-// Add takes the hits of a reading, fewer where the list ends before. Its error is ErrLate.
+// Add takes the hits of a reading, fewer where the list ends before. Those from rank 0 on are collapsed; those of ranks alone have to be the same documents as
+// before. Its error is ErrLate.
 func (f *Found) Add(hits []Hit) error {
 	f.readings++
 	if f.picked != nil {
