@@ -21,6 +21,7 @@
 // What is passed along is of these types, those of the port in adapters/dialect.go:
 //
 //	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect
+//	conversation       those searches while they are answered: how they ask, and the reply whose header the client gets
 //	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say
 //	rerank.Page        which page is wanted: answerCollapsed sets what counts of it; [rerank.Found] is what is known of it
 //	adapters.Reading   the ranks to be read, for the dialect, which writes an [adapters.Request] for them
