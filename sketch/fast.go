@@ -263,6 +263,8 @@ func (b *baseWriter) rune(r rune) (from int) {
 		b.write(' ')
 	case info&doubtBase != 0 || doubt:
 		return b.rewrite()
+	case info&mayCompose != 0 && b.n > b.start:
+		return b.compose(r, before, info.ccc())
 	case info&manyBase != 0:
 		many := p.many[info.base()]
 		if many == "" { // invisible
@@ -270,7 +272,8 @@ func (b *baseWriter) rune(r rune) (from int) {
 			break
 		}
 		b.n += copy(b.out[b.n:], many)
-		b.blank, b.ccc = false, 0
+		last, _ := utf8.DecodeLastRuneInString(many)
+		b.blank, b.ccc = false, infoOf(last).ccc()
 		b.reserve(0)
 	default:
 		b.n += utf8.EncodeRune(b.out[b.n:b.n+utf8.UTFMax], info.base())
@@ -279,6 +282,26 @@ func (b *baseWriter) rune(r rune) (from int) {
 			b.reserve(0)
 		}
 	}
+	return from
+}
+
+// compose writes a rune that may compose with the one before it, and returns where its output begins. before and ccc are the combining
+// classes of the two.
+func (b *baseWriter) compose(r rune, before, ccc uint8) (from int) {
+	last, size := utf8.DecodeLastRune(b.out[b.start:b.n])
+	composed := compose(last, r)
+	switch {
+	case before != 0 && ccc != 0 || composed == manyRunes:
+		return b.rewrite()
+	case composed == apart:
+		composed, size = r, 0
+	default:
+		ccc = 0
+	}
+	from = b.n - size
+	b.n = from + utf8.EncodeRune(b.out[from:from+utf8.UTFMax], composed)
+	b.blank, b.ccc = false, ccc
+	b.reserve(0)
 	return from
 }
 

@@ -110,6 +110,8 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			n, number, ccc = 0, false, 0
 			s.addSign(w, info.word())
 		case info.class() == nothing:
+		case info&mayCompose != 0 && (n == 0 || !staysApart(word[:n], info.word())):
+			n = maxWord + 1 // ends the loop
 		case (class == runeInfo(betweenLetters) || class == runeInfo(betweenBoth)) && betweenTwoLetters(run, i-size, i):
 			ccc = 0 // an apostrophe is left out
 		case info.class() == attached && n > 0 && info&(doubtWord|manyWord) == 0 && (ccc == 0 || info.ccc() == 0):
@@ -264,7 +266,7 @@ func (c *chunk) cut(text []byte) bool {
 			c.ccc, c.last = 0, alone
 			c.flush()
 			c.character(info.word())
-		case info&doubtWord != 0 || doubt || c.n > maxWord:
+		case info&doubtWord != 0 || doubt || c.n > maxWord, info&mayCompose != 0 && !c.staysApart(info.word()):
 			return false
 		case info&manyWord != 0:
 			c.ccc = 0
@@ -278,6 +280,11 @@ func (c *chunk) cut(text []byte) bool {
 	}
 	c.flush()
 	return c.n <= maxWord
+}
+
+// staysApart reports whether a rune that may compose does not, as far as the current word tells.
+func (c *chunk) staysApart(r rune) bool {
+	return c.kept && c.last != alone && c.n > 0 && staysApart(c.w.word[:c.n], r)
 }
 
 // putSigned adds a minus before a digit or the sign "!=", and returns how many bytes that took.

@@ -20,6 +20,7 @@ import (
 //	bit  57     manyBase: it becomes none or several runes in the base text; bits 0–20 are the index of their text in the page
 //	bit  58     manyWord: it becomes several in a word; bits 21–41 are the index
 //	bit  59     raised: see isRaised
+//	bit  60     mayCompose: it stays as it is, in a base text and in a word, unless it composes with the rune before it
 type runeInfo uint64
 
 const (
@@ -28,13 +29,14 @@ const (
 	manyBase
 	manyWord
 	raised
+	mayCompose
 )
 
 const runeBits = 1<<21 - 1
 
 // staysMask selects the bits that equal the rune if it stays the same in the base text, as nearly all small letters and all Han and kana
 // do. (White space has 0 for its rune.)
-const staysMask = runeBits | 255<<47 | doubtBase | manyBase
+const staysMask = runeBits | 255<<47 | doubtBase | manyBase | mayCompose
 
 func (i runeInfo) base() rune   { return rune(i & runeBits) }
 func (i runeInfo) word() rune   { return rune(i >> 21 & runeBits) }
@@ -123,13 +125,17 @@ func (p *page) describe(r rune) runeInfo {
 	if unicode.IsSpace(r) {
 		return info | runeInfo(blank)<<42
 	}
-	switch b := foldedBase(text, Keep{}); {
+	b := foldedBase(text, Keep{})
+	switch first, size := utf8.DecodeRuneInString(b); {
 	case b == "" && info.ccc() == 0: // invisible
 		info |= manyBase | runeInfo(p.remember(b))
-	case !inert(text) || !inert(b) || norm.NFKD.PropertiesString(text).LeadCCC() != info.ccc() || info.ccc() != 0 && b != text:
+	case norm.NFKD.PropertiesString(text).LeadCCC() != info.ccc():
 		info |= doubtBase
-	case utf8.RuneCountInString(b) == 1:
-		first, _ := utf8.DecodeRuneInString(b)
+	case b == text && !inert(text):
+		info |= mayCompose | runeInfo(r)
+	case !inert(b[:size]) || info.ccc() != 0 && b != text:
+		info |= doubtBase
+	case size == len(b):
 		info |= runeInfo(first)
 	default:
 		info |= manyBase | runeInfo(p.remember(b))
@@ -137,6 +143,8 @@ func (p *page) describe(r rune) runeInfo {
 	switch w := foldedText(text, Keep{}); {
 	case w == "":
 		info |= runeInfo(nothing) << 42
+	case info&mayCompose != 0 && w == text:
+		info |= runeInfo(r)<<21 | runeInfo(classOf(r))<<42
 	case !inert(w) || info.ccc() != 0 && w != text:
 		info |= doubtWord
 	case utf8.RuneCountInString(w) == 1:
@@ -151,6 +159,40 @@ func (p *page) describe(r rune) runeInfo {
 		info |= raised
 	}
 	return info
+}
+
+// compositions has what pairs of runes become in NFC: bits 21–62 the pair, bits 0–20 the rune. It is filled as pairs come.
+var compositions [1 << 12]atomic.Uint64
+
+// apart and manyRunes are returned by compose where no single rune comes of a pair.
+const (
+	apart     = 0
+	manyRunes = runeBits
+)
+
+// compose returns the rune that two become in NFC, apart if they stay as they are, or manyRunes if they become something else. The first
+// must be in NFC.
+func compose(first, second rune) rune {
+	pair := uint64(first)<<21 | uint64(second)
+	place := &compositions[pair*golden>>52]
+	if found := place.Load(); found>>21 == pair {
+		return rune(found & runeBits)
+	}
+	two := string(first) + string(second)
+	composed := rune(manyRunes)
+	if text := norm.NFC.String(two); text == two {
+		composed = apart
+	} else if r, size := utf8.DecodeRuneInString(text); size == len(text) {
+		composed = r
+	}
+	place.Store(pair<<21 | uint64(composed))
+	return composed
+}
+
+// staysApart reports whether a rune stays as it is behind a text in NFC that is not empty.
+func staysApart(text []byte, r rune) bool {
+	before, _ := utf8.DecodeLastRune(text)
+	return compose(before, r) == apart
 }
 
 // marks counts combining marks as runes come.
