@@ -56,8 +56,8 @@
 // # Speed
 //
 // [Sketcher.SketchInto] makes one pass over the bytes for the fingerprint's text, one for the words and one for the positions. It
-// allocates nothing if the sketch's payload is large enough, unless the text has runes that combine with their neighbours (decomposed
-// accents, jamo, Indic nuktas and the like). HTML is first turned into text. The options of [Keep] and features other than [Auto] are
+// allocates nothing if the sketch's payload is large enough, unless the text has several marks on one letter in another than the usual form.
+// HTML is first turned into text. The options of [Keep] and features other than [Auto] are
 // 15 to 50 times slower.
 //
 // The package does no I/O, starts no goroutine and reads no clock. A [Sketcher] is safe for concurrent use.

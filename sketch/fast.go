@@ -11,8 +11,8 @@ import (
 
 // The fast way from a text to its tokens has the same result as text.go, for the default folding and [Auto]. It has two passes. The
 // first, here, writes the base text; the second, in fastwords.go, finds the words in it. Both take eight bytes of ASCII at a time.
-// Other runes are looked up in the pages of runes.go. If a rune may combine with its neighbours, the text between two blanks takes
-// the plain way: a blank combines with nothing, and no word spans one.
+// Other runes are looked up in the pages of runes.go, and what becomes of a letter and a mark in a cache. If a rune may combine with its
+// neighbours in another way, the text between two blanks takes the plain way: a blank combines with nothing, and no word spans one.
 
 const (
 	sevens = 0x7f7f7f7f7f7f7f7f
@@ -31,8 +31,8 @@ type baseWriter struct {
 	n    int // the next byte of out to write
 	// start is where the text's begins in out.
 	start int
-	// wordBits are those of the workspace. They are right for all bytes before n, except within runes.
-	wordBits []byte
+	// wordBits and oddBits are those of the workspace. They are right for all bytes before n, except within runes.
+	wordBits, oddBits []byte
 	// blank: the last byte written is a blank, or nothing is written.
 	blank bool
 	marks
@@ -41,8 +41,10 @@ type baseWriter struct {
 // appendBase appends the base text of a text to w.base.
 func (w *workspace) appendBase(text string) {
 	start := len(w.base)
-	b := baseWriter{text: text, out: w.base[:cap(w.base)], n: start, start: start, wordBits: w.wordBits, blank: true}
+	b := baseWriter{text: text, out: w.base[:cap(w.base)], n: start, start: start, wordBits: w.wordBits, oddBits: w.oddBits, blank: true}
 	b.reserve(0)
+	b.oddBits[start/8] &= 1<<(start%8) - 1
+	clear(b.oddBits[start/8+1:][:(len(text)+padding)/8])
 	for {
 		b.blocks()
 		if b.in == len(text) {
@@ -55,7 +57,7 @@ func (w *workspace) appendBase(text string) {
 	}
 	b.wordBits[b.n/8] &= 1<<(b.n%8) - 1
 	clear(b.wordBits[b.n/8+1:][:padding/8])
-	w.base, w.wordBits = b.out[:b.n], b.wordBits
+	w.base, w.wordBits, w.oddBits = b.out[:b.n], b.wordBits, b.oddBits
 }
 
 // reserve makes room for size bytes, for the rest of the text, if no rune of it grows, and for padding.
@@ -65,10 +67,11 @@ func (b *baseWriter) reserve(size int) {
 		return
 	}
 	size += size / 4
-	out, wordBits := make([]byte, size), make([]byte, size/8+padding)
+	out, wordBits, oddBits := make([]byte, size), make([]byte, size/8+padding), make([]byte, size/8+padding)
 	copy(out, b.out[:b.n])
 	copy(wordBits, b.wordBits)
-	b.out, b.wordBits = out, wordBits
+	copy(oddBits, b.oddBits)
+	b.out, b.wordBits, b.oddBits = out, wordBits, oddBits
 }
 
 // blocks writes eight bytes at a time, up to the first byte that is neither ASCII nor of a letter from à to ÿ, a control character that is
@@ -90,6 +93,9 @@ func (b *baseWriter) blocks() {
 			latin, space := smallLatin(x, text[i+1:]), spaceBytes(x)
 			strange &^= latin | latin<<8 | half | space
 			half = latin >> 56
+			if latin != 0 {
+				b.setOdds(b.n+i, gather(latin))
+			}
 			x = x&^(space>>7*0xff) | space>>2 // 0x20 is a blank
 			z = x & sevens
 		}
@@ -119,6 +125,15 @@ func (b *baseWriter) blocks() {
 	shiftBits(wordBits[:i/8+8], before, b.n%8)
 	b.blank, b.ccc = blank&0x80 != 0, 0
 	b.in, b.n = b.in+i, b.n+i
+}
+
+// setOdd notes that the rune at a place of out is odd.
+func (b *baseWriter) setOdd(at int) { b.oddBits[at/8] |= 1 << (at % 8) }
+
+// setOdds is setOdd for eight places, given as bits.
+func (b *baseWriter) setOdds(at int, odd uint64) {
+	place := b.oddBits[at/8:]
+	binary.LittleEndian.PutUint16(place, binary.LittleEndian.Uint16(place)|uint16(odd<<(at%8)))
 }
 
 // smallLatin has the top bit set in the first byte of each letter from à to ÿ, which stay the same in a base text. rest is the text after
@@ -202,21 +217,29 @@ func (b *baseWriter) runes() {
 	}
 }
 
-// stay copies runes of two bytes, and of three from kana to Hangul, as long as they stay the same in the base text, as most runes beyond
-// ASCII do, and single blanks between them. It reports whether it copied any.
+// fewLetters is how many letters of ASCII between other runes are not worth trying blocks again.
+const fewLetters = 6
+
+// stay copies runes of two and three bytes, as long as they stay the same in the base text, as most runes beyond ASCII do, and single blanks
+// and few small letters of ASCII between them. It reports whether it copied any.
 func (b *baseWriter) stay() bool {
-	text, out, i := b.text[b.in:], b.out[b.n:], 0
-	for i+4 <= len(text) && i+4 <= len(out) {
+	text, i, ascii := b.text[b.in:], 0, 0 // ascii is how many letters of ASCII came last
+	out := b.out[b.n:][:len(text)]
+	for i+4 <= len(text) {
 		x := uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16 | uint32(text[i+3])<<24
 		var r rune
 		size := 2
 		switch {
 		case x&0xc0e0 == 0x80c0 && x&0x1e != 0:
 			r = rune(x&0x1f<<6 | x>>8&0x3f)
-		case x&0xc0c0f0 == 0x8080e0 && x&0x0f != 0 && x&0x0f != 0x0d:
+		case x&0xc0c0f0 == 0x8080e0 && x&0x200f != 0:
 			r, size = rune(x&0x0f<<12|x>>8&0x3f<<6|x>>16&0x3f), 3
-		case x&0x80ff == 0x8000|' ' && i > 0 && out[i-1] != ' ':
-			out[i] = ' '
+		case byte(x)-'a' <= 'z'-'a' && ascii < fewLetters:
+			out[i], b.ccc = byte(x), 0
+			i, ascii = i+1, ascii+1
+			continue
+		case byte(x) == ' ' && i > 0 && out[i-1] != ' ' && (x&0x8000 != 0 || byte(x>>8)-'a' <= 'z'-'a' && ascii < fewLetters):
+			out[i], b.ccc = ' ', 0
 			i++
 			continue
 		default:
@@ -226,17 +249,41 @@ func (b *baseWriter) stay() bool {
 		if p == nil {
 			p = makePage(r)
 		}
-		if size == 0 || p.info[r&(pageSize-1)]&staysMask != runeInfo(r) {
+		info := p.info[r&(pageSize-1)]
+		if size == 0 || info&staysMask != runeInfo(r) {
+			break
+		}
+		if info.keptLetter(r) {
+			b.ccc = 0
+		} else if info&(mayCompose|255<<47) == 0 && info.class() != attached {
+			b.ccc = 0
+			b.setOdd(b.n + i)
+		} else if !b.keeps(info, b.n+i) {
 			break
 		}
 		binary.LittleEndian.PutUint32(out[i:], x)
-		i += size
+		i, ascii = i+size, 0
 	}
 	if i == 0 {
 		return false
 	}
 	b.in, b.n = b.in+i, b.n+i
-	b.blank, b.ccc = out[i-1] == ' ', 0
+	b.blank = out[i-1] == ' '
+	return true
+}
+
+// keeps reports whether a rune that may be a mark stays as it is at a place of out. If it does, its odd bit and its combining class are noted.
+func (b *baseWriter) keeps(info runeInfo, at int) bool {
+	before, size := utf8.DecodeLastRune(b.out[b.start:at])
+	ccc, r := info.ccc(), info.base()
+	marked := ccc != 0 && b.ccc != 0
+	if info&mayCompose != 0 && size > 0 && (marked || compose(before, r) != apart) || b.marks.doubt(ccc) {
+		return false
+	}
+	if size == 0 || before < utf8.RuneSelf && asciiClass[before] != letter || marked || !info.keptMark(r) {
+		b.setOdd(at)
+	}
+	b.ccc = ccc
 	return true
 }
 
@@ -271,11 +318,17 @@ func (b *baseWriter) rune(r rune) (from int) {
 			b.ccc = before
 			break
 		}
+		if !isLetters(many) {
+			b.setOdd(b.n)
+		}
 		b.n += copy(b.out[b.n:], many)
 		last, _ := utf8.DecodeLastRuneInString(many)
 		b.blank, b.ccc = false, infoOf(last).ccc()
 		b.reserve(0)
 	default:
+		if !infoOf(info.base()).keptLetter(info.base()) {
+			b.setOdd(b.n)
+		}
 		b.n += utf8.EncodeRune(b.out[b.n:b.n+utf8.UTFMax], info.base())
 		b.blank, b.ccc = false, info.ccc()
 		if info.base() > r {
@@ -299,6 +352,7 @@ func (b *baseWriter) compose(r rune, before, ccc uint8) (from int) {
 		ccc = 0
 	}
 	from = b.n - size
+	b.setOdd(from)
 	b.n = from + utf8.EncodeRune(b.out[from:from+utf8.UTFMax], composed)
 	b.blank, b.ccc = false, ccc
 	b.reserve(0)
@@ -320,6 +374,11 @@ func (b *baseWriter) rewrite() (from int) {
 	b.in, b.n = end, from
 	b.reserve(len(plain))
 	b.n += copy(b.out[b.n:], plain)
+	for i := from; i < b.n; i++ {
+		if b.out[i] >= utf8.RuneSelf {
+			b.setOdd(i)
+		}
+	}
 	b.blank, b.ccc = plain == "", 0
 	return from
 }

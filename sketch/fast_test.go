@@ -88,6 +88,8 @@ var scripts = []string{
 	"l'été d’où s’achève l’œuvre l'œuf é'é'é é’é’é d'1é é'1 é'= é'_é é'ג ג’é é’² é’ﬁ ﬁ’é æ’æ é’ é' ’é 'é é''é é’’é é.é'é é'é.é é'日 日’é e\u0323’é é’\u0323e é’đ ʼé’ʼ " + strings.Repeat("é'a", 99),
 	"б в г  д, е . ж — з\u0301 и й \u00a0к л\u00a0 м\xff н \x00о ёж подъём объём х²х я1 п% " + strings.Repeat("я", 300) + " " + strings.Repeat("я", 127) + "яй " + strings.Repeat("я", 129) + "й",
 	"à ÿ÷ß éàÀ×Þ éé" + strings.Repeat("é", 20) + " aé\xc3 é\xa9\xc3\xa9\u0301 \u00a0é é\xc2 ÿé\xc3\xa0  é\té\u00adé 3é % é5",
+	strings.Repeat("déjà vu ", 8) + "éčé x_y_1 _a_ a__b a_.b a_'b a_é a_b.c 1_000.5_x a_$ a_-3 a_!=b a_ snake_case_2's \"צה\"ל a\"é 1\"צ א\"1 \"א\"",
+	"আমি ভালো কো ক\u09c7\u09be ড়া ড\u09bcা நான் போ ப\u0bc6\u0bbe \u0bbe ക\u0d46\u0d3e क़\u0301 न\u093cि e\u0302\u0323\u0301 ê\u0323 \u1100\u1161\u0301 x\u0304\u0301 か\u3099\u3099 a\u09be=\u0338",
 	"\x00 \x01a\x02 nul\x00inside \x7f \u0085 \u2028 \u00a0nbsp\u00a0abcdefghij\u0301 \u3000ideographic　space",
 }
 

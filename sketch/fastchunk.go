@@ -36,18 +36,9 @@ const maxWord = 256
 // false. next is the byte after the run. At least 16 bytes follow the run in its array.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	word, n, tokens, hebrews, number := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false, false
-	ccc := uint8(0) // of the last rune
-	i := keptLetters(run)
-	if i == len(run) {
-		s.add(w, s.keys.hashPadded(run[:i+16], i)&^flags, false)
-		return true
-	}
-	if i <= maxWord {
-		n = copy(word, run[:i])
-	} else {
-		i = 0
-	}
-	for i < len(run) {
+	ccc := uint8(0)    // of the last rune
+	character := false // the last token is a character by itself, and nothing that is kept has come since
+	for i := 0; i < len(run); {
 		b := run[i]
 		if n > maxWord {
 			w.tokens.truncate(tokens)
@@ -63,7 +54,7 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 					continue
 				}
 				s.addWord(w, n, number)
-				n, number = 0, false
+				n, number, character = 0, false, false
 				s.addSign(w, rune(b))
 				continue
 			}
@@ -99,15 +90,18 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
 			ccc = 0
 		case class == runeInfo(alone):
-			s.addWord(w, n, number)
-			n, number, ccc = 0, false, 0
+			if n > 0 {
+				s.addWord(w, n, number)
+				n, number = 0, false
+			}
+			ccc, character = 0, true
 			s.addCharacter(w, info.word())
 		case class == runeInfo(other), n == 0 && (class == runeInfo(betweenLetters) || class == runeInfo(betweenDigits) || class == runeInfo(betweenBoth)):
 			s.addWord(w, n, number)
-			n, number, ccc = 0, false, 0
+			n, number, ccc, character = 0, false, 0, false
 		case class == runeInfo(sign):
 			s.addWord(w, n, number)
-			n, number, ccc = 0, false, 0
+			n, number, ccc, character = 0, false, 0, false
 			s.addSign(w, info.word())
 		case info.class() == nothing:
 		case info&mayCompose != 0 && (n == 0 || !staysApart(word[:n], info.word())):
@@ -116,6 +110,9 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			ccc = 0 // an apostrophe is left out
 		case info.class() == attached && n > 0 && info&(doubtWord|manyWord) == 0 && (ccc == 0 || info.ccc() == 0):
 			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
+			ccc = info.ccc()
+		case info.class() == attached && character && n == 0 && info&(doubtWord|manyWord) == 0 && (ccc == 0 || info.ccc() == 0):
+			s.addCharacter(w, info.word())
 			ccc = info.ccc()
 		case info&raised != 0 && info&(doubtWord|manyWord) == 0 && info.class() == digit:
 			if parted(run[:i-size]) {
@@ -127,6 +124,11 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		case info&manyWord != 0 && info&(doubtWord|raised) == 0 && isLetters(p.many[info.word()]):
 			n += copy(word[n:], p.many[info.word()])
 			ccc = 0
+		case info&manyWord != 0 && info&(doubtWord|raised) == 0 && character && n == 0 && isCharacters(p.many[info.word()]):
+			for _, r := range p.many[info.word()] {
+				s.addCharacter(w, r)
+			}
+			ccc = 0
 		default:
 			n = maxWord + 1 // ends the loop
 		}
@@ -137,31 +139,6 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	}
 	s.addWord(w, n, number)
 	return true
-}
-
-// keptLetters returns how many bytes at the start of a run are of letters that stay as they are in a word: of small letters of ASCII, and of
-// most that take two bytes.
-func keptLetters(run []byte) (n int) {
-	for n < len(run) {
-		b := run[n]
-		if b < utf8.RuneSelf {
-			if b < 'a' {
-				return n
-			}
-			n++
-			continue
-		}
-		if b >= 0xe0 || n+2 > len(run) {
-			return n
-		}
-		r := rune(b&0x1f)<<6 | rune(run[n+1]&0x3f)
-		p := pages[r>>pageBits].Load()
-		if p == nil || p.info[r&(pageSize-1)]>>21 != runeInfo(letter)<<21|runeInfo(r) {
-			return n
-		}
-		n += 2
-	}
-	return n
 }
 
 // betweenTwoLetters reports whether there is a letter on each side of the bytes from begin to end, so that a mark there joins them.
@@ -203,6 +180,16 @@ func isLetters(text string) bool {
 		}
 	}
 	return len(text) <= utf8.UTFMax
+}
+
+// isCharacters reports whether a short text has characters that are tokens by themselves, and marks behind them, alone.
+func isCharacters(text string) bool {
+	for _, r := range text {
+		if class := infoOf(r) >> 42; class != runeInfo(alone) && class != runeInfo(attached) {
+			return false
+		}
+	}
+	return true
 }
 
 // addWord appends the token in the first n bytes of w.word, if any.

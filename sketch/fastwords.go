@@ -22,6 +22,9 @@ var masks = func() (m [64][2]uint64) {
 var mayGoOn = func() (may [1 << 16]uint8) {
 	for next := range 256 {
 		may['_'|next<<8] = 1
+		if next >= utf8.RuneSelf {
+			may['"'|next<<8] = 1 // between letters of Hebrew
+		}
 		for _, c := range "'.:,;" {
 			if isWordByte[next] {
 				may[int(c)|next<<8] = 1
@@ -129,13 +132,17 @@ func (s *Sketcher) levelSizes(w *workspace) {
 // its last byte. It returns the end of what is cut. start is where the text begins.
 func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) int {
 	s.levelSizes(w)
+	goesOn, number := mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0, false
+	if !goesOn && w.keepsLetters(first, end) {
+		s.add(w, s.keys.hashPadded(buffer[first:], end-first)&^flags, false)
+		return end
+	}
 	if w.word == nil {
 		w.word = make([]byte, maxWord+2*utf8.UTFMax+16)
 	}
 	if signed(buffer[start:], first-start) {
 		return s.cutChunk(w, buffer, first-1)
 	}
-	goesOn, number := mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0, false
 	for i := first; i < end; i += 8 {
 		x, mask := binary.LittleEndian.Uint64(buffer[i:]), masks[min(end-i, 8)][0]
 		if (x|signBytes(x))&tops&mask != 0 {
@@ -148,6 +155,20 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) i
 	}
 	s.add(w, flagged(s.keys.hashPadded(buffer[first:], end-first), number), false)
 	return end
+}
+
+// keepsLetters reports whether a run of word bytes of the base text is one word, of letters that stay as they are and of their marks.
+func (w *workspace) keepsLetters(first, end int) bool {
+	bytes := w.base[:end+8]
+	for i := first; i < end; i += 8 {
+		n := min(end-i, 8)
+		x := binary.LittleEndian.Uint64(bytes[i:])
+		odd := binary.LittleEndian.Uint16(w.oddBits[i/8:]) >> (i % 8) & (1<<n - 1)
+		if ^(x|x<<1)&tops&masks[n][0]|uint64(odd) != 0 { // digits and signs of ASCII are no letters
+			return false
+		}
+	}
+	return true
 }
 
 // cutJoined appends the token of a word of ASCII that may continue after its last byte, such as "isn't" or "10.30", and returns its end.
@@ -187,10 +208,18 @@ func (s *Sketcher) cutWide(w *workspace, buffer []byte, first, end int) int {
 		for end++; isWordByte[buffer[end]]; end++ {
 		}
 	}
-	if mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] == 0 && s.cutRun(w, buffer[first:end], buffer[end]) {
+	if (mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] == 0 || partsCharacters(buffer[first:], end-first)) && s.cutRun(w, buffer[first:end], buffer[end]) {
 		return end
 	}
 	return s.cutChunk(w, buffer, first)
+}
+
+// partsCharacters reports whether a mark in the text that may join words does not, because a character that is a token by itself is before or
+// after it.
+func partsCharacters(text []byte, mark int) bool {
+	before, _ := utf8.DecodeLastRune(text[:mark])
+	after, _ := utf8.DecodeRune(text[mark+1:])
+	return text[mark] != '_' && (infoOf(before)>>42 == runeInfo(alone) || infoOf(after)>>42 == runeInfo(alone))
 }
 
 // signed reports whether the byte before a word belongs to it: a minus before a digit, or the first half of "!=".

@@ -35,8 +35,18 @@ const (
 const runeBits = 1<<21 - 1
 
 // staysMask selects the bits that equal the rune if it stays the same in the base text, as nearly all small letters and all Han and kana
-// do. (White space has 0 for its rune.)
-const staysMask = runeBits | 255<<47 | doubtBase | manyBase | mayCompose
+// do, unless it composes with the rune before it. (White space has 0 for its rune.)
+const staysMask = runeBits | doubtBase | manyBase
+
+// keptLetter reports whether the rune is a letter, of Hebrew too, that stays the same in a word.
+func (i runeInfo) keptLetter(r rune) bool {
+	return (i>>21-runeInfo(r)-runeInfo(letter)<<21)&^(1<<21) == 0
+}
+
+// keptMark reports whether the rune is a mark that stays the same in a word, unless it composes with the rune before it.
+func (i runeInfo) keptMark(r rune) bool {
+	return i>>21&(1<<26-1|(doubtWord|manyWord)>>21) == runeInfo(attached)<<21|runeInfo(r)
+}
 
 func (i runeInfo) base() rune   { return rune(i & runeBits) }
 func (i runeInfo) word() rune   { return rune(i >> 21 & runeBits) }
@@ -51,7 +61,7 @@ const (
 	other class = iota
 	// letter and hebrew join with letters, digits and, over a mark that letters take between them, with letters.
 	letter
-	hebrew
+	hebrew // letter + 1: see keptLetter
 	// digit joins with letters, digits and, over a mark that digits take between them, with digits.
 	digit
 	// alone is a token by itself.

@@ -184,6 +184,9 @@ type workspace struct {
 	base []byte
 	// wordBits has one bit for each byte of base that says whether it is a word byte: eight to a byte, the first in the low bit.
 	wordBits []byte
+	// oddBits is the same for odd runes: all beyond ASCII but letters, and marks of letters, that stay as they are in a word. A word that has
+	// an odd rune has a bit at one of its bytes at least; other words may have one, too.
+	oddBits []byte
 	// tokens of the current text.
 	tokens tokens
 	// all shingles of the document, and the distinct ones among them.
@@ -240,7 +243,7 @@ const maxKept = 8 << 20
 
 func (w *workspace) release() {
 	numbers := cap(w.all) + cap(w.set) + cap(w.table) + cap(w.tokens.hashes) + cap(w.slots.spread)
-	if cap(w.base)+cap(w.wordBits)+cap(w.kinds)+8*numbers <= maxKept {
+	if cap(w.base)+2*cap(w.wordBits)+cap(w.kinds)+8*numbers <= maxKept {
 		workspaces.Put(w)
 	}
 }

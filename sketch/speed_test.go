@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 )
@@ -207,6 +209,11 @@ func BenchmarkSketch(b *testing.B) {
 		{"french", "Où l’été s’achève, le garçon naïf déjà reçoit « l’œuvre » de sa sœur à l'hôtel ; ça coûte 3 €. "},
 		{"russian", "Совет решил, что с понедельника поздний паром в Солтмир отходит в десять вечера; это не первое изменение. "},
 		{"arabic", "قرر المجلس أن العبّارة المتأخرة تغادر في العاشرة مساءً منذ يوم الاثنين ١٢٣. "},
+		{"vietnamese", "Hội đồng quyết định rằng từ thứ Hai chuyến phà muộn đến Saltmere sẽ rời bến lúc mười giờ tối; đây không phải là thay đổi đầu tiên. "},
+		{"decomposed", norm.NFD.String("Hội đồng quyết định rằng từ thứ Hai chuyến phà muộn đến Saltmere sẽ rời bến lúc mười giờ tối. ")},
+		{"korean", "의회는 월요일부터 솔트미어로 가는 늦은 배가 밤 열 시에 떠난다고 결정했다. "},
+		{"thai", "สภาตัดสินใจว่าตั้งแต่วันจันทร์เรือข้ามฟากเที่ยวดึกไปซอลต์เมียร์จะออกเวลาสี่ทุ่ม "},
+		{"bengali", "পরিষদ সিদ্ধান্ত নিয়েছে যে সোমবার থেকে সল্টমিয়ারের শেষ ফেরি রাত দশটায় ছাড়বে। "},
 		{"hindi", "परिषद ने निर्णय लिया कि सोमवार से देर की नौका रात दस बजे चलेगी। "},
 		{"chinese", "市议会决定，从星期一开始，开往盐湖的晚班渡轮每天晚上十点出发。2024年 "},
 		{"japanese", "日本語のテキストと English が混ざっています。２０２４年３月 Ｇｏｏｇｌｅで、々〇ー "},
