@@ -3,6 +3,7 @@ package rerank
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/neardup/sidecar/sketch"
@@ -102,21 +103,23 @@ func collapse(hits []Hit, page Page, p *pace) (groups []Group, shown []int, earl
 		groups, shown = showGroups(hits, components(hits, p))
 		return groups, shown, 0
 	}
-	var before, beside []int // how many members of each walked leader's group are shown, and the ranks of those in this list
+	var before leaders
+	var showing, beside []int // how many members of each walked leader's group are shown, and the ranks of those in this list
 	if page.After != nil {
-		before = make([]int, len(page.After.leaders))
+		before.list = page.After.leaders
+		showing = make([]int, len(before.list))
 	}
 	members := make([][]int, 0, len(hits)) // of each group; few fold
-	leaders, alone := leaders{all: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
+	leaders, alone := leaders{list: make([]leader, 0, len(hits))}, ranks(len(hits))
 	for rank := range hits {
 		if p.lateAt(rank) {
 			break
 		}
 		hit := &hits[rank]
-		if len(before) > 0 {
-			if at := leaderOf(page.After.leaders, hit); at >= 0 {
-				if l := &page.After.leaders[at]; l.n+before[at] < l.hit.profile().Keep {
-					before[at]++
+		if len(showing) > 0 {
+			if at := before.place(hit); at >= 0 {
+				if l := &before.list[at]; l.n+showing[at] < l.hit.profile().Keep {
+					showing[at]++
 					beside = append(beside, rank)
 				} else {
 					earlier++
@@ -124,7 +127,8 @@ func collapse(hits []Hit, page Page, p *pace) (groups []Group, shown []int, earl
 				continue
 			}
 		}
-		if g := leaders.group(hit); g >= 0 {
+		if at := leaders.place(hit); at >= 0 {
+			g := leaders.list[at].n
 			members[g] = append(members[g], rank)
 			continue
 		}
@@ -159,10 +163,8 @@ func ranks(n int) []int {
 
 // leaders are what further hits are compared with.
 type leaders struct {
-	// all are the hits among which the leaders are, if known. They bound the size of the index.
-	all   []Hit
-	list  []leader
-	index *index
+	list   []leader
+	values *values // of the leaders whose sketches are lists; nil: all are compared
 }
 
 // leader is a hit that others are compared with. n is the number of its group.
@@ -176,49 +178,42 @@ func (ls *leaders) add(hit *Hit, group int) {
 	if hit.Sketch == nil {
 		return
 	}
+	if isList(hit.Sketch) {
+		if ls.values == nil {
+			ls.values = newValues(cap(ls.list))
+		}
+		ls.values.add(hit.Sketch, len(ls.list))
+	}
 	ls.list = append(ls.list, leader{outlineOf(hit.Sketch), hit, group})
-	if n := len(ls.list); ls.all != nil && ls.index == nil && (n == many || n == manyLists && lists(hit.Sketch.Form)) {
-		if ls.index = newIndex(ls.all); ls.index != nil {
-			for _, l := range ls.list[:n-1] {
-				ls.index.add(l.hit.Sketch)
+}
+
+// candidates yields, in order, the leaders that a hit may fold into, with their places: all but those that a quick look rules out.
+func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
+	return func(yield func(int, *leader) bool) {
+		if hit.neverFolds() {
+			return
+		}
+		if ls.values != nil && isList(hit.Sketch) && hit.profile().Threshold > 0 {
+			for i, shared := range ls.values.count(hit.Sketch, len(ls.list)) {
+				if l := &ls.list[i]; shared > 0 && hit.profile().mayReach(hit.Sketch, l.hit.Sketch, shared) && !yield(i, l) {
+					return
+				}
+			}
+			return
+		}
+		p := newProbe(hit) // a quick look at two bits of each position: most pairs differ too much in these
+		for i := range ls.list {
+			if l := &ls.list[i]; !p.rulesOut(&l.outline) && !yield(i, l) {
+				return
 			}
 		}
 	}
-	if ls.index != nil {
-		ls.index.add(hit.Sketch)
-	}
 }
 
-// group returns the group of the first leader that hit folds into, or -1.
-func (ls *leaders) group(hit *Hit) int {
-	if hit.neverFolds() {
-		return -1
-	}
-	first := -1
-	if found, ok := ls.index.find(hit); ok { // in no order
-		p := newProbe(hit)
-		for _, i := range found {
-			if l := &ls.list[i]; (first < 0 || int(i) < first) && !p.rulesOut(&l.outline) && hit.foldsInto(l.hit) {
-				first = int(i)
-			}
-		}
-	} else {
-		first = leaderOf(ls.list, hit)
-	}
-	if first < 0 {
-		return -1
-	}
-	return ls.list[first].n
-}
-
-// leaderOf returns the place of the first leader that a hit folds into, or -1.
-func leaderOf(leaders []leader, hit *Hit) int {
-	if hit.neverFolds() {
-		return -1
-	}
-	p := newProbe(hit) // a quick look at two bits of each position: most pairs differ too much in these
-	for i := range leaders {
-		if l := &leaders[i]; !p.rulesOut(&l.outline) && hit.foldsInto(l.hit) {
+// place returns the place of the first leader that a hit folds into, or -1.
+func (ls *leaders) place(hit *Hit) int {
+	for i, l := range ls.candidates(hit) {
+		if hit.foldsInto(l.hit) {
 			return i
 		}
 	}

@@ -1,7 +1,5 @@
 package rerank
 
-import "slices"
-
 // components returns the members of each connected component of the hits that are not pinned, by first member, ascending. A component
 // joins the first pinned hit before its own first member that one of its members is a near-duplicate of; otherwise a pinned hit is alone.
 func components(hits []Hit, p *pace) [][]int {
@@ -27,43 +25,21 @@ type forest []int
 
 // connect joins the hits that are near-duplicates and not pinned.
 func (f forest) connect(hits []Hit, p *pace) {
-	var index *index
-	var members []leader // each its own group; the index knows their numbers
-	listed := func(h Hit) bool { return h.Sketch != nil && lists(h.Sketch.Form) }
-	if len(hits) >= many/2 || len(hits) >= manyLists && slices.ContainsFunc(hits, listed) {
-		index = newIndex(hits)
-	}
+	members := leaders{list: make([]leader, 0, len(hits))} // each its own group
 	for rank := range hits {
 		if p.lateAt(rank) {
 			return
 		}
-		if hits[rank].neverFolds() {
+		hit := &hits[rank]
+		if hit.neverFolds() {
 			continue
 		}
-		f.link(hits, rank, members, index)
-		members = append(members, leader{outlineOf(hits[rank].Sketch), &hits[rank], rank})
-		if index != nil {
-			index.add(hits[rank].Sketch)
+		for _, m := range members.candidates(hit) {
+			if f.root(rank) != f.root(m.n) && hit.foldsInto(m.hit) {
+				f.join(rank, m.n)
+			}
 		}
-	}
-}
-
-// link joins a hit to those of the members that it may fold into.
-func (f forest) link(hits []Hit, rank int, members []leader, index *index) {
-	p := newProbe(&hits[rank])
-	try := func(m *leader) {
-		if f.root(rank) != f.root(m.n) && !p.rulesOut(&m.outline) && hits[rank].foldsInto(m.hit) {
-			f.join(rank, m.n)
-		}
-	}
-	if found, ok := index.find(&hits[rank]); ok {
-		for _, n := range found {
-			try(&members[n])
-		}
-		return
-	}
-	for i := range members {
-		try(&members[i])
+		members.add(hit, rank)
 	}
 }
 

@@ -70,6 +70,9 @@ func leastEqual(k int, threshold float64) int {
 // rulesOut reports whether the outlines show that the hit does not fold into another one. It is called for each pair, and is small enough to be
 // inlined: with a call for each pair a page behind 700 hits takes a quarter longer.
 func (p *probe) rulesOut(o *outline) bool {
-	differ := bits.OnesCount64((p.low[0]^o.low[0])|(p.high[0]^o.high[0])) + bits.OnesCount64((p.low[1]^o.low[1])|(p.high[1]^o.high[1]))
+	differ := bits.OnesCount64((p.low[0] ^ o.low[0]) | (p.high[0] ^ o.high[0]))
+	if differ <= p.most {
+		differ += bits.OnesCount64((p.low[1] ^ o.low[1]) | (p.high[1] ^ o.high[1]))
+	}
 	return differ > p.most && p.fingerprint != o.fingerprint
 }

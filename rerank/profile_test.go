@@ -11,7 +11,7 @@ import (
 func TestNoProfileIsTheDefault(t *testing.T) {
 	r := rand.New(rand.NewPCG(36, 1))
 	standard := Default()
-	with := kind{duplicates: 0.5, families: 9, pins: 0.1, nils: 0.1, profiles: []*Profile{&standard}}.list(r, many+50)
+	with := kind{duplicates: 0.5, families: 9, pins: 0.1, nils: 0.1, profiles: []*Profile{&standard}}.list(r, 1250)
 	without := make([]Hit, len(with))
 	for i, h := range with {
 		h.Profile = nil

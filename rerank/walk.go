@@ -65,7 +65,7 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 	if w.ranks > window || hit.Sketch == nil {
 		return true
 	}
-	if at := leaderOf(w.leaders, hit); at >= 0 {
+	if at := (&leaders{list: w.leaders}).place(hit); at >= 0 {
 		if l := &w.leaders[at]; l.n < l.hit.profile().Keep {
 			l.n++
 			return true
@@ -96,7 +96,7 @@ func (f *Found) Walk(ranks int) *Walk {
 	shown, _ := slices.BinarySearch(f.Shown, compared)
 	w.ranks, w.folded = w.ranks+ranks, w.folded+compared-shown
 	for _, rank := range f.Shown[:shown] { // beside a leader in front of the list
-		if at := leaderOf(w.leaders, &f.hits[rank]); at >= 0 {
+		if at := (&leaders{list: w.leaders}).place(&f.hits[rank]); at >= 0 {
 			w.leaders[at].n++
 		}
 	}
