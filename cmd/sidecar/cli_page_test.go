@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
-	"github.com/neardup/sidecar/internal/jsonshape"
+	"github.com/neardup/sidecar/internal/expect/jsonshape"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
 	"github.com/neardup/sidecar/internal/similar"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/expect"
-	"github.com/neardup/sidecar/internal/jsonshape"
+	"github.com/neardup/sidecar/internal/expect/jsonshape"
 )
 
 // served runs the program with these engines until the test ends, and returns the address of its admin listener.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/docs"
 	"github.com/neardup/sidecar/internal/engines"
-	"github.com/neardup/sidecar/internal/jsonshape"
+	"github.com/neardup/sidecar/internal/expect/jsonshape"
 )
 
 // TestDocs runs the commands in the project's pages: those of each page in front of each engine that it names, as package docs

@@ -123,23 +123,23 @@ var allowed = map[string][]string{
 		"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "jobs",
 		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal",
 	},
-	"internal/logtest":   {},
-	"internal/certs":     {},
-	"internal/config":    {"internal/rule", "sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},
-	"internal/kind":      {"internal/rule", "adapters"}, // and the dialects
-	"internal/differ":    {},
-	"internal/docs":      {},
-	"internal/effort":    {},
-	"internal/expect":    {},
-	"internal/measured":  {},
-	"internal/jsonshape": {},
-	"internal/faults":    {},
-	"internal/chaos":     {"sketch"},
-	"internal/packages":  {},
-	"internal/pictures":  {},
-	"tools/mutate":       {},
-	"tools/test":         {"internal/engines"},
-	"tools/inspect":      nil, // a module of its own
+	"internal/logtest":          {},
+	"internal/certs":            {},
+	"internal/config":           {"internal/rule", "sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},
+	"internal/kind":             {"internal/rule", "adapters"}, // and the dialects
+	"internal/differ":           {},
+	"internal/docs":             {},
+	"internal/effort":           {},
+	"internal/expect":           {},
+	"internal/expect/jsonshape": {},
+	"internal/measured":         {},
+	"internal/faults":           {},
+	"internal/chaos":            {"sketch"},
+	"internal/packages":         {},
+	"internal/pictures":         {},
+	"tools/mutate":              {},
+	"tools/test":                {"internal/engines"},
+	"tools/inspect":             nil, // a module of its own
 }
 
 func imports(s source) (ours, others []string) {
