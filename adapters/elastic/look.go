@@ -60,35 +60,30 @@ func (d Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Look
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
 	looked := adapters.Looked{Total: read.total}
+	read.texts = true
 	for i := range read.hits {
-		hit, err := d.lookedHit(read.hits[i].raw)
-		if err != nil {
-			return adapters.Looked{}, adapters.NotUnderstood(err)
+		h := &read.hits[i]
+		h.in = read
+		index, ok := jsonedit.Text(h.at(h.index))
+		id, identified := jsonedit.Text(h.at(h.id))
+		if !ok || !identified {
+			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without _index or _id"))
 		}
-		looked.Hits = append(looked.Hits, hit)
+		looked.Hits = append(looked.Hits, adapters.LookedHit{
+			Seen: rule.Seen{Index: d.ruleName(index), ID: id, Stored: sketchIn(h.at(h.sketch)), Shown: h},
+			Name: index, Document: h.Document(nil), Score: h.score(),
+		})
 	}
 	return looked, nil
 }
 
-func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
-	members, err := jsonedit.Members(raw)
-	if err != nil {
-		return h, err
+// score returns the hit's score, nil where it has none.
+func (h *hit) score() []byte {
+	members, _ := jsonedit.Members(h.raw)
+	if score := jsonedit.Get(members, "_score"); string(score) != "null" {
+		return score
 	}
-	index, ok := jsonedit.Text(jsonedit.Get(members, "_index"))
-	id, identified := jsonedit.Text(jsonedit.Get(members, "_id"))
-	if !ok || !identified {
-		return h, errors.New("a hit without _index or _id")
-	}
-	fields, _ := jsonedit.Members(jsonedit.Get(members, "fields")) // none if no field has a value
-	h.Name, h.Document = index, orEmpty(jsonedit.Get(members, "_source"))
-	h.Seen = rule.Seen{
-		Index: d.ruleName(index), ID: id, Stored: storedSketch(fields), Shown: shownDocument{fields, h.Document},
-	}
-	if score := jsonedit.Get(members, "_score"); score != nil && string(score) != "null" {
-		h.Score = score
-	}
-	return h, nil
+	return nil
 }
 
 // failureIn returns the reason of the first failure of a shard.
@@ -105,18 +100,4 @@ func failureIn(reply []byte) string {
 		}
 	}
 	return "a shard failed"
-}
-
-// shownDocument is the document of a hit of a look.
-type shownDocument struct {
-	extracted
-	json []byte
-}
-
-// Document implements adapters.Shown.
-func (d shownDocument) Document(*rule.Rule) []byte { return d.json }
-
-// storedSketch returns our field's value among the fields extracted from a hit, or nothing.
-func storedSketch(fields []jsonedit.Member) []byte {
-	return sketchIn(jsonedit.Get(fields, rule.SketchField))
 }
