@@ -31,8 +31,8 @@ const (
 	kinds
 )
 
-// Took says how long a reading took.
-type Took struct {
+// ReadTime says how long a reading took.
+type ReadTime struct {
 	// Hits is how many hits it brought. Time is how long that took, in milliseconds; 0 where it is not known.
 	Hits int
 	Time float64
@@ -45,8 +45,8 @@ type costs struct {
 }
 
 // learn returns the costs after one more search.
-func (c costs) learn(took [kinds]Took) costs {
-	if took == [kinds]Took{} {
+func (c costs) learn(took [kinds]ReadTime) costs {
+	if took == [kinds]ReadTime{} {
 		return c
 	}
 	c.searches++
@@ -73,7 +73,7 @@ func (c costs) atOnce(length, size int, usual bool) bool {
 type cost struct{ weight, hits, hits2, time, hitsTime, due float64 }
 
 // and returns the cost after one more search, with the reading of this kind if there was one.
-func (c cost) and(t Took) cost {
+func (c cost) and(t ReadTime) cost {
 	if t.Time > 0 {
 		if expected, known := c.expected(t.Hits); known {
 			t.Time = min(t.Time, outlier*expected)

@@ -29,10 +29,10 @@ func (e engineCosts) ways(length, size int) (atOnce, apart float64) {
 func randomCosts(r *rand.Rand) (known costs) {
 	e := randomEngine(r)
 	for range r.IntN(4) * r.IntN(40) {
-		var took [kinds]Took
+		var took [kinds]ReadTime
 		for kind := range took {
 			if hits := r.IntN(200); r.IntN(2) == 0 {
-				took[kind] = Took{hits, e.of(kind, hits)}
+				took[kind] = ReadTime{hits, e.of(kind, hits)}
 			}
 		}
 		known = known.learn(took)
@@ -57,13 +57,13 @@ func TestPagesAreReadInTheCheaperWay(t *testing.T) {
 					page.Rate = 0.2 + 0.2*r.Float64()
 					f := FindPage(page)
 					length := f.first()
-					took := func(kind, hits int) Took { return Took{hits, e.of(kind, hits) * (1 + noise*r.NormFloat64())} }
+					took := func(kind, hits int) ReadTime { return ReadTime{hits, e.of(kind, hits) * (1 + noise*r.NormFloat64())} }
 					s, chosen := Stats{Read: length}, 0.0
 					atOnce, apart := e.ways(length, page.Size)
 					if f.WithSources {
-						chosen, s.Took[withSources] = atOnce, took(withSources, length)
+						chosen, s.Times[withSources] = atOnce, took(withSources, length)
 					} else {
-						chosen, s.Took[bySketches], s.Took[ofThePage] = apart, took(bySketches, length), took(ofThePage, page.Size)
+						chosen, s.Times[bySketches], s.Times[ofThePage] = apart, took(bySketches, length), took(ofThePage, page.Size)
 					}
 					if known = known.Learn(s); i >= learning && chosen <= 1.1*min(atOnce, apart) {
 						n++
@@ -91,9 +91,9 @@ func TestAPauseChangesNoPlan(t *testing.T) {
 	for _, hits := range []int{19, 0} {
 		known := costs{}
 		for range 100 {
-			known = known.learn([kinds]Took{{19, e.of(withSources, 19)}, {19, e.of(bySketches, 19)}, {10, e.of(ofThePage, 10)}})
+			known = known.learn([kinds]ReadTime{{19, e.of(withSources, 19)}, {19, e.of(bySketches, 19)}, {10, e.of(ofThePage, 10)}})
 		}
-		known = known.learn([kinds]Took{withSources: {hits, 3000}})
+		known = known.learn([kinds]ReadTime{withSources: {hits, 3000}})
 		if !known.atOnce(19, 10, true) {
 			t.Errorf("a pause while %d hits were read: the next page is read in two", hits)
 		}
@@ -106,8 +106,8 @@ func TestLongHitsComeWithSourcesOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 1))
 	var dear, cheap costs
 	for range 10 {
-		dear = dear.learn([kinds]Took{{19, 19}, {19, 2}, {10, 11}})
-		cheap = cheap.learn([kinds]Took{{19, 4}, {19, 3}, {10, 3}})
+		dear = dear.learn([kinds]ReadTime{{19, 19}, {19, 2}, {10, 11}})
+		cheap = cheap.learn([kinds]ReadTime{{19, 4}, {19, 3}, {10, 3}})
 	}
 	for _, c := range []struct {
 		bytes    float64

@@ -64,7 +64,7 @@ type Found struct {
 	readings    int
 	// folds is how many hits were expected to fold in front of the page's end, deviation by how much that number differs.
 	folds, deviation float64
-	took             [kinds]Took
+	times            [kinds]ReadTime
 }
 
 // unknown is the end of a list that was not read to its end.
@@ -272,12 +272,12 @@ type Stats struct {
 	Guessed bool
 	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
 	HitBytes int
-	// Took says how long readings took, the last of each kind: from rank 0 on with sources, without, and of the page's own hits.
-	Took [kinds]Took
+	// Times says how long readings took, the last of each kind: from rank 0 on with sources, without, and of the page's own hits.
+	Times [kinds]ReadTime
 }
 
-// Took notes how long the reading took that was yielded last. Where it is not called, nothing is learned of that.
-func (f *Found) Took(t Took) {
+// NoteTime notes how long the reading took that was yielded last. Where it is not called, nothing is learned of that.
+func (f *Found) NoteTime(t ReadTime) {
 	kind := bySketches
 	switch {
 	case f.picked != nil:
@@ -285,12 +285,12 @@ func (f *Found) Took(t Took) {
 	case f.WithSources:
 		kind = withSources
 	}
-	f.took[kind] = t
+	f.times[kind] = t
 }
 
 // Stats returns what the readings so far showed.
 func (f *Found) Stats() Stats {
-	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window, Took: f.took}
+	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window, Times: f.times}
 	if end := f.page.end(); f.deviation > 0 && f.page.Size > 0 && !f.page.Whole && end <= len(f.Shown) {
 		s.Reach, s.Guessed = (float64(f.Shown[end-1]+1-end)-f.folds)/f.deviation, true
 	}

@@ -60,7 +60,7 @@ func (w Widening) Learn(s Stats) Widening {
 	case s.HitBytes > 0:
 		w.HitBytes = 0.8*w.HitBytes + 0.2*float64(s.HitBytes)
 	}
-	w.costs = w.costs.learn(s.Took)
+	w.costs = w.costs.learn(s.Times)
 	rate := float64(s.Folded) / float64(s.Read)
 	if w.known {
 		rate = 0.8*w.Rate + 0.2*rate

@@ -153,7 +153,7 @@ func TestReadingsCostLittleMore(t *testing.T) {
 				length := f.first()
 				took += cost(length, reaches[i])
 				s := Stats{Read: reaches[i], Folded: reaches[i] - 10, Reach: (float64(reaches[i]-10) - f.folds) / f.deviation, Guessed: true}
-				s.Took[withSources] = Took{length, 1 + hit*float64(length)}
+				s.Times[withSources] = ReadTime{length, 1 + hit*float64(length)}
 				known = known.Learn(s)
 			}
 			best := math.Inf(1)

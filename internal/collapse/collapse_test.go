@@ -57,9 +57,9 @@ func learned(r *rand.Rand) (known rerank.Widening) {
 	}
 	for range r.IntN(100) {
 		s := rerank.Stats{Read: 10, Folded: r.IntN(10), HitBytes: r.IntN(10_000)}
-		for kind := range s.Took {
+		for kind := range s.Times {
 			if hits := r.IntN(60); r.IntN(2) == 0 {
-				s.Took[kind] = rerank.Took{Hits: hits, Time: 1 + each[kind]*float64(hits)}
+				s.Times[kind] = rerank.ReadTime{Hits: hits, Time: 1 + each[kind]*float64(hits)}
 			}
 		}
 		known = known.Learn(s)
@@ -80,15 +80,15 @@ func TestTimesAreTold(t *testing.T) {
 		return expect.Value(adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask)))(t).Outcomes[0].Stats
 	}
 	first := ask(true, true, 0, 0)
-	expect.Same(t, [3]rerank.Took{{Hits: first.Read, Time: 7}}, first.Took, "page 1")
+	expect.Same(t, [3]rerank.ReadTime{{Hits: first.Read, Time: 7}}, first.Times, "page 1")
 	deep := ask(true, true, 30, 60)
 	rounds := (deep.Read + 29) / 30
 	if rounds < 2 {
 		t.Errorf("%d ranks are read in one round", deep.Read)
 	}
-	expect.Same(t, [3]rerank.Took{1: {Hits: deep.Read, Time: 7 * float64(rounds)}, 2: {Hits: 10, Time: 7}}, deep.Took, "a deep page")
-	expect.Same(t, [3]rerank.Took{}, ask(false, true, 0, 0).Took, "a search that is unlike others")
-	expect.Same(t, [3]rerank.Took{}, ask(true, false, 0, 0).Took, "a search among others")
+	expect.Same(t, [3]rerank.ReadTime{1: {Hits: deep.Read, Time: 7 * float64(rounds)}, 2: {Hits: 10, Time: 7}}, deep.Times, "a deep page")
+	expect.Same(t, [3]rerank.ReadTime{}, ask(false, true, 0, 0).Times, "a search that is unlike others")
+	expect.Same(t, [3]rerank.ReadTime{}, ask(true, false, 0, 0).Times, "a search among others")
 }
 
 // A listing that asks for more until it is whole is one like any other, alone and among several.

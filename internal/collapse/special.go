@@ -60,7 +60,7 @@ func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 	}
 	// Searches that are asked for together, or a reading that the client's own search goes beside, would say more than this reading took.
 	if s.asked.Ways.Weighed && s.all.Single && !s.asksOwn() && !r.Texts && r.To > r.From {
-		s.found.Took(rerank.Took{Hits: len(l.Hits), Time: l.Took})
+		s.found.NoteTime(rerank.ReadTime{Hits: len(l.Hits), Time: l.Took})
 	}
 	if x.uncollapsed == nil && x.sequence.ahead() == 0 && s.wantsFrame() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
 		x.uncollapsed = l
