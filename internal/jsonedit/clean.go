@@ -60,8 +60,8 @@ func Cleaned(data []byte, cuts Cuts) []byte {
 	return e.result()
 }
 
-// CleanedStrictly is [Cleaned] of one object: of what is none, or not well-formed, it returns [ErrMalformed].
-func CleanedStrictly(object []byte, cuts Cuts) ([]byte, error) {
+// cleanedStrictly is [Cleaned] of one object: of what is none, or not well-formed, it returns [ErrMalformed].
+func cleanedStrictly(object []byte, cuts Cuts) ([]byte, error) {
 	e := newEditor(object, cuts)
 	e.grammar = commented
 	if !e.has(1) || e.data[e.at] != '{' {

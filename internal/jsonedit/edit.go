@@ -19,12 +19,12 @@ type Member struct {
 // The values share data's memory.
 func Members(data []byte) ([]Member, error) { return membersUpTo(data, len(data)) }
 
-// FewMembers is [Members] of an object that may have no more than a thousand: of more it returns ErrTooMany. A list of members takes many
+// FewMembers is [Members] of an object that may have no more than a thousand: more is an error. A list of members takes many
 // times their memory, and no engine knows as many of a search or an update.
 func FewMembers(data []byte) ([]Member, error) { return membersUpTo(data, 1000) }
 
-// ErrTooMany is the error of an object or array that is too long to be taken apart.
-var ErrTooMany = fmt.Errorf("more than %d elements or members", mostElements)
+// errTooMany is the error of an object or array that is too long to be taken apart.
+var errTooMany = fmt.Errorf("more than %d elements or members", mostElements)
 
 func membersUpTo(data []byte, most int) ([]Member, error) {
 	r := NewReader(data)
@@ -35,7 +35,7 @@ func membersUpTo(data []byte, most int) ([]Member, error) {
 	list := room[:0]
 	for r.Next() {
 		if len(list) == most {
-			return nil, ErrTooMany
+			return nil, errTooMany
 		}
 		key := string(r.Key())
 		value := r.Value()
@@ -54,7 +54,7 @@ func membersUpTo(data []byte, most int) ([]Member, error) {
 const mostElements = 1 << 18
 
 // Elements returns the bytes of the elements of a JSON array, or ErrMalformed if data is anything but one well-formed array. Of a list that is
-// too long it returns ErrTooMany.
+// too long it returns an error.
 func Elements(data []byte) ([][]byte, error) {
 	r := NewReader(data)
 	if !r.Enter('[') {
@@ -63,7 +63,7 @@ func Elements(data []byte) ([][]byte, error) {
 	var list [][]byte
 	for r.Next() {
 		if len(list) == mostElements {
-			return nil, ErrTooMany
+			return nil, errTooMany
 		}
 		list = append(list, r.Value())
 	}
@@ -204,5 +204,5 @@ func AppendMembers(dst, object []byte, last int, members []byte) []byte {
 
 // Cut returns the object less the members that drop names. All other bytes stay. The object itself is returned if there is none.
 func Cut(object []byte, drop func(key string) bool) ([]byte, error) {
-	return CleanedStrictly(object, Cuts{Depth: 1, Drop: func(path []string) bool { return drop(path[0]) }})
+	return cleanedStrictly(object, Cuts{Depth: 1, Drop: func(path []string) bool { return drop(path[0]) }})
 }

@@ -125,8 +125,8 @@ func (g *Comparer) write(lines []byte) error {
 	return err
 }
 
-// AtLine adds a file and line to an error.
-func AtLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }
+// atLine adds a file and line to an error.
+func atLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }
 
 // Sketch prints the sketches of a file of documents.
 func (g *Comparer) Sketch(ctx context.Context, file string, asJSON bool) error {

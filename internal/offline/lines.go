@@ -19,15 +19,15 @@ import (
 // batchSize is the size of a batch in bytes: large enough that passing it to another goroutine costs nothing.
 const batchSize = 256 << 10
 
-// Batch is a run of whole lines of a stream.
-type Batch struct {
+// batch is a run of whole lines of a stream.
+type batch struct {
 	// first is the number of its first line, from 1.
 	first int
 	text  []byte
 }
 
 // Lines visits the lines with their numbers, without their ends and without blank ones. A line shares the batch's memory.
-func (b Batch) Lines() iter.Seq2[int, []byte] {
+func (b batch) Lines() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		number := b.first
 		for line := range bytes.Lines(b.text) {
@@ -43,10 +43,10 @@ func (b Batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// EachBatch reads a stream to its end. It calls work for its batches on all cores, and use for their results in the order of the stream. It
+// eachBatch reads a stream to its end. It calls work for its batches on all cores, and use for their results in the order of the stream. It
 // stops at the first error of work, after use has got the result of that batch, which may be partial. Its memory does not grow with the
 // stream.
-func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, error), use func(R) error) error {
+func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {
@@ -57,7 +57,7 @@ func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, e
 	var readErr error // valid once ordered is closed
 	go func() {
 		defer close(ordered)
-		readErr = cutBatches(terminal.UntilDone(ctx, src), func(b Batch) bool {
+		readErr = cutBatches(terminal.UntilDone(ctx, src), func(b batch) bool {
 			done := make(chan outcome, 1)
 			select {
 			case ordered <- done:
@@ -94,14 +94,14 @@ func EachDocument[R any](
 	}
 	defer src.Close()
 	var count, withField atomic.Int64
-	work := func(b Batch) (result R, err error) {
+	work := func(b batch) (result R, err error) {
 		for number, line := range b.Lines() {
 			d, err := documents.Read(line, id, g.Rule.Fields)
 			if err == nil {
 				result, err = add(result, number, &d)
 			}
 			if err != nil {
-				return result, AtLine(name, number, err)
+				return result, atLine(name, number, err)
 			}
 			count.Add(1)
 			if d.Held {
@@ -110,7 +110,7 @@ func EachDocument[R any](
 		}
 		return result, nil
 	}
-	err = EachBatch(ctx, src, work, use)
+	err = eachBatch(ctx, src, work, use)
 	if err == nil && count.Load() > 0 && withField.Load() == 0 {
 		const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
 		_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
@@ -120,8 +120,8 @@ func EachDocument[R any](
 
 // cutBatches cuts a stream into batches, until its end or until next returns false. A batch is complete at batchSize, or if reading the next line
 // would block.
-func cutBatches(src io.Reader, next func(Batch) bool) error {
-	in, b := bufio.NewReaderSize(src, batchSize), Batch{first: 1}
+func cutBatches(src io.Reader, next func(batch) bool) error {
+	in, b := bufio.NewReaderSize(src, batchSize), batch{first: 1}
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		b.text = append(b.text, line...)
@@ -131,7 +131,7 @@ func cutBatches(src io.Reader, next func(Batch) bool) error {
 			if !next(b) {
 				return nil
 			}
-			b = Batch{first: number + 1}
+			b = batch{first: number + 1}
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

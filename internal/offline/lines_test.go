@@ -17,7 +17,7 @@ import (
 )
 
 // echo returns the lines of a batch with their numbers, and an error at the line that reads "stop".
-func echo(b Batch) ([]byte, error) {
+func echo(b batch) ([]byte, error) {
 	var out []byte
 	for number, line := range b.Lines() {
 		if string(line) == "stop" {
@@ -52,7 +52,7 @@ func TestEachBatchKeepsOrder(t *testing.T) {
 		"data and error": iotest.DataErrReader(strings.NewReader(text.String())),
 	} {
 		var got bytes.Buffer
-		err := EachBatch(t.Context(), src, echo, func(out []byte) error { got.Write(out); return nil })
+		err := eachBatch(t.Context(), src, echo, func(out []byte) error { got.Write(out); return nil })
 		if err != nil || got.String() != want.String() {
 			t.Errorf("%s: %v, %d bytes of %d", name, err, got.Len(), want.Len())
 		}
@@ -77,7 +77,7 @@ func TestEachBatchEnds(t *testing.T) {
 		{"the stream breaks", io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), nil, "broken", len("1 a\n2 b\n")},
 	} {
 		n := 0
-		err := EachBatch(t.Context(), c.src, echo, func(out []byte) error { n += len(out); return c.use })
+		err := eachBatch(t.Context(), c.src, echo, func(out []byte) error { n += len(out); return c.use })
 		if message := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && message != c.want || c.got >= 0 && n != c.got {
 			t.Errorf("%s: %v, %d bytes", c.name, err, n)
 		}
@@ -97,7 +97,7 @@ func TestEachBatchIsInterrupted(t *testing.T) {
 	src, feed := io.Pipe()
 	defer feed.Close()
 	go func() { _, _ = feed.Write([]byte("a\n")) }()
-	err := EachBatch(ctx, src, echo, func([]byte) error { cancel(); return nil })
+	err := eachBatch(ctx, src, echo, func([]byte) error { cancel(); return nil })
 	if !errors.Is(err, terminal.ErrInterrupted) {
 		t.Errorf("%v", err)
 	}

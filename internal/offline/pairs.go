@@ -44,7 +44,7 @@ func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
 			return err
 		}
 	}
-	return EachBatch(ctx, src, j.batch, g.write)
+	return eachBatch(ctx, src, j.batch, g.write)
 }
 
 // load reads the documents.
@@ -59,7 +59,7 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 	}, func(list []member) error {
 		for _, m := range list {
 			if before, taken := j.members[m.id]; taken {
-				return AtLine(NameOf(file), m.line, fmt.Errorf("id %s is in line %d too: give each document its own", m.id, before.line))
+				return atLine(NameOf(file), m.line, fmt.Errorf("id %s is in line %d too: give each document its own", m.id, before.line))
 			}
 			j.members[m.id] = m
 		}
@@ -68,7 +68,7 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 }
 
 // batch returns the output lines for a batch of pairs. With an error it returns those before it.
-func (j *judge) batch(b Batch) (out []byte, err error) {
+func (j *judge) batch(b batch) (out []byte, err error) {
 	for number, line := range b.Lines() {
 		first, rest, tab := bytes.Cut(line, []byte("\t"))
 		second, _, _ := bytes.Cut(rest, []byte("\t"))
@@ -76,13 +76,13 @@ func (j *judge) batch(b Batch) (out []byte, err error) {
 			continue
 		}
 		if !tab || len(first) == 0 || len(second) == 0 {
-			return out, AtLine(j.pairs, number, fmt.Errorf("%.60q is not a pair: write two ids with a tab between", line))
+			return out, atLine(j.pairs, number, fmt.Errorf("%.60q is not a pair: write two ids with a tab between", line))
 		}
 		var sides [2]member
 		for i, id := range [][]byte{first, second} {
 			known := false
 			if sides[i], known = j.members[string(id)]; !known {
-				return out, AtLine(j.pairs, number, fmt.Errorf("there is no document with the id %s: look for it in the file that --docs names", id))
+				return out, atLine(j.pairs, number, fmt.Errorf("there is no document with the id %s: look for it in the file that --docs names", id))
 			}
 		}
 		near, agreement, deviation := j.compare(sides[0], sides[1])

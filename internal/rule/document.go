@@ -82,7 +82,7 @@ func (r *Rule) membersOf(list []jsonedit.Member, document []byte, strict bool) (
 		key := d.Key()
 		value := d.Value()
 		start, end := d.Span()
-		if r.Concerns(string(key)) {
+		if r.concerns(string(key)) {
 			list = addMember(list, jsonedit.Member{Key: string(key), Value: value, Start: start, End: end})
 		}
 		last = end
@@ -110,8 +110,8 @@ func addMember(list []jsonedit.Member, m jsonedit.Member) []jsonedit.Member {
 	return append(list, m)
 }
 
-// Concerns reports whether a member of the name is our field, or leads to a sketched one.
-func (r *Rule) Concerns(name string) bool {
+// concerns reports whether a member of the name is our field, or leads to a sketched one.
+func (r *Rule) concerns(name string) bool {
 	return Our(name) || slices.ContainsFunc(r.Fields, func(field string) bool { return leads(name, field) })
 }
 

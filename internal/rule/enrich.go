@@ -349,7 +349,7 @@ func (e *Enricher) CopyLong(dst io.Writer, src io.Reader, index string, parts ma
 	err = jsonedit.CleanStrictly(dst, src, jsonedit.Cuts{Depth: 2, Drop: func(path []string) bool {
 		above, name := path[:len(path)-1], path[len(path)-1]
 		merged, ok := part(above)
-		if ok && merged && touched == nil && rule.Concerns(name) && !Our(name) {
+		if ok && merged && touched == nil && rule.concerns(name) && !Our(name) {
 			touched = append(jsonedit.AppendString([]byte{'{'}, name), ":0}"...)
 		}
 		return ok && Our(name)

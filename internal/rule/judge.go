@@ -59,8 +59,8 @@ type Sketches struct {
 	Stale, Foreign int
 }
 
-// Plus returns the sum of two.
-func (s Sketches) Plus(o Sketches) Sketches {
+// plus returns the sum of two.
+func (s Sketches) plus(o Sketches) Sketches {
 	return Sketches{
 		s.Stored + o.Stored, s.Computed + o.Computed, s.Missing + o.Missing, s.Stale + o.Stale, s.Foreign + o.Foreign,
 	}
@@ -69,13 +69,13 @@ func (s Sketches) Plus(o Sketches) Sketches {
 // Reset sets the counts to zero: hits are about to be judged, other ones or those whose texts were not at hand.
 func (j *Judge) Reset() {
 	if j.Unread == 0 {
-		j.before = j.before.Plus(j.now)
+		j.before = j.before.plus(j.now)
 	}
 	j.now, j.Lacking, j.Unread = Sketches{}, 0, 0
 }
 
 // Sketches returns where the sketches of all hits are from that were judged so far, those that were judged anew once.
-func (j *Judge) Sketches() Sketches { return j.before.Plus(j.now) }
+func (j *Judge) Sketches() Sketches { return j.before.plus(j.now) }
 
 // Shown is a document as far as an engine shows it.
 type Shown interface {
