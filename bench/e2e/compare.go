@@ -38,7 +38,7 @@ func (b *bench) pace() pace {
 
 // How many rounds there are: at least and at most, and how narrow the interval of a median ratio is that ends them, as a part of it.
 const (
-	leastRounds, mostRounds = 5, 9
+	leastRounds, mostRounds = 5, 8
 	narrow                  = .1
 )
 

@@ -60,7 +60,7 @@ var bySource = scenario{[]measured.Curve{{
 		"index, 30 % of them near-duplicates."},
 }}, func(g *growing) error {
 	for _, size := range g.steps(1, 10, 100, 1000) {
-		s := shelf{max(60, min(g.few(2000, 150), int(20_000/size))), int(size) * 1000, .3}
+		s := shelf{max(60, min(g.few(2000, 150), int(10_000/size))), int(size) * 1000, .3}
 		sidecar, index, end, err := g.opened(s)
 		if err == nil {
 			words := g.texts.common(s)[:2]
@@ -78,11 +78,11 @@ var bySource = scenario{[]measured.Curve{{
 // byDuplicates has the share of near-duplicates grow.
 var byDuplicates = scenario{[]measured.Curve{{
 	Name: "duplicates", Title: "Page 1, by the share of near-duplicates", Across: "near-duplicates, %", Up: "p50, ms",
-	Notes: []string{"Ten hits, in 4,000 documents of 2 kB. The more folds, the further is read for a page of ten. The engine collapses " +
+	Notes: []string{"Ten hits, in 3,000 documents of 2 kB. The more folds, the further is read for a page of ten. The engine collapses " +
 		"by a stored id of the group. The plain search and the engine's own go to the same index, sketches in the sources and all."},
 }}, func(g *growing) error {
 	for _, share := range g.steps(0, 30, 60, 90) {
-		s := shelf{g.few(4000, 600), 2000, share / 100}
+		s := shelf{g.few(3000, 600), 2000, share / 100}
 		sidecar, index, end, err := g.opened(s)
 		if err == nil {
 			words := g.texts.queries(s, 10)
