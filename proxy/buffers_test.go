@@ -54,3 +54,13 @@ func TestLentEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestReusedOnce: a body that is closed can't be read any more, and closing it again does not give its buffer away twice.
+func TestReusedOnce(t *testing.T) {
+	body := reusedBody(append(newBuffer(leastKept), 'a'), io.NopCloser(nil))
+	for range 2 {
+		expect.OK(t, body.Close())
+		expect.Same(t, 0, cap(body.(*reused).buffer), "bytes that it may still give away")
+	}
+	expect.Same(t, "", string(expect.Value(io.ReadAll(body))(t)), "what can be read")
+}

@@ -57,7 +57,7 @@ func (t *hold) lookAhead(resp *http.Response, coding string, always bool) (plain
 	}
 	raw, ended, err := t.readUsual(body, most, length)
 	if ended && coding == "" { // as nearly every one
-		resp.Body = readCloser{bytes.NewReader(raw), body}
+		resp.Body = reusedBody(raw, body)
 		return raw, true, always || mayHoldOurs(raw)
 	}
 	for {
@@ -110,14 +110,14 @@ func (h *Handler) mayConcern(u *underway) bool {
 
 // cleanWhole replaces a reply that was read whole by the same without our fields, unless it has none.
 func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, coding string, plain []byte) {
-	var clean bytes.Buffer
-	clean.Grow(len(plain))
-	err := h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain))
+	clean := bytes.NewBuffer(newBuffer(int64(len(plain))))
+	err := h.Dialect.CleanReply(class, clean, bytes.NewReader(plain))
 	if err != nil || bytes.Equal(clean.Bytes(), plain) {
+		reuseBuffer(clean.Bytes())
 		return
 	}
 	out := coded(coding, clean.Bytes())
-	resp.Body = readCloser{bytes.NewReader(out), resp.Body}
+	resp.Body = reusedBody(out, resp.Body)
 	if resp.ContentLength >= 0 {
 		resp.ContentLength = int64(len(out))
 		resp.Header.Set("Content-Length", strconv.Itoa(len(out)))
