@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-bare" { // as the program itself does
+	if len(os.Args) > 1 && (os.Args[1] == "-bare" || os.Args[1] == "-stub") { // as the program itself does
 		fmt.Fprintln(os.Stderr, run())
 		os.Exit(1)
 	}
@@ -49,6 +49,33 @@ func TestAttack(t *testing.T) {
 	}
 	if s, err = c.closed(t.Context(), 4, 200*time.Millisecond); err != nil || s.p50 <= 0 || s.p99 < s.p50 || s.rate <= 0 || s.proxy <= 0 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// The stub asks the engine once for each request, and the crowd takes whole replies, with and without a length.
+func TestCrowd(t *testing.T) {
+	var asked atomic.Int64
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		for range 1 + len(r.URL.Path)%2*9 { // a longer one is in chunks
+			_, _ = io.WriteString(w, strings.Repeat("x", 3000))
+		}
+	}))
+	defer engine.Close()
+	b := &bench{ctx: t.Context(), core: "0"}
+	stub, err := b.itself("stub", "-stub", engine.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stub.stop()
+	c := &contender{name: "c", base: stub.base, watch: []*process{stub}, requests: []request{{method: "GET", path: "/a"}, {"POST", "/bc", nil, []byte("body")}}}
+	s, err := c.crowd(0, 20*time.Millisecond)
+	if err != nil || s.requests < crowd || s.rate <= 0 || s.proxy <= 0 || s.kilobytes < 9 || asked.Load() != 2 {
+		t.Errorf("%+v, %v; the engine was asked %d times", s, err, asked.Load())
+	}
+	c.collapsed = true
+	if _, err = c.crowd(0, time.Millisecond); err == nil {
+		t.Error("the replies are not collapsed, and nobody minds")
 	}
 }
 

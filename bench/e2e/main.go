@@ -44,6 +44,7 @@ type bench struct {
 	short    bool
 	folder   string // for all that is made, gone afterwards
 	program  string // the sidecar
+	core     string // on which contenders run that are started now; empty for any
 	texts    *texts
 	engines  []*engine
 	began    time.Time
@@ -60,6 +61,7 @@ type part struct {
 
 var parts = []part{
 	{"passed", "requests that pass, beside other proxies", (*bench).passed},
+	{"saturation", "requests per core-second of the proxy at saturation", (*bench).saturation},
 	{"page1", "page 1 against the plain page, against nginx in front of the plain page, and against the engine's own collapsing by a stored key", pageOne.run},
 	{"gzip", "the same with gzip", pageOneGzip.run},
 	{"page50", "page 50 asked directly", pageFifty.run},
@@ -97,7 +99,8 @@ func run() error {
 	kinds := flag.String("engines", strings.Join(engines.Kinds, ","), "the engines to run on, with commas between them")
 	program := flag.String("sidecar", "", "the sidecar's program; built, unless given")
 	listen := flag.String("bare", "", "be the bare reverse proxy, listening here (for the program's own use)")
-	to := flag.String("to", "", "where the bare reverse proxy sends requests")
+	recorded := flag.String("stub", "", "be the stub of an engine, listening here (for the program's own use)")
+	to := flag.String("to", "", "where the bare reverse proxy, or the stub, sends requests")
 	tuned := flag.Bool("tuned", false, "whether the bare reverse proxy keeps its buffers and collects garbage as seldom as the sidecar")
 	flag.Parse()
 	if *list {
@@ -105,6 +108,9 @@ func run() error {
 	}
 	if *listen != "" {
 		return serveBare(*listen, *to, *tuned)
+	}
+	if *recorded != "" {
+		return serveStub(*recorded, *to)
 	}
 	if _, err := os.Stat(filepath.Join("..", "cmd", "sidecar")); err != nil {
 		return fmt.Errorf("run it in bench (cd bench && go run ./e2e): %w", err)

@@ -74,6 +74,14 @@ func start(ctx context.Context, name, base string, ready func(line string) bool,
 	}
 }
 
+// start starts a contender, on the core that contenders have now.
+func (b *bench) start(name, base string, ready func(line string) bool, program string, arguments ...string) (*process, error) {
+	if b.core != "" {
+		program, arguments = "taskset", append([]string{"-c", b.core, program}, arguments...)
+	}
+	return start(b.ctx, name, base, ready, program, arguments...)
+}
+
 // reachable waits until an address takes connections.
 func reachable(ctx context.Context, base string) error {
 	for {

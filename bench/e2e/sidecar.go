@@ -76,7 +76,7 @@ func (b *bench) sidecar(e *engine, s setup) (*process, error) {
 		}
 		return base != "" && admin != ""
 	}
-	p, err := start(b.ctx, ours, "", listening, b.program, "serve", "--config", file.Name())
+	p, err := b.start(ours, "", listening, b.program, "serve", "--config", file.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +96,7 @@ const (
 
 // bare starts Go's own reverse proxy, and nothing else, in a separate process.
 func (b *bench) bare(to string, tuned bool) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	base, err := free()
-	if err != nil {
-		return nil, err
-	}
-	return start(b.ctx, goes, base, nil, self, "-bare", strings.TrimPrefix(base, "http://"), "-to", to, fmt.Sprintf("-tuned=%t", tuned))
+	return b.itself(goes, "-bare", to, fmt.Sprintf("-tuned=%t", tuned))
 }
 
 // free is an address that nobody listens at.
@@ -191,11 +183,15 @@ func (b *bench) foreign(name, to, config string, arguments ...string) (*process,
 	}
 	file := filepath.Join(folder, "conf")
 	plain := func(address string) string { return strings.TrimPrefix(address, "http://") }
-	text := fmt.Sprintf(config+"#%[3]s%[4]s\n", runtime.NumCPU(), plain(base), plain(to), folder)
+	cores := runtime.NumCPU()
+	if b.core != "" {
+		cores = 1
+	}
+	text := fmt.Sprintf(config+"#%[3]s%[4]s\n", cores, plain(base), plain(to), folder)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	return start(b.ctx, name, base, nil, path, append(arguments, file)...)
+	return b.start(name, base, nil, path, append(arguments, file)...)
 }
 
 // unzipped returns the body of a reply as it was before it was compressed.
