@@ -243,7 +243,7 @@ func performance(t *testing.T) measured.Report {
 // TestPerformance holds the section of docs/internals/performance.md to docs/internals/performance.json; TestPictures does it with the curves.
 func TestPerformance(t *testing.T) {
 	r := performance(t)
-	for _, part := range []string{"passed", "pages", "long", "own", "writes", "pinned", "size", "memory", "sizing"} {
+	for _, part := range []string{"passed", "saturation", "pages", "long", "own", "writes", "pinned", "size", "memory", "sizing"} {
 		if !slices.ContainsFunc(r.Tables, func(table measured.Table) bool { return table.Name == part }) {
 			t.Errorf("docs/internals/performance.json has no table %s: it is not of a whole run", part)
 		}
