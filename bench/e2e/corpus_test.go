@@ -5,25 +5,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // The corpus is what the measurements take it for: of the size, always the same, near-duplicates alike and all others not.
 func TestShelf(t *testing.T) {
-	all, err := loadTexts(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := expect.Value(loadTexts(true))(t)
 	t.Logf("%d sentences", len(all.sentences))
 	s := shelf{count: 400, bytes: 2000, duplicates: .3}
 	documents := slices.Collect(all.all(s))
 	if again := all.document(s, 399); again != documents[399] {
 		t.Error("the last document is another one where it is made alone")
 	}
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	sketches, size, first := make([]sketch.Sketch, s.count), 0, map[string]bool{}
 	for i, d := range documents {
 		sketches[i], _ = sketcher.Sketch(d.Body)

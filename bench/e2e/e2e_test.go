@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/measured"
 )
 
@@ -46,10 +47,7 @@ func TestShort(t *testing.T) {
 		t.Fatalf("%v: %s", err, strings.Join(lines[max(0, len(lines)-15):], "\n"))
 	}
 	t.Logf("it took %.0f s", time.Since(began).Seconds())
-	r, err := measured.Read(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(measured.Read(out))(t)
 	// So many targets each part has, on three engines.
 	wanted := map[string]int{"passed": 9, "saturation": 5, "pages": 10 + 7 + 3 + 3, "long": 5, "own": 4, "writes": 12, "pinned": 6, "size": 5, "memory": 3, "sizing": 6}
 	for _, table := range r.Tables {

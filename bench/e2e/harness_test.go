@@ -7,10 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -39,15 +42,12 @@ func TestAttack(t *testing.T) {
 	itself := &process{name: "test", pid: os.Getpid()}
 	c := &contender{name: "c", base: answering(t, 200, ""), watch: []*process{itself}}
 	c.requests = []request{{method: "GET", path: "/a"}, {method: "GET", path: "/b"}}
-	s, err := c.attack(t.Context(), 200, 500*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(c.attack(t.Context(), 200, 500*time.Millisecond))(t)
 	if s.p50 <= 0 || s.p95 < s.p50 || s.p99 < s.p95 || s.rate <= 0 || s.requests == 0 || s.requests > 110 || s.kilobytes <= 0 || s.proxy <= 0 ||
 		s.cpu["test"] != s.proxy {
 		t.Errorf("%+v", s)
 	}
-	if s, err = c.closed(t.Context(), 4, 200*time.Millisecond); err != nil || s.p50 <= 0 || s.p99 < s.p50 || s.rate <= 0 || s.proxy <= 0 {
+	if s, err := c.closed(t.Context(), 4, 200*time.Millisecond); err != nil || s.p50 <= 0 || s.p99 < s.p50 || s.rate <= 0 || s.proxy <= 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -62,19 +62,17 @@ func TestCrowd(t *testing.T) {
 		}
 	}))
 	defer engine.Close()
-	b := &bench{ctx: t.Context(), core: "0"}
-	stub, err := b.itself("stub", "-stub", engine.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := expect.Value(allowedCores())(t)[0]
+	b := &bench{ctx: t.Context(), core: strconv.Itoa(core)}
+	stub := expect.Value(b.itself("stub", "-stub", engine.URL))(t)
 	defer stub.stop()
 	c := &contender{name: "c", base: stub.base, watch: []*process{stub}, requests: []request{{method: "GET", path: "/a"}, {"POST", "/bc", nil, []byte("body")}}}
-	s, err := c.crowd(0, 20*time.Millisecond)
+	s, err := c.crowd(core, 20*time.Millisecond)
 	if err != nil || s.requests < crowd || s.rate <= 0 || s.proxy <= 0 || s.kilobytes < 9 || asked.Load() != 2 {
 		t.Errorf("%+v, %v; the engine was asked %d times", s, err, asked.Load())
 	}
 	c.collapsed = true
-	if _, err = c.crowd(0, time.Millisecond); err == nil {
+	if _, err := c.crowd(core, time.Millisecond); err == nil {
 		t.Error("the replies are not collapsed, and nobody minds")
 	}
 }
@@ -86,9 +84,7 @@ func TestWholePasses(t *testing.T) {
 	defer s.Close()
 	c := &contender{name: "c", base: s.URL, requests: []request{{method: "GET", path: "/0"}, {method: "GET", path: "/1"}, {method: "GET", path: "/2"}}}
 	for _, length := range []time.Duration{0, 50 * time.Millisecond} {
-		if _, err := c.closed(t.Context(), 1, length); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(c.closed(t.Context(), 1, length))(t)
 		if n := asked[0].Load(); n == 0 || asked[1].Load() != n || asked[2].Load() != n {
 			t.Errorf("asked %d, %d and %d times", n, asked[1].Load(), asked[2].Load())
 		}
@@ -159,20 +155,14 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	if pid, err := listener(port); err != nil || pid != os.Getpid() {
 		t.Errorf("process %d, %v; want %d", pid, err, os.Getpid())
 	}
 	b := &bench{ctx: t.Context(), folder: t.TempDir()}
-	p, err := b.bare(answering(t, 200, ""), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(b.bare(answering(t, 200, ""), true))(t)
 	r, err := send(t.Context(), p.base, request{method: "GET", path: "/x"})
 	if err != nil || string(r.body) != "answer to /x" {
 		t.Errorf("%q, %v", r.body, err)
@@ -184,9 +174,7 @@ func TestProcesses(t *testing.T) {
 	if size, err := p.rss(); err != nil || size < 1<<20 {
 		t.Errorf("memory %d, %v", size, err)
 	}
-	if err := p.stop(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.stop())
 	if _, err := send(t.Context(), p.base, request{method: "GET", path: "/x"}); err == nil {
 		t.Error("it answers after its end")
 	}
