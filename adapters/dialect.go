@@ -157,9 +157,9 @@ type Cursors interface {
 	Put(key string, walk *rerank.Walk)
 }
 
-// Scope is what is known of a search's target under the client's credentials. Of a default rule (config.Preset.Start) only Configured, Window,
-// VectorWindow and Texts are set: it groups by leaders and shows these, expand is off, no field decides, it is no dry run, and missing sketches are
-// computed.
+// Scope is what is known of a search's target under the client's credentials. A default rule (config.Preset.Start) sets only Configured,
+// Window, VectorWindow and Texts: it groups by leaders and shows these, expand is off, no field decides, it is no dry run, and missing sketches are
+// computed. Widening, Lacking and Piped are not of a rule: they were learned from the target.
 type Scope struct {
 	// Configured says that a rule matches an index of the target, or may do so.
 	Configured bool
@@ -309,7 +309,7 @@ type Reading struct {
 	Frame bool
 }
 
-// Wire joins several searches in one request. Of a request for one search it takes the body alone, and of what the request is for.
+// Wire joins several searches in one request. Of the request for each search only Body and For are used.
 type Wire interface {
 	// Join writes requests, in their order, into ones that go side by side, [MaxAtOnce] at most: each is JudgingOnly if all in it are. parts are
 	// those in each of them. Those that find no room are joined again once the others are answered.

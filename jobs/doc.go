@@ -1,12 +1,12 @@
 // Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
 // [Reindex] gives every document of an index what our fields are to hold under the rule. It calls these functions in order. Those
-// with a star need not be opened: their line says what they do. What all of them call beside these is named after what it does. The types that are
-// passed along, Selection, Page and Stored, are in adapters/store.go.
+// with a star need not be opened: their line says what they do. Everything else that they call does what its name says. The types that are
+// passed along are Selection, Page and Stored, in adapters/store.go, and Progress and Report, in report.go.
 //
-//	reindexJob.run                cmd/sidecar/reindex.go  RunE of the command
+//	reindexJob.run                cmd/sidecar/reindex.go  what cobra runs for the command, by withEngines*, which reads the configuration
 //	  job.eachIndex*              cmd/sidecar/job.go      each index that a rule matches, once our fields are declared in it
-//	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary (print)
+//	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary
 //	      Reindex                 reindex.go              one run, to its report
 //	        run.untilDone         reindex.go              joins the job, works on its parts, and looks whether the index is still the same one
 //	          run.join*           reindex.go              joins the plan that others are at work on, or splits the index into parts and makes one
@@ -20,6 +20,7 @@
 //	                  Store.Patch of the dialect          writes documents, unless they changed since they were read
 //	        run.report*           reindex.go              the report
 //	        Store.Release*        of the dialect          takes out of the index what Patch left there
+//	        reindexJob.print      cmd/sidecar/reindex.go  the report's line (Report.String*)
 //	  job.finish*                 cmd/sidecar/job.go      the reports in JSON, and how the command ends
 //
 // The dialect's part, in store_scan.go and store_patch.go of its folder, is listed in its doc.go. Three things can be read apart from all that:

@@ -127,7 +127,8 @@ func (r *run) join(ctx context.Context, resume bool) (err error) {
 }
 
 // workInSlices has each slice work on one part after the other, until none is left. The first slice takes the open part, which is
-// the one that takes in later documents, and the others wait until its first page is read: otherwise it would read again what they write.
+// the one that takes in later documents, and the others wait until its first page is read: otherwise its
+// scan would return what they have just written.
 func (r *run) workInSlices(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {
@@ -203,34 +204,35 @@ func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 // write writes those documents of a page that are not right, as fast as the pace allows, and notes in the lease that the page is done.
 func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 	var wrong []adapters.Stored
-	var right Progress
+	var counts Progress // of those that are right
 	for _, d := range p.Documents {
 		switch {
 		case !d.Right:
 			wrong = append(wrong, d)
 			continue
 		case d.Wanted.Sketch == "":
-			right.Textless++
+			counts.Textless++
 		default:
-			right.Skipped++
+			counts.Skipped++
 		}
-		right.Scanned++
+		counts.Scanned++
 	}
-	r.add(right, 0)
-	allow := func(n int) (int, error) {
+	r.add(counts, 0)
+	allow := func(n int) (int, error) { // called before each request
 		if err := l.certain(ctx); err != nil {
 			return 0, err
 		}
 		return r.spend(ctx, n) // what it has granted is sent, even if another slice meanwhile ends the run
 	}
-	scanned := right.Scanned
-	err := r.options.Pace.Patch(ctx, r.Job, wrong, allow, func(documents []adapters.Stored, results []adapters.Result) {
+	scanned := counts.Scanned
+	written := func(documents []adapters.Stored, results []adapters.Result) { // called after each request
 		counts := Count(results)
 		scanned += counts.Scanned
 		r.add(counts, len(documents)-counts.Scanned)
-	})
+	}
+	err := r.options.Pace.Patch(ctx, r.Job, wrong, allow, written)
 	if err != nil {
-		p.After = "" // a page that failed is read again
+		p.After = "" // the lease stays where it was, so the page is read again
 	}
 	l.advance(p.After, scanned)
 	return cmp.Or(err, context.Cause(ctx))

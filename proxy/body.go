@@ -67,7 +67,7 @@ func (s *source) within(p []byte, up <-chan time.Time) (n int, err error) {
 		return n, s.came(err)
 	}
 	if s.late == nil {
-		l := &late{piece: pieces.Get(), done: make(chan struct{})}
+		l := &late{piece: copyBuffers.Get(), done: make(chan struct{})}
 		go func() {
 			l.n, l.err = s.ReadCloser.Read(l.piece[:min(len(p), len(l.piece))])
 			close(l.done)
@@ -85,7 +85,7 @@ func (s *source) within(p []byte, up <-chan time.Time) (n int, err error) {
 		return n, nil
 	}
 	s.late = nil
-	pieces.Put(l.piece)
+	copyBuffers.Put(l.piece)
 	return n, s.came(l.err)
 }
 

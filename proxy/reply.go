@@ -67,8 +67,8 @@ func writePieces(w http.ResponseWriter, reply *adapters.Reply, body adapters.Pie
 	maps.Copy(w.Header(), header)
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(reply.Status)
-	buffer := pieces.Get() // net/http would hand the kernel 4 kB at a time: on page 1 that took a tenth of the processor time
-	defer pieces.Put(buffer)
+	buffer := copyBuffers.Get() // net/http would hand the kernel 4 kB at a time: on page 1 that took a tenth of the processor time
+	defer copyBuffers.Put(buffer)
 	rest := net.Buffers(body)
 	// A client that went away has its answer.
 	_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{&rest}, buffer)

@@ -49,7 +49,7 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 		acceptReadable(in.Header)
 	}
 	hides := &headerHider{RoundTripper: h.toEngine}
-	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hides, BufferPool: pieces, ErrorLog: discard}
+	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hides, BufferPool: copyBuffers, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		resp.Header = hides.header
 		if answered = true; u.alters() {
@@ -116,7 +116,7 @@ const pieceSize = 32 << 10
 // pool keeps the buffers through which bodies and replies are copied.
 type pool struct{ sync.Pool }
 
-var pieces = &pool{sync.Pool{New: func() any { return new([pieceSize]byte) }}}
+var copyBuffers = &pool{sync.Pool{New: func() any { return new([pieceSize]byte) }}}
 
 // Get returns a buffer of pieceSize bytes, to be given back by Put.
 func (p *pool) Get() []byte { return p.Pool.Get().(*[pieceSize]byte)[:] }

@@ -76,7 +76,7 @@ func FindPage(page Page) *Found {
 	return &Found{page: page, end: unknown}
 }
 
-// Readings yields the readings that find the page: the ranks from 0 to before to, or, if ranks is not nil, those ranks alone, in ascending order. The
+// Readings yields the readings that find the page: the ranks [0, to), or, if ranks is not nil, those ranks alone, in ascending order. The
 // hits of each go into Add before the next one is made. A reading of ranks alone brings the page's hits with their sources. They were compared before: Add
 // only checks that they are still the same documents.
 //

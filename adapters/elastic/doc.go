@@ -18,7 +18,7 @@
 //
 //	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
 //	            and narrowable (picked.go), judgedApart (choose.go)
-//	reading.go  asks numbered: whether hits are told apart by their sequence numbers; only in readings without sources, so not on page 1 with them
+//	reading.go  asks numbered: whether hits are told apart by their sequence numbers; never in a reading with sources, so not on an ordinary page 1
 //	listing.go  asks ruleName (name.go): by what name rules know the index of a hit
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking

@@ -74,7 +74,7 @@ func parsePart(text string) (p part, err error) {
 // open reports whether documents can come in later.
 func (p part) open() bool { return slices.ContainsFunc(p, func(s shardRange) bool { return s.to < 0 }) }
 
-// mark returns where each range goes on. That of an open range is no later than the number below which every change is in all copies.
+// mark returns where each range goes on. An open range is marked no further than its settled number: below it, every change is in all copies.
 func (p part) mark(settled map[int]int64) string {
 	var list []string
 	for _, s := range p {

@@ -44,8 +44,8 @@ type hit struct {
 	neighbour bool              // of a vector, or ranked as one
 	dotted    bool              // the document has a name with a dot in it
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
-	// texts is the hit, in this content or another, whose document shows all sketched texts, decided the one whose shows the deciding fields;
-	// nil where none does.
+	// texts is the hit, in this content or another, whose document shows all sketched texts; decided is the one whose document shows the deciding
+	// fields. They are nil where none does.
 	texts, decided *hit
 }
 

@@ -32,8 +32,8 @@ type query struct {
 	controls adapters.Controls
 	// body is the search as an element of a multi-search, less our controls.
 	body []byte
-	// base is body with the steered parameters of the query string put in. Readings are made from it; where the search is left alone it is asked as it
-	// is. nil says that the engine will refuse the whole request.
+	// base is body with the steered parameters of the query string put in. Readings are made from it; a search that is left alone is sent
+	// as base. nil says that the engine will refuse the whole request.
 	base []byte
 	// values are the parameters that count.
 	values    map[string]string

@@ -3,8 +3,8 @@
 // It is written as a loop that reads from top to bottom. Requests go out through an [Exchange], so that nothing here does I/O. The dialect
 // writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
-// An ordinary search, under a default rule ([adapters.Scope] says what that sets), is all in page.go and reading.go. What they call elsewhere in the
-// package does nothing to its page; some of it keeps notes (special.go):
+// An ordinary search, under a default rule ([adapters.Scope] says what that sets), is all in page.go and reading.go. What they call in other files of
+// the package leaves its page as it is; keepSpecial and noteSpecial only record sizes and times:
 //
 //	Answer               the searches of one request
 //	  run                one search: collapsed, or left alone with its reason

@@ -28,8 +28,8 @@ func (r *Refused) Unwrap() error { return adapters.ErrRefused }
 type conversation struct {
 	*adapters.Searches
 	exchange Exchange
-	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. It is
-	// compressed as the client wants it.
+	// reply is the one whose header the client gets: the first reply that holds hits as the client wants them, not only their sketches. Its
+	// Content-Encoding is one that the client accepts.
 	reply   *adapters.Reply
 	judging bool    // all requests so far were JudgingOnly
 	took    float64 // how long all replies took, one round after the other
@@ -93,7 +93,7 @@ type search struct {
 func (c *conversation) newSearch(dialect adapters.Search) *search {
 	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
-	s.judge, s.special.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, always: s.asked.Ways.Scattered}
+	s.judge, s.special.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, anyLength: s.asked.Ways.Scattered}
 	return s
 }
 
@@ -156,7 +156,7 @@ func (s *search) answerCollapsed(ctx context.Context) (adapters.Pieces, error) {
 // errAnew: what was read shows that the page is to be read in another way, from its beginning.
 var errAnew = errors.New("the page is read anew")
 
-// compare reads the ranks from 0 to before to, judges their hits and adds them to what is found.
+// compare reads the ranks [0, to), judges their hits and adds them to what is found.
 func (s *search) compare(ctx context.Context, to int) error {
 	r := adapters.Reading{To: to, Sources: s.found.WithSources, Judged: true, Frame: s.wantsFrame()}
 	r.Texts = s.special.texts.wanted(&r)

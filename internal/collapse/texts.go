@@ -10,8 +10,8 @@ import (
 
 // texts says which readings bring the sketched texts too, to compute missing sketches from.
 type texts struct {
-	beside bool // sketches are known to be missing
-	always bool // texts come with every reading, of however many ranks
+	beside    bool // sketches are known to be missing
+	anyLength bool // with beside: texts come with readings of any number of ranks
 }
 
 // textsBeside is the longest reading that brings texts together with the sketches, where some sketches are known to be missing. In a longer
@@ -20,7 +20,7 @@ const textsBeside = 100
 
 // wanted reports whether a reading from rank 0 on is to bring texts.
 func (t texts) wanted(r *adapters.Reading) bool {
-	return t.beside && (r.Sources || r.To <= textsBeside || t.always)
+	return t.beside && (r.Sources || r.To <= textsBeside || t.anyLength)
 }
 
 // lacksTexts reports whether a reading does not show all that its hits are judged by.
@@ -52,11 +52,11 @@ func (s *search) judgeWithTexts(ctx context.Context, of *adapters.Reading, hits 
 	if err != nil {
 		return err
 	}
-	s.special.texts.always = len(more.Hits) != len(missing)
-	for at := 0; at < len(missing) && !s.special.texts.always; at++ {
-		s.special.texts.always = more.Hits[at].ID != s.compared[missing[at]].ID
+	s.special.texts.anyLength = len(more.Hits) != len(missing)
+	for at := 0; at < len(missing) && !s.special.texts.anyLength; at++ {
+		s.special.texts.anyLength = more.Hits[at].ID != s.compared[missing[at]].ID
 	}
-	if s.special.texts.always { // they are of other documents
+	if s.special.texts.anyLength { // they are of other documents
 		return s.compare(ctx, of.To)
 	}
 	s.compared = slices.Clone(s.compared) // the page may be shown from the hits as they were

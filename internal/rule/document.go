@@ -32,7 +32,7 @@ func (r *Rule) read(document []byte) (members []jsonedit.Member, found texts) {
 	if err != nil {
 		return nil, texts{odd: err}
 	}
-	r.findIn(&found, members)
+	r.textsIn(&found, members)
 	return members, found
 }
 
@@ -68,9 +68,9 @@ const (
 func (t *texts) readable() bool { return t.odd == nil && !t.invalid }
 
 // membersOf appends to a list those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all
-// takes many times a document's memory.) last is where the object's last member ends, of the rule or not; 0 if it has none. New members go in
+// takes many times a document's memory.) lastEnd is where the object's last member ends, of the rule or not; 0 if it has none. New members go in
 // there. With strict a document with comments is malformed.
-func (r *Rule) membersOf(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
+func (r *Rule) membersOf(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, lastEnd int, err error) {
 	d := jsonedit.NewReader(document)
 	if strict {
 		d = jsonedit.NewStrictReader(document)
@@ -85,12 +85,12 @@ func (r *Rule) membersOf(list []jsonedit.Member, document []byte, strict bool) (
 		if r.concerns(string(key)) {
 			list = addMember(list, jsonedit.Member{Key: string(key), Value: value, Start: start, End: end})
 		}
-		last = end
+		lastEnd = end
 	}
 	if !d.Done() {
-		return list, last, jsonedit.ErrMalformed
+		return list, lastEnd, jsonedit.ErrMalformed
 	}
-	return list, last, nil
+	return list, lastEnd, nil
 }
 
 // addMember appends a member. Of a name that comes more than twice the first and the last stay, unless many others come between them: it is
@@ -121,8 +121,8 @@ func leads(name, path string) bool {
 	return ok && (below == "" || below[0] == '.')
 }
 
-// findIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
-func (r *Rule) findIn(t *texts, members []jsonedit.Member) reach {
+// textsIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
+func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
 	*t = texts{list: t.list[:0]}
 	set, nested := 0, false
 	for _, field := range r.Fields {
@@ -233,7 +233,7 @@ func (r *Rule) TextsOf(document []byte) []string {
 	if !found.readable() {
 		return nil
 	}
-	if r.findIn(&found, members) == noField {
+	if r.textsIn(&found, members) == noField {
 		if all, err := jsonedit.Members(document); err == nil {
 			if text, ok := jsonedit.Text(jsonedit.Get(all, TextField)); ok {
 				return []string{text}

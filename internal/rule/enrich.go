@@ -150,19 +150,19 @@ func (e *Enricher) Start(o Operation) bool {
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
-// what is stored. Whatever can't be enriched is appended as it is.
+// what is stored. Whatever can't be enriched is appended as it is, less the client's own values of our fields.
 func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
 	rule, takes := e.Rule(index, !partial && !e.NoCreate)
 	if rule == nil {
 		e.Count(Untouched)
 		return append(dst, document...)
 	}
-	members, last, err := rule.membersOf(e.list[:0], document, e.Strict)
+	members, end, err := rule.membersOf(e.list[:0], document, e.Strict)
 	defer e.forget(members)
 	rest, own := document, haveOurs(members)
 	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
 		if rest, err = jsonedit.Cut(document, Our); err == nil {
-			_, last, err = rule.membersOf(nil, rest, false)
+			_, end, err = rule.membersOf(nil, rest, false)
 		}
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	if fields == nil {
 		dst = append(dst, rest...)
 	} else {
-		dst = jsonedit.AppendMembers(dst, rest, last, fields)
+		dst = jsonedit.AppendMembers(dst, rest, end, fields)
 	}
 	e.growth -= int64(len(dst) - before - len(document))
 	return dst
@@ -205,7 +205,7 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 		defer e.Hold(-memory)
 	}
 	found := &e.found
-	reach := r.findIn(found, members)
+	reach := r.textsIn(found, members)
 	doubtful := !found.readable() || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
 	switch {
 	case partial && reach == noField:

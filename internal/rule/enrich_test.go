@@ -129,7 +129,7 @@ func TestManyOfOneName(t *testing.T) {
 		t.Errorf("%d members are kept, want %d (%v)", len(members), want, err)
 	}
 	var found texts
-	if rule.findIn(&found, members); found.odd == nil {
+	if rule.textsIn(&found, members); found.odd == nil {
 		t.Error("a name that stands many times goes unnoticed")
 	}
 }

@@ -210,7 +210,7 @@ func (r *Rule) Current(s *sketch.Sketch, document []byte) bool {
 
 // current is Current of a document of which these members lead to the rule's fields. It collects the texts in found.
 func (r *Rule) current(found *texts, s *sketch.Sketch, members []jsonedit.Member) bool {
-	r.findIn(found, members)
+	r.textsIn(found, members)
 	return r.fits(found, s)
 }
 
