@@ -72,7 +72,7 @@ func TestPagesInSequence(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d of %d pages took one round", single, pages); pages-single > 2+pages/5 {
+	if t.Logf("%d of %d pages took one round", single, pages); pages >= 100 && pages-single > pages/5 { // of fewer, one list alone may decide
 		t.Errorf("%d of %d pages took one round", single, pages)
 	}
 }
