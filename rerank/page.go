@@ -267,7 +267,8 @@ type Stats struct {
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
 	Limited bool
-	// Reach says, if Guessed, by how many standard deviations more hits folded in front of the page's end than were expected to.
+	// Reach says, if Guessed, by how many standard deviations more hits folded in front of the page's end than were expected to by a rate that was
+	// learned.
 	Reach   float64
 	Guessed bool
 	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
@@ -291,7 +292,7 @@ func (f *Found) NoteTime(t ReadTime) {
 // Stats returns what the readings so far showed.
 func (f *Found) Stats() Stats {
 	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window, Times: f.times}
-	if end := f.page.end(); f.deviation > 0 && f.page.Size > 0 && !f.page.Whole && end <= len(f.Shown) {
+	if end := f.page.end(); f.page.known && f.deviation > 0 && f.page.Size > 0 && !f.page.Whole && end <= len(f.Shown) {
 		s.Reach, s.Guessed = (float64(f.Shown[end-1]+1-end)-f.folds)/f.deviation, true
 	}
 	for _, g := range f.Groups {

@@ -118,6 +118,27 @@ func TestFirstPagesTakeOneReading(t *testing.T) {
 	}
 }
 
+// TestFirstPagesAtOnce: a hundred searches begin before anything is known, of a list that folds less than is assumed. What they read teaches the rate, but
+// not that pages end before they are expected to: the next page takes one reading.
+func TestFirstPagesAtOnce(t *testing.T) {
+	hits := noneFolds(200)
+	hits[8].Sketch = hits[7].Sketch
+	for i := range hits {
+		hits[i].Profile = &Profile{Threshold: 0.8}
+	}
+	known := Widening{Rate: DefaultRate}
+	for range 100 {
+		_, p, err := still(hits).serve(t, Page{Size: 12, Window: 200, Widening: Widening{Rate: DefaultRate}})
+		expect.OK(t, err)
+		known = known.Learn(p.Stats())
+	}
+	e := still(hits)
+	_, _, err := e.serve(t, Page{Size: 12, Window: 200, Widening: known})
+	if expect.OK(t, err); e.readings != 1 || e.read > 24 {
+		t.Errorf("%d readings of %d ranks", e.readings, e.read)
+	}
+}
+
 // noneFolds is a list of which nothing folds: the most comparisons.
 func noneFolds(n int) []Hit {
 	r := rand.New(rand.NewPCG(5, 6))
