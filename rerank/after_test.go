@@ -49,7 +49,7 @@ func TestPagesAfterWalks(t *testing.T) {
 				}
 			}
 			known := p.Walk(ranks[len(ranks)-1] + 1)
-			by := expect.By{cmp.AllowUnexported(Walk{}, leader{}, outline{}), cmpopts.EquateEmpty()}
+			by := expect.By{cmp.AllowUnexported(Walk{}, leaders{}, leader{}, outline{}), cmpopts.EquateEmpty()}
 			by.Must(t, walk, known, "case %d: the walk taken (-), known of the page (+)", i)
 			if walk.Ranks() >= window && r.IntN(2) == 0 {
 				walk.Forget()

@@ -95,18 +95,18 @@ func CollapseTransitive(hits []Hit, window int) Collapsed {
 	return Collapsed{groups, shown}
 }
 
-// collapse returns the groups of the hits in the page's window, the ranks that are shown, and how many hits fold into leaders in front of the list: their
-// groups are none of these. It is of no use once the pace is late.
+// collapse returns the groups of the hits in the page's window, and the ranks that are shown. earlier is how many hits fold into leaders in front of the
+// list: these belong to no group. If the pace is late afterwards, the results are incomplete.
 func collapse(hits []Hit, page Page, p *pace) (groups []Group, shown []int, earlier int) {
 	hits = hits[:min(max(page.Window, 0), len(hits))]
 	if page.Transitive && page.After == nil {
 		groups, shown = showGroups(hits, components(hits, p))
 		return groups, shown, 0
 	}
-	var before leaders
 	var showing, beside []int // how many members of each walked leader's group are shown, and the ranks of those in this list
+	var before leaders
 	if page.After != nil {
-		before.list = page.After.leaders
+		before = page.After.leaders
 		showing = make([]int, len(before.list))
 	}
 	members := make([][]int, 0, len(hits)) // of each group; few fold

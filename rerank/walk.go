@@ -10,7 +10,7 @@ import (
 // that their near-duplicates stay hidden. It shows the first-ranked members of each group, since any other choice needs the whole window.
 // The zero Walk is at the beginning. It is not safe for concurrent use; a Clone is independent.
 type Walk struct {
-	leaders []leader // n of one is how many members of its group were shown; clones share the hits
+	leaders leaders // n of one is how many members of its group were shown; clones share the hits
 	ranks   int
 	folded  int
 	// Last is for the caller: what tells the hit of the last rank from all others, so that it can be found again.
@@ -20,7 +20,7 @@ type Walk struct {
 // Clone returns a copy that goes its own way.
 func (w *Walk) Clone() *Walk {
 	c := *w
-	c.leaders = slices.Clone(w.leaders)
+	c.leaders.list = slices.Clone(w.leaders.list)
 	return &c
 }
 
@@ -33,8 +33,8 @@ func (w *Walk) Folded() int { return w.folded }
 // Bytes returns about how much memory the walk takes.
 func (w *Walk) Bytes() int {
 	n := 80 + len(w.Last)
-	for i := range w.leaders {
-		h := w.leaders[i].hit
+	for i := range w.leaders.list {
+		h := w.leaders.list[i].hit
 		n += 392 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
 		if len(h.Others) > 0 {
 			n += 768 // a map takes room for eight at once
@@ -65,8 +65,8 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 	if w.ranks > window || hit.Sketch == nil {
 		return true
 	}
-	if at := (&leaders{list: w.leaders}).place(hit); at >= 0 {
-		if l := &w.leaders[at]; l.n < l.hit.profile().Keep {
+	if at := w.leaders.place(hit); at >= 0 {
+		if l := &w.leaders.list[at]; l.n < l.hit.profile().Keep {
 			l.n++
 			return true
 		}
@@ -82,7 +82,7 @@ func (w *Walk) lead(hit *Hit, n int) {
 	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
 	sketch.Payload = bytes.Clone(sketch.Payload)
 	own.ID, own.Sketch = strings.Clone(own.ID), &sketch
-	w.leaders = append(w.leaders, leader{outlineOf(&sketch), &own, n})
+	w.leaders.list = append(w.leaders.list, leader{outlineOf(&sketch), &own, n})
 }
 
 // Walk returns what a [Walk] becomes that takes the first ranks of the list, as many as given, behind those in front of it. What they fold into is known
@@ -96,8 +96,8 @@ func (f *Found) Walk(ranks int) *Walk {
 	shown, _ := slices.BinarySearch(f.Shown, compared)
 	w.ranks, w.folded = w.ranks+ranks, w.folded+compared-shown
 	for _, rank := range f.Shown[:shown] { // beside a leader in front of the list
-		if at := (&leaders{list: w.leaders}).place(&f.hits[rank]); at >= 0 {
-			w.leaders[at].n++
+		if at := w.leaders.place(&f.hits[rank]); at >= 0 {
+			w.leaders.list[at].n++
 		}
 	}
 	for _, g := range f.Groups {
@@ -113,4 +113,4 @@ func (f *Found) Walk(ranks int) *Walk {
 }
 
 // Forget drops the leaders. It is for ranks beyond the window, where nothing folds.
-func (w *Walk) Forget() { w.leaders = nil }
+func (w *Walk) Forget() { w.leaders.list = nil }

@@ -58,7 +58,7 @@ func TestClonesOfAWalkAreIndependent(t *testing.T) {
 		if take(walk, one); !slices.Equal(take(other, two), want) {
 			t.Fatal("what one walk took shows in its clone")
 		}
-		if len(other.leaders) > 0 && memory < 0 || walk.Bytes() < memory {
+		if len(other.leaders.list) > 0 && memory < 0 || walk.Bytes() < memory {
 			t.Fatalf("%d bytes after more hits than had taken %d", walk.Bytes(), memory)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWalkBytesCoverItsMemory(t *testing.T) {
 					}
 					h.Others[bases[i]] = traits()
 				}
-				walk.leaders = append(walk.leaders, leader{hit: &h, n: 1})
+				walk.leaders.list = append(walk.leaders.list, leader{hit: &h, n: 1})
 			}
 			walk = walk.Clone()
 			took, counted := live()-before, walk.Bytes()
