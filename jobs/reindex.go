@@ -127,8 +127,8 @@ func (r *run) join(ctx context.Context, resume bool) (err error) {
 }
 
 // workInSlices has each slice work on one part after the other, until none is left. The first slice takes the open part, which is
-// the one that takes in later documents, and the others wait until its first page is read: otherwise its
-// scan would return what they have just written.
+// the one that takes in later documents, and the others wait until its first page is read: otherwise its scan would return what they have just
+// written.
 func (r *run) workInSlices(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {
@@ -226,9 +226,9 @@ func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 	}
 	scanned := counts.Scanned
 	written := func(documents []adapters.Stored, results []adapters.Result) { // called after each request
-		counts := Count(results)
-		scanned += counts.Scanned
-		r.add(counts, len(documents)-counts.Scanned)
+		sent := Count(results)
+		scanned += sent.Scanned
+		r.add(sent, len(documents)-sent.Scanned)
 	}
 	err := r.options.Pace.Patch(ctx, r.Job, wrong, allow, written)
 	if err != nil {

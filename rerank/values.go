@@ -72,9 +72,10 @@ func (v *values) count(s *sketch.Sketch, n int) []int32 {
 	return v.shared
 }
 
-// mayReach reports whether two lists that share so many values may reach the threshold, which is above 0.
+// mayReach reports whether two lists may reach the threshold, which is above 0, given how many values they share.
 func (p *Profile) mayReach(a, b *sketch.Sketch, shared int32) bool {
-	most := int(min(float64(shared)/p.Threshold+1e-6, sameText)) // of so many values that are compared
+	// If more values than most are compared, the shared ones are too few.
+	most := int(min(float64(shared)/p.Threshold+1e-6, sameText))
 	if p.Measure != Containment {
 		return min(len(a.Payload), len(b.Payload)) <= most*valueSize
 	}

@@ -149,7 +149,7 @@ func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
 		}
 	}
 	if !q.namesOurs && q.asked.Scope.Expand == rule.ExpandOff && (q.asked.Ways.Apart || len(q.asked.Scope.Deciding) == 0) {
-		return raw, nil // it holds no deciding fields: there are none, or they were read apart
+		return raw, nil // the hit has no deciding fields in it: the rule names none, or they were read in a request of their own
 	}
 	members, err := jsonedit.Members(raw)
 	if err != nil {

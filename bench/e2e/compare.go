@@ -55,7 +55,9 @@ func (b *bench) known(ratios []float64) bool {
 // least and the greatest of few, of more those further inside.
 func interval(list []float64) (low, high float64) {
 	sorted, n := slices.Sorted(slices.Values(list)), len(list)
-	within, outside, ways := 0, 0.0, 1.0 // ways to have so many of n values on one side
+	// outside is the chance that the median lies below the k-th value or above the k-th last. ways is in how many ways k of n values can lie on one
+	// side of the median.
+	within, outside, ways := 0, 0.0, 1.0
 	for k := range n / 2 {
 		if outside += 2 * ways / math.Pow(2, float64(n)); outside > .1 {
 			break

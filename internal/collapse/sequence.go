@@ -92,8 +92,8 @@ func (s *search) forget() {
 	s.page.From, s.page.FoldedToo = s.asked.From, false
 }
 
-// mark identifies the hit at which a page ends, after so many ranks of the list, with its stored sketch and the engine's count of hits. It changes when
-// the list moves, and when a reindex stores another sketch.
+// mark returns what must be the same when the next page is asked for: the last hit of a page, its stored sketch, and the engine's count of hits. ranks is
+// how many ranks of the list the page ends after. The mark changes when the list moves, and when a reindex stores another sketch.
 func (s *search) mark(ranks int, hit *rule.Seen, stored []byte, in *adapters.Listing) string {
 	if ranks > s.asked.Scope.Window { // it was not compared
 		stored = nil

@@ -52,11 +52,11 @@ func (s *search) judgeWithTexts(ctx context.Context, of *adapters.Reading, hits 
 	if err != nil {
 		return err
 	}
-	s.special.texts.anyLength = len(more.Hits) != len(missing)
-	for at := 0; at < len(missing) && !s.special.texts.anyLength; at++ {
-		s.special.texts.anyLength = more.Hits[at].ID != s.compared[missing[at]].ID
+	moved := len(more.Hits) != len(missing) // the texts are of other documents
+	for at := 0; at < len(missing) && !moved; at++ {
+		moved = more.Hits[at].ID != s.compared[missing[at]].ID
 	}
-	if s.special.texts.anyLength { // they are of other documents
+	if s.special.texts.anyLength = moved; moved {
 		return s.compare(ctx, of.To)
 	}
 	s.compared = slices.Clone(s.compared) // the page may be shown from the hits as they were

@@ -60,7 +60,7 @@ func Cleaned(data []byte, cuts Cuts) []byte {
 	return e.result()
 }
 
-// cleanedStrictly is [Cleaned] of one object: of what is none, or not well-formed, it returns [ErrMalformed].
+// cleanedStrictly is [Cleaned] for one object. It returns [ErrMalformed] if the data is no object, or not well-formed.
 func cleanedStrictly(object []byte, cuts Cuts) ([]byte, error) {
 	e := newEditor(object, cuts)
 	e.grammar = commented
