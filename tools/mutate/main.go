@@ -17,10 +17,6 @@ import (
 	"time"
 )
 
-// product are the packages that are broken: everything that ships, without demo and test helpers.
-var product = []string{"./cmd/sidecar", "./internal/config", "./internal/server", "./internal/onboard", "./internal/upstream", "./internal/certs", "./internal/kind", "./proxy", "./adapters", "./adapters/elastic", "./adapters/typesense", "./sketch", "./sketch/content", "./rerank",
-	"./jobs", "./jobs/calibrate", "./jobs/cluster", "./jobs/flink", "./playground"}
-
 func main() {
 	seed := flag.Uint64("seed", 1, "which places are drawn")
 	count := flag.Int("n", 300, "how many places are broken")

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"math/rand/v2"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +27,21 @@ type site struct {
 	write      func(id int, parts []string) string
 }
 
+// product returns the packages that are broken: everything of ours that the sidecar links, without the demo.
+func product() ([]string, error) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.ImportPath}}{{end}}{{end}}", "./cmd/sidecar").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages of the sidecar: %w", err)
+	}
+	return slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool { return strings.Contains(path, "/demo") }), nil
+}
+
 // draw returns count places of the product, the same for the same seed and sources.
 func draw(seed uint64, count int) ([]*site, error) {
+	product, err := product()
+	if err != nil {
+		return nil, err
+	}
 	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps}, product...)
 	if err != nil {
 		return nil, err
@@ -126,12 +140,12 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 	switch n.Op {
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
 		f.add(n, "bound of "+op+" moved", func(id int, parts []string) string {
-			return fmt.Sprintf("breaks.Compare(%d, %q, %s, %s)", id, op, parts[0], parts[1])
+			return fmt.Sprintf("breaks.Compare%s(%d, %q, %s, %s)", typed(f.info.TypeOf(n.X)), id, op, parts[0], parts[1])
 		}, n.X, n.Y)
 	case token.ADD, token.SUB:
 		if x.Info()&types.IsInteger != 0 && y.Info()&types.IsInteger != 0 {
 			f.add(n, op+" exchanged", func(id int, parts []string) string {
-				return fmt.Sprintf("breaks.Sum(%d, %q, %s, %s)", id, op, parts[0], parts[1])
+				return fmt.Sprintf("breaks.Sum%s(%d, %q, %s, %s)", typed(f.info.TypeOf(n)), id, op, parts[0], parts[1])
 			}, n.X, n.Y)
 		}
 	case token.LAND, token.LOR:
@@ -141,6 +155,14 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 			return fmt.Sprintf("(breaks.On(%d) && ((%s) %s (%s)) || !breaks.On(%d) && ((%s) %s (%s)))", id, a, other, b, id, a, op, b)
 		}, n.X, n.Y)
 	}
+}
+
+// typed names the type of a function's arguments where that is short: 1<<n in place of a byte would else be an int.
+func typed(t types.Type) string {
+	if basic, ok := t.(*types.Basic); ok && basic.Info()&types.IsUntyped == 0 {
+		return "[" + basic.Name() + "]"
+	}
+	return ""
 }
 
 func (f *finder) returned(n *ast.ReturnStmt) {

@@ -26,7 +26,7 @@ func f(a, b int, err error) (int, error) {
 const broken = `package p; import breaks "github.com/neardup/sidecar/internal/breaks"
 
 func f(a, b int, err error) (int, error) {
-	if ((breaks.On(2) && ((breaks.Compare(3, "<", a, breaks.Sum(4, "+", b, 1))) || (err == nil)) || !breaks.On(2) && ((breaks.Compare(3, "<", a, breaks.Sum(4, "+", b, 1))) && (err == nil)))) != breaks.On(1) {
+	if ((breaks.On(2) && ((breaks.Compare[int](3, "<", a, breaks.Sum[int](4, "+", b, 1))) || (err == nil)) || !breaks.On(2) && ((breaks.Compare[int](3, "<", a, breaks.Sum[int](4, "+", b, 1))) && (err == nil)))) != breaks.On(1) {
 		if !breaks.On(5) { a = b }
 		return breaks.Int(6, a), breaks.Error(7, err)
 	}
