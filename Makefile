@@ -23,7 +23,7 @@ check: ## 2 min: what make test does without engines
 test-all: ## 25 min: long forms, race detector, all that is claimed of real engines, clients, packages
 	@$(GO) run ./tools/test all
 
-mutation: ## 30 min: breaks 300 places of the product at random and says how many the tests notice (ARGS='-all -out results.jsonl')
+mutation: ## 5 min: breaks 300 places of the product at random and says how many the tests notice (ARGS='-all -out results.jsonl')
 	$(GO) run ./tools/mutate $(ARGS)
 
 engines: ## 1 min: fetches the real engines and their clients into the cache, once
