@@ -20,7 +20,7 @@ func FuzzPager(f *testing.F) {
 		k := randomKind(r, ranked)
 		hits := k.list(r, int(n))
 		page := Page{
-			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Widening: Widening{Rate: r.Float64()}.Learn(Stats{Guessed: true, Read: 1, Reach: 4 * r.Float64()}),
+			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Widening: Widening{Rate: r.Float64()}.Learn(Stats{Read: 1, Reach: marginFor(4 * r.Float64())}),
 			SketchFirst: flag(1), FoldedToo: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
 		}
 		if flag(10) {

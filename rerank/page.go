@@ -152,18 +152,13 @@ func (f *Found) first() int {
 		}
 		return first
 	}
-	first := bounded(withSources)
-	switch {
-	case page.FoldedToo:
-		f.WithSources = true
-	case page.SketchFirst, page.SketchOnly:
-	default:
-		f.WithSources = page.atOnce(first)
+	if page.FoldedToo || !page.SketchFirst && !page.SketchOnly {
+		first := bounded(withSources)
+		if f.WithSources = page.FoldedToo || page.atOnce(first); f.WithSources {
+			return f.clamp(first)
+		}
 	}
-	if !f.WithSources {
-		first = bounded(bySketches)
-	}
-	return f.clamp(first)
+	return f.clamp(bounded(bySketches))
 }
 
 // atOnce reports whether the page is read with its sources at once, given the length of the first reading: where that is expected to take less time
@@ -267,10 +262,9 @@ type Stats struct {
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
 	Limited bool
-	// Reach says, if Guessed, by how many standard deviations more hits folded in front of the page's end than were expected to by a rate that was
-	// learned.
-	Reach   float64
-	Guessed bool
+	// Reach is the number, from 1 on, of the least length of a first reading that would have been enough for the page, of those that were weighed. It is
+	// 0 where they were not weighed by a learned rate.
+	Reach int
 	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
 	HitBytes int
 	// Times says how long readings took, the last of each kind: from rank 0 on with sources, without, and of the page's own hits.
@@ -293,7 +287,7 @@ func (f *Found) NoteTime(t ReadTime) {
 func (f *Found) Stats() Stats {
 	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window, Times: f.times}
 	if end := f.page.end(); f.page.known && f.deviation > 0 && f.page.Size > 0 && !f.page.Whole && end <= len(f.Shown) {
-		s.Reach, s.Guessed = (float64(f.Shown[end-1]+1-end)-f.folds)/f.deviation, true
+		s.Reach = marginFor((float64(f.Shown[end-1]+1-end) - f.folds) / f.deviation)
 	}
 	for _, g := range f.Groups {
 		s.Folded += len(g.Folded)

@@ -66,13 +66,19 @@ func (w Widening) Learn(s Stats) Widening {
 		rate = 0.8*w.Rate + 0.2*rate
 	}
 	w.Rate, w.known = rate, true
-	if s.Guessed {
+	if s.Reach > 0 {
 		for i := range w.reaches {
 			w.reaches[i] *= fading
 		}
-		w.reaches[min(max(int(math.Ceil((s.Reach-leastMargin)/step)), 0), margins-1)]++
+		w.reaches[min(s.Reach, margins)-1]++
 	}
 	return w
+}
+
+// marginFor returns the number, from 1 on, of the least margin that is enough for a page in front of whose end that many standard deviations more hits
+// fold than were expected to.
+func marginFor(deviations float64) int {
+	return 1 + min(max(int(math.Ceil((deviations-leastMargin)/step)), 0), margins-1)
 }
 
 // length returns the length of the first reading that is expected to take the least time, given the lengths with each margin, in ascending order, and

@@ -173,7 +173,7 @@ func TestReadingsCostLittleMore(t *testing.T) {
 				f := FindPage(Page{Size: 10, Window: 1000, Widening: known, FoldedToo: true})
 				length := f.first()
 				took += cost(length, reaches[i])
-				s := Stats{Read: reaches[i], Folded: reaches[i] - 10, Reach: (float64(reaches[i]-10) - f.folds) / f.deviation, Guessed: true}
+				s := Stats{Read: reaches[i], Folded: reaches[i] - 10, Reach: marginFor((float64(reaches[i]-10) - f.folds) / f.deviation)}
 				s.Times[withSources] = ReadTime{length, 1 + hit*float64(length)}
 				known = known.Learn(s)
 			}

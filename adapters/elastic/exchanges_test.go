@@ -110,7 +110,7 @@ func parsePlan(t testing.TB, text string) adapters.Plan {
 	t.Helper()
 	known, rules := adapters.Scope{Window: 30}, exchangeRules(t)
 	for range 100 { // pages that reach as far as those that were recorded
-		known.Widening = known.Learn(rerank.Stats{Read: 1, Guessed: true, Reach: 2.5})
+		known.Widening = known.Learn(rerank.Stats{Read: 1, Reach: 12})
 	}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
