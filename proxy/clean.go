@@ -35,6 +35,9 @@ func (h *Handler) clean(u *underway, resp *http.Response) {
 		return
 	}
 	plain, whole, found := u.hold.lookAhead(resp, coding, u.class.Address != "")
+	if coding != "" { // what was decoded only serves to look through
+		defer u.hold.reuse(plain)
+	}
 	switch {
 	case !found, u.class.Address == "" && !h.mayConcern(u):
 	case whole && u.hold.take(int64(len(plain))):
@@ -117,6 +120,9 @@ func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, coding s
 		return
 	}
 	out := coded(coding, clean.Bytes())
+	if coding != "" {
+		reuseBuffer(clean.Bytes())
+	}
 	resp.Body = reusedBody(out, resp.Body)
 	if resp.ContentLength >= 0 {
 		resp.ContentLength = int64(len(out))
