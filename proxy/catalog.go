@@ -38,7 +38,7 @@ const (
 type entry struct {
 	indices  []adapters.Index
 	err      error     // they could not be looked up
-	asked    int       // the turn at which the engine was asked
+	turn     int       // the turn at which the engine was asked
 	until    time.Time // when this is to be found out anew
 	prepared int       // the turn at which preparing ended
 	tried    time.Time // when our fields were last to be declared; zero if never since the indices changed
@@ -165,7 +165,7 @@ func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e = *c.entry(who, name)
-	ok = e.asked > c.lastChange(who) && time.Now().Before(e.until)
+	ok = e.turn > c.lastChange(who) && time.Now().Before(e.until)
 	switch how {
 	case preparing, creating:
 		ok = time.Since(e.tried) < triedFor
@@ -207,7 +207,7 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		indices = e.indices
 	}
 	made := !there(e.indices) && there(indices)
-	e.indices, e.err, e.asked, e.until = indices, err, turn, time.Now().Add(knownFor)
+	e.indices, e.err, e.turn, e.until = indices, err, turn, time.Now().Add(knownFor)
 	if err != nil || !there(indices) {
 		e.until = time.Now().Add(doubtedFor)
 	}
@@ -215,7 +215,7 @@ func (c *catalog) keep(who client, name string, how how, turn int, indices []ada
 		if made && turn > c.lastChange(who) { // other names may lead to the new index as well; what was found of this one stays
 			c.turn++
 			c.change = c.turn
-			e.asked = c.turn + 1
+			e.turn = c.turn + 1
 		}
 		c.turn++
 		e.tried, e.prepared = time.Now(), c.turn

@@ -39,7 +39,7 @@ func (m meter) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	r, span := u.asking(m.traces, r, m.operation)
-	u.asked.Store(true)
+	u.engineAsked.Store(true)
 	start, waited := clock(), u.waited()
 	resp, err := m.RoundTripper.RoundTrip(r)
 	u.engineTime.Add(int64(max(clock()-start-(u.waited()-waited), 0)))

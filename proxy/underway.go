@@ -48,7 +48,7 @@ type underway struct {
 type clocks struct {
 	start              time.Duration
 	client, engineTime atomic.Int64 // what it waited for them, in nanoseconds
-	asked              atomic.Bool  // the engine was
+	engineAsked        atomic.Bool  // at least once
 	streamed           *streamed    // the body that goes to the engine while it is enriched
 }
 
@@ -114,7 +114,7 @@ func (h *Handler) end(u *underway, r *http.Request) {
 	t.Own = max(t.Total-t.Engine-time.Duration(u.client.Load()), 0)
 	if u.ended {
 		h.Metrics.added.WithLabelValues(u.kind).Observe(t.Own.Seconds())
-		if u.asked.Load() {
+		if u.engineAsked.Load() {
 			h.Metrics.engine.WithLabelValues(u.kind).Observe(t.Engine.Seconds())
 		}
 	}

@@ -114,9 +114,9 @@ func (w *writing) sendWhole(raw, plain []byte) {
 
 // enriched returns the enriched body. It returns nil where nothing changed, or where we failed: the body then goes on as it was sent. It returns an
 // error only where nothing may go on, and the client gets that. Where a decoded body goes on, it takes Content-Encoding out of w.out.
-func (w *writing) enriched(plain []byte, asked rule.Writing) ([]byte, error) {
+func (w *writing) enriched(plain []byte, caller rule.Writing) ([]byte, error) {
 	body := bytes.NewBuffer(newBuffer(enrichedLength(plain)))
-	_, err := w.h.Dialect.EnrichWrite(w.u.class, body, bytes.NewReader(plain), asked, w.h.Limits.EngineMaxBody-int64(len(plain)))
+	_, err := w.h.Dialect.EnrichWrite(w.u.class, body, bytes.NewReader(plain), caller, w.h.Limits.EngineMaxBody-int64(len(plain)))
 	_, refused := errors.AsType[adapters.Refusal](err)
 	switch {
 	case refused, err != nil && w.u.class.Format != "":

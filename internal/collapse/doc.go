@@ -7,7 +7,7 @@
 // the package leaves its page as it is; keepSpecial and noteSpecial only record sizes and times:
 //
 //	Answer               the searches of one request
-//	  run                one search: collapsed, or left alone with its reason
+//	  answerOne          one search: collapsed, or left alone with its reason
 //	    answerCollapsed  the loop: which page is wanted, and readings ([rerank.Found.Readings]) until it is known
 //	      compare        one reading, whose hits are judged and added to what is found
 //	        read         (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])

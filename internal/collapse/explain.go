@@ -77,7 +77,7 @@ func (s *search) why(rank int, r *rule.Rule, g rerank.Group, represents bool) []
 	}
 	out := fmt.Appendf(nil, `{"representative":"%s"`, by)
 	if first := s.sight(leader); leader != rank && first != nil {
-		out = append(append(out, `,"leader":`...), s.dialect.Name(first)...)
+		out = append(append(out, `,"leader":`...), s.query.Name(first)...)
 	}
 	out = fmt.Appendf(out, `,"folded":%d`, len(g.Folded))
 	if hit := s.found.Hit(leader); hit != nil && hit.Profile != nil {

@@ -56,7 +56,7 @@ func TestGroups(t *testing.T) {
 		hits[i] = rerank.Hit{ID: fmt.Sprint(i), Sketch: &s, Traits: rerank.Traits{Merit: merit}, Profile: &rerank.Profile{Threshold: 0.5, Keep: 2, Chooses: true}}
 	}
 	hits[4].Sketch, hits[4].Profile = nil, nil
-	s := &search{dialect: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Scope: adapters.Scope{Explains: true, Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
+	s := &search{query: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Scope: adapters.Scope{Explains: true, Expand: rule.ExpandIDs}}, judge: rule.NewJudge(nil, 0, 0)}
 	s.found = rerank.FindPage(s.page)
 	for range s.found.Readings() {
 		expect.OK(t, s.found.Add(hits))

@@ -20,7 +20,7 @@ func (s *search) ownAsWritten() bool { return s.asked.Unseen != "" || s.asked.Sc
 // askBesideOwn sends requests, and beside them the client's own search.
 func (s *search) askBesideOwn(ctx context.Context, requests ...*adapters.Request) (replies []*adapters.Reply, err error) {
 	r := s.own(s.ownAsWritten())
-	first, err := s.dialect.Requests(r, nil)
+	first, err := s.query.Requests(r, nil)
 	if err != nil {
 		return nil, portError(err)
 	}
@@ -28,7 +28,7 @@ func (s *search) askBesideOwn(ctx context.Context, requests ...*adapters.Request
 		return nil, err
 	}
 	own := replies[:len(first)]
-	listing, err := s.dialect.Listing(r, own)
+	listing, err := s.query.Listing(r, own)
 	return replies[len(first):], s.takeOwn(listing, own[0].Body, err)
 }
 
@@ -60,7 +60,7 @@ func (s *search) takeOwn(listing *adapters.Listing, raw []byte, err error) error
 // ownPage returns the page as the engine has it, nil if no reply contains it.
 func (s *search) ownPage() adapters.Pieces {
 	if s.special.ownResult != nil {
-		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}
+		return adapters.Pieces{s.query.Clean(s.special.ownResult)}
 	}
 	in, from := s.special.uncollapsed, s.page.From
 	if s.special.neighbours != nil {
@@ -70,7 +70,7 @@ func (s *search) ownPage() adapters.Pieces {
 		return nil
 	}
 	page := pointers(in.Hits[min(from, len(in.Hits)):min(from+s.page.Size, len(in.Hits))])
-	result, err := s.dialect.Render(in, page, nil, -1)
+	result, err := s.query.Render(in, page, nil, -1)
 	if err != nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
 	if isAlone && s.special.ownResult != nil {
 		o.Reason = alone.Reason
-		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}, o, nil
+		return adapters.Pieces{s.query.Clean(s.special.ownResult)}, o, nil
 	}
 	if adapters.IsLate(err) {
 		if page := s.ownPage(); page != nil {
@@ -106,7 +106,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
-			return adapters.Pieces{s.dialect.Clean(declined.Raw)}, o, nil
+			return adapters.Pieces{s.query.Clean(declined.Raw)}, o, nil
 		}
 	}
 	return s.answerAsWritten(ctx, o.Reason, s.rounds > 0 || s.special.native.Tried || !adapters.IsLate(err))
@@ -116,7 +116,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 func (s *search) answerAsWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
 	r := s.own(true)
-	requests, err := s.dialect.Requests(r, nil)
+	requests, err := s.query.Requests(r, nil)
 	if err != nil {
 		return nil, o, adapters.NotUnderstood(err)
 	}
@@ -126,17 +126,17 @@ func (s *search) answerAsWritten(ctx context.Context, reason adapters.Reason, ag
 		return nil, o, err
 	}
 	if again {
-		_, err = s.dialect.Listing(r, replies)
+		_, err = s.query.Listing(r, replies)
 		_, declined := errors.AsType[*adapters.Declined](err)
 		o.Again = !declined // it is the client's own search that the engine declines
 	}
-	return adapters.Pieces{s.dialect.Clean(replies[0].Body)}, o, nil
+	return adapters.Pieces{s.query.Clean(replies[0].Body)}, o, nil
 }
 
 // readingFailed returns the error of a search after a failed reading.
 func (s *search) readingFailed(err error) error {
-	if narrowed := s.dialect.Narrowed(err); narrowed != nil {
-		s.dialect, s.asked = narrowed, narrowed.Asked()
+	if narrowed := s.query.Narrowed(err); narrowed != nil {
+		s.query, s.asked = narrowed, narrowed.Asked()
 		return errAnew
 	}
 	if s.asked.Unseen != "" && s.special.ownResult != nil && !errors.Is(err, adapters.ErrMoved) {

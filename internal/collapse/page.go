@@ -49,7 +49,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, exchange Exchange)
 	c := &conversation{Searches: searches, exchange: exchange}
 	results, outcomes := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1)
 	if searches.Single {
-		results[0], outcomes[0], err = c.newSearch(searches.List[0]).run(ctx)
+		results[0], outcomes[0], err = c.newSearch(searches.List[0]).answerOne(ctx)
 	} else {
 		results, outcomes, err = c.together(ctx)
 	}
@@ -70,11 +70,11 @@ func Answer(ctx context.Context, searches *adapters.Searches, exchange Exchange)
 
 // search is one search being answered. Ranks are places in the engine's list, from 0.
 type search struct {
-	dialect adapters.Search // the client's search, as its dialect reads it
-	asked   *adapters.Asked // what it asks for
-	all     *conversation   // that it is a part of
-	asker                   // the conversation; for one search of several its member (together.go)
-	judge   *rule.Judge
+	query adapters.Search // the client's search, as its dialect reads it
+	asked *adapters.Asked // what it asks for
+	all   *conversation   // that it is a part of
+	asker                 // the conversation; for one search of several its member (together.go)
+	judge *rule.Judge
 
 	page  rerank.Page   // what is wanted
 	found *rerank.Found // of it, so far
@@ -90,8 +90,8 @@ type search struct {
 }
 
 // newSearch returns one search of the request.
-func (c *conversation) newSearch(dialect adapters.Search) *search {
-	s := &search{dialect: dialect, asked: dialect.Asked(), all: c, asker: c}
+func (c *conversation) newSearch(query adapters.Search) *search {
+	s := &search{query: query, asked: query.Asked(), all: c, asker: c}
 	s.page.From, s.page.Size = s.asked.From, s.asked.Size
 	s.judge, s.special.texts = s.newJudge(), texts{beside: s.asked.Scope.Lacking, anyLength: s.asked.Ways.Scattered}
 	return s
@@ -104,8 +104,8 @@ func (s *search) newJudge() *rule.Judge {
 	return judge
 }
 
-// run answers the search with the result that the client gets.
-func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, error) {
+// answerOne answers one search with the result that the client gets.
+func (s *search) answerOne(ctx context.Context) (adapters.Pieces, adapters.Outcome, error) {
 	if s.asked.Reason != "" {
 		return s.answerAsWritten(ctx, s.asked.Reason, false)
 	}
@@ -206,7 +206,7 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 	scope := &s.asked.Scope
 	if scope.DryRun {
 		s.remember()
-		return adapters.Pieces{s.dialect.Clean(s.special.ownResult)}, nil
+		return adapters.Pieces{s.query.Clean(s.special.ownResult)}, nil
 	}
 	page, ranks, err := s.pageHits()
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 			return nil, err
 		}
 	}
-	if result, err = s.dialect.Render(s.frame, page, groups, total); err != nil {
+	if result, err = s.query.Render(s.frame, page, groups, total); err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
 	s.remember()

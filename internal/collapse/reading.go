@@ -21,7 +21,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	before := s.all.took
 	r = s.special.sequence.shifted(r)
 	for {
-		requests, err := s.dialect.Requests(r, replies)
+		requests, err := s.query.Requests(r, replies)
 		if err != nil {
 			return nil, s.readingFailed(err)
 		}
@@ -44,7 +44,7 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		}
 		replies = append(replies, more...)
 	}
-	listing, err := s.dialect.Listing(r, replies)
+	listing, err := s.query.Listing(r, replies)
 	if err != nil {
 		return nil, s.readingFailed(err)
 	}

@@ -98,7 +98,7 @@ func (s *search) mark(ranks int, hit *rule.Seen, stored []byte, in *adapters.Lis
 	if ranks > s.asked.Scope.Window { // it was not compared
 		stored = nil
 	}
-	return fmt.Sprintf("%s %d %s", s.dialect.Name(hit), in.Total, stored)
+	return fmt.Sprintf("%s %d %s", s.query.Name(hit), in.Total, stored)
 }
 
 // nextPage returns the key and the mark by which the page is found again that follows this one, which ends with a hit at a rank. The key is empty if none

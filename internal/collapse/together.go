@@ -39,12 +39,12 @@ func (m *member) ask(_ context.Context, requests ...*adapters.Request) ([]*adapt
 // together runs several searches.
 func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapters.Outcome, error) {
 	members, next := make([]*member, len(c.List)), make([]func() ([]*adapters.Request, bool), len(c.List))
-	for i, dialect := range c.List {
-		m := &member{search: c.newSearch(dialect)}
+	for i, query := range c.List {
+		m := &member{search: c.newSearch(query)}
 		m.asker = m
 		resume, stop := iter.Pull(func(yield func([]*adapters.Request) bool) {
 			m.yield = yield
-			m.result, m.outcome, m.err = m.run(ctx)
+			m.result, m.outcome, m.err = m.answerOne(ctx)
 		})
 		defer stop()
 		members[i], next[i] = m, resume

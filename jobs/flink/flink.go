@@ -196,11 +196,11 @@ func (r *run) work(ctx context.Context, properties map[string]string, statements
 	defer func() { _ = s.close(late) }() // the gateway closes it by itself after some minutes
 	job := len(statements) - 1
 	for _, statement := range statements[:job] {
-		if _, err := s.run(ctx, statement); err != nil {
+		if _, err := s.execute(ctx, statement); err != nil {
 			return err
 		}
 	}
-	if _, err = s.run(ctx, statements[job]); err == nil {
+	if _, err = s.execute(ctx, statements[job]); err == nil {
 		return nil
 	}
 	if stopped := r.g.stop(late, r.name); stopped != nil {

@@ -122,9 +122,9 @@ func (s *session) close(ctx context.Context) error {
 	return s.g.call(ctx, http.MethodDelete, "sessions/"+s.handle, nil, nil)
 }
 
-// run runs one statement and waits for its end, that of its job included. Where ctx ends first the statement is cancelled; a job
+// execute runs one statement and waits for its end, that of its job included. Where ctx ends first the statement is cancelled; a job
 // that it has started goes on: see [stop].
-func (s *session) run(ctx context.Context, statement string) (rows [][]any, err error) {
+func (s *session) execute(ctx context.Context, statement string) (rows [][]any, err error) {
 	var reply struct{ OperationHandle string }
 	body := map[string]string{"statement": statement}
 	if err := s.g.call(ctx, http.MethodPost, "sessions/"+s.handle+"/statements", body, &reply); err != nil {
@@ -187,7 +187,7 @@ func (g *gateway) stop(ctx context.Context, name string) error {
 	}
 	defer func() { _ = s.close(ctx) }()
 	for told := false; ; told = true {
-		jobs, err := s.run(ctx, "SHOW JOBS")
+		jobs, err := s.execute(ctx, "SHOW JOBS")
 		if err != nil {
 			return fmt.Errorf("list the jobs: %w", err)
 		}
@@ -198,7 +198,7 @@ func (g *gateway) stop(ctx context.Context, name string) error {
 			return nil
 		}
 		for _, job := range running {
-			if _, err := s.run(ctx, fmt.Sprintf("STOP JOB '%v'", job[0])); err != nil && !told {
+			if _, err := s.execute(ctx, fmt.Sprintf("STOP JOB '%v'", job[0])); err != nil && !told {
 				return fmt.Errorf("stop the job %v: %w", job[0], err)
 			}
 		}
