@@ -64,8 +64,8 @@ func TestLostCursors(t *testing.T) {
 				case c.status == 0:
 					t.Errorf("the ranks before were asked for: %s", body)
 				default:
-					want := fmt.Sprintf(`{"sort":["n"],"track_total_hits":false,"from":0,"size":%d,"_source":["body","title"],`+
-						`"docvalue_fields":["neardup_sketch"]}`, c.window)
+					want := fmt.Sprintf(`{"sort":["n"],"from":0,"size":%d,"_source":["body","title"],`+
+						`"track_total_hits":false,"docvalue_fields":["neardup_sketch"]}`, c.window)
 					if diff := cmp.Diff(want, body); diff != "" && asks > 2 {
 						t.Error(diff)
 					}

@@ -18,7 +18,8 @@
 //
 //	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
 //	            and narrowable (picked.go), judgedApart (choose.go)
-//	reading.go  asks numbered: whether hits are told apart by their sequence numbers; never in a reading with sources, so not on an ordinary page 1
+//	reading.go  asks leftOut and setBeside: what a reading changes besides its ranks and our field, nothing on an ordinary page 1
+//	listing.go  asks numbered (reading.go): whether hits are told apart by their sequence numbers, never in a reading with sources
 //	listing.go  asks ruleName (name.go): by what name rules know the index of a hit
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking

@@ -21,11 +21,8 @@ var (
 	once = []string{"aggs", "aggregations", "suggest", "profile"}
 )
 
-// ofSource are the names of a source filter in a body or a URL.
-var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
-
-// Requests implements adapters.Search. One request is a whole reading: the client's own, less what the reading does not need, and with its ranks and
-// what they are judged by.
+// Requests implements adapters.Search. One request is a whole reading: the client's own with other ranks, and with what hits are judged by. An
+// ordinary reading leaves out and sets nothing else.
 func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
 	switch {
 	case len(replies) > 0:
@@ -38,31 +35,11 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 		}
 	}
 	from, to := q.ranksOf(r)
-	framed, numbered, source := q.framed(r), q.numbered(r), q.sourceFilter(r) // true, false and nil for an ordinary reading, with its sources
-	void := []string{"from", "size", "filter_path"}
-	counted := framed || !q.picks || q.after != nil || q.losesUncounted() || r.Judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
-	if !counted {
-		void = append(void, "track_total_hits")
-	}
-	if !framed {
-		void = append(void, once...)
-		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
-	}
-	if !r.Sources {
-		void = append(void, perHit...)
-	}
-	if numbered {
-		void = append(void, "seq_no_primary_term")
-	}
-	if source != nil {
-		void = append(void, ofSource[1:]...)
-	}
-	body := q.base
+	body, void := q.base, q.leftOut(r)
 	if q.raised != nil && !r.Own {
 		body = q.raised
 	}
-	cut := func(key string) bool { return slices.Contains(void, key) || r.Before && key == "search_after" }
-	body, err := jsonedit.Cut(body, cut)
+	body, err := jsonedit.Cut(body, func(key string) bool { return slices.Contains(void, key) })
 	set := func(key string, value []byte) {
 		if err == nil {
 			body, err = jsonedit.Set(body, key, value)
@@ -70,11 +47,48 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 	}
 	set("from", strconv.AppendInt(nil, int64(from), 10))
 	set("size", strconv.AppendInt(nil, int64(to-from), 10))
-	if source != nil {
-		set("_source", source)
-		void = append(void, ofSource[0])
+	q.setBeside(r, set)
+	if err == nil && r.Judged {
+		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
 	}
+	request := q.sentWith(body, void, !r.Sources && q.header == nil)
+	request.Hits = to - from
+	return []*adapters.Request{request}, err
+}
+
+// leftOut returns the keys of the body and the parameters of the URL that a reading does without: of an ordinary one from, size and filter_path.
+func (q *clientSearch) leftOut(r *adapters.Reading) []string {
+	void := []string{"from", "size", "filter_path"}
+	counted := q.counted(r)
 	if !counted {
+		void = append(void, "track_total_hits")
+	}
+	if !q.framed(r) {
+		void = append(void, once...)
+		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
+	}
+	if !r.Sources {
+		void = append(void, perHit...)
+		void = append(void, "_source_includes", "_source_excludes")
+	}
+	if q.numbered(r) {
+		void = append(void, "seq_no_primary_term")
+	}
+	if r.Before {
+		void = append(void, "search_after")
+		if !counted {
+			void = append(void, "rest_total_hits_as_int")
+		}
+	}
+	return void
+}
+
+// setBeside sets in the body what a reading needs beside its ranks: nothing for an ordinary one.
+func (q *clientSearch) setBeside(r *adapters.Reading, set func(key string, value []byte)) {
+	if !r.Sources {
+		set("_source", q.sourceFilter(r))
+	}
+	if !q.counted(r) {
 		set("track_total_hits", []byte("false"))
 	}
 	if r.Picked && q.narrows {
@@ -82,22 +96,12 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 	} else if r.Picked {
 		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), only(r)))
 	}
-	if numbered {
+	if q.numbered(r) {
 		set("seq_no_primary_term", []byte("true"))
 		if !r.Sources { // nor is anything read that is stored
 			set("stored_fields", []byte(`"_none_"`))
 		}
 	}
-	if err == nil && r.Judged {
-		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
-	}
-	if r.Before && !q.losesUncounted() { // no one looks at the count, and it can cost much
-		set("track_total_hits", []byte("false"))
-		void = append(void, "track_total_hits", "rest_total_hits_as_int")
-	}
-	request := q.sentWith(body, void, !r.Sources && q.header == nil)
-	request.Hits = to - from
-	return []*adapters.Request{request}, err
 }
 
 // ranksOf returns the ranks [from, to) that the engine is asked for.
@@ -127,15 +131,23 @@ func (q *clientSearch) numbered(r *adapters.Reading) bool {
 	return q.numbers && r.Judged && !r.Sources && !r.Texts
 }
 
-// sourceFilter returns the source filter in place of the client's, nil to leave that.
+// sourceFilter returns the source filter of a reading without sources.
 func (q *clientSearch) sourceFilter(r *adapters.Reading) []byte {
-	switch {
-	case r.Sources:
-		return nil
-	case r.Texts:
+	if r.Texts {
 		return sourceOf(q.asked.Scope.Texts)
 	}
 	return sourceOf(nil)
+}
+
+// counted reports whether the engine counts its hits for a reading. No one looks at the count of one before a cursor, and it can cost much.
+func (q *clientSearch) counted(r *adapters.Reading) bool {
+	switch {
+	case q.losesUncounted():
+		return true
+	case r.Before:
+		return false
+	}
+	return q.framed(r) || !q.picks || q.after != nil || r.Judged && (q.asked.Scope.CollapsedTotals || q.asked.Scope.DryRun)
 }
 
 // losesUncounted reports whether the engine may leave hits out of a list that it does not count. OpenSearch leaves out documents without a value
