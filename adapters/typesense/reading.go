@@ -36,7 +36,8 @@ func (p enginePage) to() int { return p.number * p.size }
 const mostQueries = 64 * maxSearches
 
 // Requests implements adapters.Search. They go out in one round, one for each page and content: first all pages with the hits as
-// shown, then, where those do not show what is judged, all pages with that. Each is the client's own search otherwise. A preset could set a
+// shown, then, where those do not show what is judged, all pages with that. Each is the client's own search otherwise. An ordinary reading is one
+// page of full content: it sets page and per_page, and include_fields and exclude_fields so that our field comes with the client's. A preset could set a
 // parameter that we leave out, so under one we send it empty.
 func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (requests []*adapters.Request, err error) {
 	switch {
