@@ -175,8 +175,12 @@ func (b *bench) page(e *engine, made *stock, words []string, one page) (measured
 		by.base, by.watch = hop.base, []*process{hop, e.process}
 	}
 	handed := asked(p.base, made.bare, passedOn, one.search)
-	if handed.watch = []*process{p, e.process}; made.bare == made.with {
+	handed.watch = []*process{p, e.process}
+	switch {
+	case made.bare == made.with:
 		handed.absent = "a rule matches the index"
+	case one.search.gzip || one.search.from > 0 && one.to == 0:
+		handed.absent = "asked for page 1 and pages in sequence alone, without gzip"
 	}
 	list = append(list, by, handed)
 	how := b.pace()

@@ -106,7 +106,7 @@ func (b *bench) sizingAt(e *engine, f formula) (measured.Row, error) {
 		}
 		said += rate / f.each[kind]
 	}
-	rounds, length := leastRounds+1, 2*time.Second
+	rounds, length := leastRounds+1, 1500*time.Millisecond
 	if b.short {
 		rounds, length = 2, 300*time.Millisecond
 	}
