@@ -61,7 +61,7 @@ bench-parts: ## 10 min: the benchmarks of single parts
 
 bench-e2e: ## 15 min: the sidecar beside bare proxies and the engines alone, into docs/internals/performance.json (E2E=-list: its parts; E2E='-only pages -out /tmp/parts.json')
 	cd bench && NEARDUP_ENGINES=required $(GO) run ./e2e $(E2E)
-	$(GO) test -count=1 -run 'TestPerformance|TestPictures/growth' ./internal/pictures -update
+	$(GO) test -count=1 -run 'TestPerformance|TestPictures/(growth|before)' ./internal/pictures -update
 
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e

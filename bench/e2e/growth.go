@@ -60,13 +60,13 @@ func (b *bench) steps(values ...float64) []float64 {
 	return values
 }
 
-// add puts a point at the end of a line of a panel.
-func (g *growing) add(curve int, name string, tail bool, x, y float64) {
+// add puts a point at the end of a contender's line of a panel.
+func (g *growing) add(curve int, c *contender, tail bool, x, y float64) {
 	p := &g.panels[curve]
-	i := slices.IndexFunc(p.Lines, func(l measured.Line) bool { return l.Name == name && l.Tail == tail })
+	i := slices.IndexFunc(p.Lines, func(l measured.Line) bool { return l.Name == c.name && l.Tail == tail && l.Before == c.before })
 	if i < 0 {
 		i = len(p.Lines)
-		p.Lines = append(p.Lines, measured.Line{Name: name, Tail: tail})
+		p.Lines = append(p.Lines, measured.Line{Name: c.name, Tail: tail, Before: c.before})
 	}
 	p.Lines[i].Points = append(p.Lines[i].Points, measured.Point{X: x, Y: y})
 }
@@ -118,11 +118,25 @@ func (b *bench) turns(list []*contender, clients, rounds int, length time.Durati
 
 // alone has the contenders take turns with one client, and adds the median time of each to its line.
 func (g *growing) alone(x float64, list ...*contender) error {
-	medians, err := g.turns(list, 1, 3, 300*time.Millisecond)
+	rounds := 3
+	if g.before != "" { // two that are near one another
+		rounds = leastRounds
+	}
+	medians, err := g.turns(list, 1, rounds, 300*time.Millisecond)
 	for i, m := range medians {
-		g.add(0, list[i].name, false, x, m.p50)
+		g.add(0, list[i], false, x, m.p50)
 	}
 	return err
+}
+
+// pages are contenders that ask for page 1 through each sidecar.
+func (g *growing) pages(name string, sides []side, words []string, controls ...string) (list []*contender) {
+	for _, s := range sides {
+		c := g.page(name, s.sidecar.base, s.index, words, search{}, controls...)
+		c.before = s.before
+		list = append(list, c)
+	}
+	return list
 }
 
 // page is a contender that asks for page 1 of ten hits, with controls of the sidecar such as neardup_window=10 or members of the search.

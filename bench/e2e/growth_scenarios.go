@@ -12,41 +12,69 @@ import (
 // patient are limits under which everything is collapsed, however long it takes and however much it is.
 const patient = unhurried + ", max_window: 10000, max_held: 2GB, max_reply: 256MB"
 
-// opened starts a sidecar and fills an index through it; what ends both is to be called in any case.
-func (g *growing) opened(s shelf) (sidecar *process, index string, end func(), err error) {
-	if sidecar, err = g.sidecar(g.engine, setup{limits: patient}); err != nil {
-		return nil, "", func() {}, err
-	}
-	index = indexName("growth")
-	err = g.engine.fill(g.ctx, sidecar.base, index, g.texts, s)
-	return sidecar, index, func() {
-		g.engine.drop(index)
-		if err := sidecar.stop(); err != nil {
-			g.log("%v", err)
+// side is a sidecar and an index that was written through it.
+type side struct {
+	before  bool // whether it is the older one
+	sidecar *process
+	index   string
+	stock   bool // whether the index is the engine's stock, which stays
+}
+
+// opened starts the sidecar, and the older one if there is one, and fills an index through each; the stock of an engine is taken as it is. What ends
+// all of it is to be called in any case.
+func (g *growing) opened(s shelf) (sides []side, end func(), err error) {
+	end = func() {
+		for _, one := range sides {
+			if !one.stock {
+				g.engine.drop(one.index)
+			}
+			if err := one.sidecar.stop(); err != nil {
+				g.log("%v", err)
+			}
 		}
-	}, err
+	}
+	for _, before := range []bool{false, true} {
+		b, one := *g.bench, side{before: before, index: indexName("growth"), stock: !before && s == g.stocked()}
+		if before {
+			b.program, one.index = g.before, indexName("growth-before")
+		}
+		if b.program == "" {
+			continue
+		}
+		if one.sidecar, err = b.sidecar(g.engine, setup{limits: patient}); err != nil {
+			return sides, end, err
+		}
+		if one.stock {
+			err = g.fillStocks()
+		} else {
+			err = g.engine.fill(g.ctx, one.sidecar.base, one.index, g.texts, s)
+		}
+		if one.stock && err == nil {
+			one.index = g.engine.stock.with
+		}
+		if sides = append(sides, one); err != nil {
+			return sides, end, err
+		}
+	}
+	return sides, end, nil
 }
 
 // byWindow has the window grow: over a list that is longer, page 1 as it is, and with totals of the collapsed list, which read all of it.
 var byWindow = scenario{[]measured.Curve{{
 	Name: "window", Title: "Page 1, by the ranks of the window", Across: "ranks in the window", Up: "p50, ms",
-	Notes: []string{"Searches whose list is longer than the largest window, in 12,000 documents of 1 kB, 30 % of them near-duplicates. " +
+	Notes: []string{"Searches whose list is longer than the largest window, in 20,000 documents of 2 kB, 30 % of them near-duplicates. " +
 		"Totals of the collapsed list (`neardup_totals=collapsed`) read the sketches of the whole window for each page; a page alone reads what it needs."},
 }}, func(g *growing) error {
-	s := shelf{g.few(12_000, 500), 1000, .3}
-	sidecar, index, end, err := g.opened(s)
+	sides, end, err := g.opened(g.stocked())
 	defer end()
 	if err != nil {
 		return err
 	}
-	words := g.texts.common(s)[:2]
+	words := g.texts.common(g.stocked())[:2]
 	for _, window := range g.steps(10, 100, 1000, 10_000) {
 		control := fmt.Sprintf("neardup_window=%.0f", window)
-		if err := g.alone(window,
-			g.page(through, sidecar.base, index, words, search{}, control),
-			g.page(plain, g.engine.base, index, words, search{}),
-			g.page("collapsed, the whole window read", sidecar.base, index, words, search{}, control, "neardup_totals=collapsed"),
-		); err != nil {
+		list := append(g.pages(through, sides, words, control), g.page(plain, g.engine.base, sides[0].index, words, search{}))
+		if err := g.alone(window, append(list, g.pages("collapsed, the whole window read", sides, words, control, "neardup_totals=collapsed")...)...); err != nil {
 			return err
 		}
 	}
@@ -61,11 +89,10 @@ var bySource = scenario{[]measured.Curve{{
 }}, func(g *growing) error {
 	for _, size := range g.steps(1, 10, 100, 1000) {
 		s := shelf{max(60, min(g.few(2000, 150), int(10_000/size))), int(size) * 1000, .3}
-		sidecar, index, end, err := g.opened(s)
+		sides, end, err := g.opened(s)
 		if err == nil {
 			words := g.texts.common(s)[:2]
-			err = g.alone(size, g.page(through, sidecar.base, index, words, search{}),
-				g.page(plain, g.engine.base, index, words, search{}))
+			err = g.alone(size, append(g.pages(through, sides, words), g.page(plain, g.engine.base, sides[0].index, words, search{}))...)
 		}
 		end()
 		if err != nil {
@@ -83,12 +110,11 @@ var byDuplicates = scenario{[]measured.Curve{{
 }}, func(g *growing) error {
 	for _, share := range g.steps(0, 30, 60, 90) {
 		s := shelf{g.few(3000, 600), 2000, share / 100}
-		sidecar, index, end, err := g.opened(s)
+		sides, end, err := g.opened(s)
 		if err == nil {
 			words := g.texts.queries(s, 10)
-			err = g.alone(share, g.page(through, sidecar.base, index, words, search{}),
-				g.page(plain, g.engine.base, index, words, search{}),
-				g.page(grouped, g.engine.base, index, words, search{grouped: true}))
+			err = g.alone(share, append(g.pages(through, sides, words), g.page(plain, g.engine.base, sides[0].index, words, search{}),
+				g.page(grouped, g.engine.base, sides[0].index, words, search{grouped: true}))...)
 		}
 		end()
 		if err != nil {
@@ -105,30 +131,27 @@ var byClients = scenario{[]measured.Curve{{
 		"asks again. Clients, sidecar and engine share the machine's cores: from some clients on all of these are busy."},
 }, {
 	Name: "latency", Title: "Time of a search, by the number of clients", Across: "clients at the same time", Up: "ms",
-	Notes: []string{"The same run: medians, and dashed the slowest of a hundred. Once all cores are busy a search waits in proportion to " +
+	Notes: []string{"The same run: medians. Once all cores are busy a search waits in proportion to " +
 		"the number of clients."},
 }}, func(g *growing) error {
-	if err := g.fillStocks(); err != nil {
-		return err
-	}
-	sidecar, err := g.sidecar(g.engine, setup{limits: patient})
+	sides, end, err := g.opened(g.stocked())
+	defer end()
 	if err != nil {
 		return err
 	}
-	defer sidecar.stop()
 	words := g.texts.queries(g.stocked(), g.few(forTail, 10))
-	list := []*contender{
-		g.page(through, sidecar.base, g.engine.stock.with, words, search{}), g.page(plain, g.engine.base, g.engine.stock.with, words, search{}),
-	}
-	for _, clients := range g.steps(1, 3, 10, 100, 500) {
+	list := append(g.pages(through, sides, words), g.page(plain, g.engine.base, sides[0].index, words, search{}))
+	for _, clients := range g.steps(1, 3, 10, 100) {
 		medians, err := g.turns(list, int(clients), 2, 500*time.Millisecond)
 		if err != nil {
 			return err
 		}
 		for i, m := range medians {
-			g.add(0, list[i].name, false, clients, m.rate)
-			g.add(1, list[i].name, false, clients, m.p50)
-			g.add(1, list[i].name, true, clients, m.p99)
+			g.add(0, list[i], false, clients, m.rate)
+			g.add(1, list[i], false, clients, m.p50)
+			if g.before == "" {
+				g.add(1, list[i], true, clients, m.p99)
+			}
 		}
 	}
 	return nil
@@ -145,34 +168,25 @@ var byDocuments = scenario{[]measured.Curve{{
 		steps = []float64{500, 1000}
 	}
 	s := shelf{int(steps[len(steps)-1]), g.few(250, 500), .3}
-	sidecar, err := g.sidecar(g.engine, setup{limits: patient})
+	sides, end, err := g.opened(shelf{}) // empty
+	defer end()
 	if err != nil {
-		return err
-	}
-	index := indexName("growth")
-	defer func() {
-		g.engine.drop(index)
-		if err := sidecar.stop(); err != nil {
-			g.log("%v", err)
-		}
-	}()
-	if err := g.engine.create(g.ctx, sidecar.base, index); err != nil {
 		return err
 	}
 	words, stored := g.texts.queries(s, g.few(6, 20)), 0
 	for _, documents := range steps {
-		if err := g.store(sidecar.base, index, s, stored, int(documents), nil); err != nil {
-			return err
-		}
-		stored = int(documents)
-		if !g.engine.typesense() {
-			if err := g.engine.do(g.ctx, g.engine.base, request{method: "POST", path: "/" + index + "/_refresh"}, nil); err != nil {
+		for _, one := range sides {
+			err := g.store(one.sidecar.base, one.index, s, stored, int(documents), nil)
+			if err == nil && !g.engine.typesense() {
+				err = g.engine.do(g.ctx, g.engine.base, request{method: "POST", path: "/" + one.index + "/_refresh"}, nil)
+			}
+			if err != nil {
 				return err
 			}
 		}
-		if err := g.alone(documents, g.page(through, sidecar.base, index, words, search{}),
-			g.page(plain, g.engine.base, index, words, search{}),
-			g.page(grouped, g.engine.base, index, words, search{grouped: true})); err != nil {
+		stored = int(documents)
+		if err := g.alone(documents, append(g.pages(through, sides, words), g.page(plain, g.engine.base, sides[0].index, words, search{}),
+			g.page(grouped, g.engine.base, sides[0].index, words, search{grouped: true}))...); err != nil {
 			return err
 		}
 	}
@@ -263,8 +277,8 @@ func (g *growing) balanced(sidecars []*process, index string, words []string) er
 		for _, each := range m.cpu {
 			spent += each
 		}
-		g.add(0, list[i].name, false, float64(len(sidecars)), m.rate)
-		g.add(1, list[i].name, false, float64(len(sidecars)), spent)
+		g.add(0, list[i], false, float64(len(sidecars)), m.rate)
+		g.add(1, list[i], false, float64(len(sidecars)), spent)
 	}
 	return err
 }

@@ -46,6 +46,8 @@ type contender struct {
 	watch []*process
 	// clocks is the address of a sidecar's metrics, which part the time of a search into the engine's and ours.
 	clocks string
+	// before says that it is an older sidecar.
+	before bool
 	// checked is set where checkAll has found nothing wrong and need not be called again.
 	checked bool
 	// absent says why it can't take part.

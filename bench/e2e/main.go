@@ -44,6 +44,7 @@ type bench struct {
 	short    bool
 	folder   string // for all that is made, gone afterwards
 	program  string // the sidecar
+	before   string // an older one that the curves of growth show beside it; empty for none
 	core     string // on which contenders run that are started now; empty for any
 	texts    *texts
 	engines  []*engine
@@ -98,6 +99,7 @@ func run() error {
 	out := flag.String("out", filepath.Join("..", "docs", "internals", "performance.json"), "the file to write")
 	kinds := flag.String("engines", strings.Join(engines.Kinds, ","), "the engines to run on, with commas between them")
 	program := flag.String("sidecar", "", "the sidecar's program; built, unless given")
+	before := flag.String("before", "", "the program of an older sidecar: curves of a page show it, too, each with its own sketches")
 	listen := flag.String("bare", "", "be the bare reverse proxy, listening here (for the program's own use)")
 	recorded := flag.String("stub", "", "be the stub of an engine, listening here (for the program's own use)")
 	to := flag.String("to", "", "where the bare reverse proxy, or the stub, sends requests")
@@ -127,7 +129,7 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	debug.SetGCPercent(400) // the load must not wait for its own collections
-	b := &bench{ctx: ctx, short: *short, began: time.Now(), progress: os.Stderr, program: *program}
+	b := &bench{ctx: ctx, short: *short, began: time.Now(), progress: os.Stderr, program: *program, before: *before}
 	defer b.close()
 	if err := b.open(strings.Split(*kinds, ",")); err != nil {
 		return err

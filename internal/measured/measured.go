@@ -97,10 +97,12 @@ type Panel struct {
 	Absent string `json:"absent,omitempty"`
 }
 
-// Line is one line of a panel. Lines of one name have one colour in all panels; Tail says that it is the p99 beside a median.
+// Line is one line of a panel. Lines of one name have one colour in all panels; Tail says that it is the p99 beside a median, Before that it is
+// of an older sidecar.
 type Line struct {
 	Name   string  `json:"name"`
 	Tail   bool    `json:"tail,omitempty"`
+	Before bool    `json:"before,omitempty"`
 	Points []Point `json:"points"`
 }
 

@@ -196,7 +196,7 @@ func (d *drawing) growthPanel(p plot, panel measured.Panel, names []string, belo
 		d.text((p.left+p.right)/2, (p.top+p.bottom)/2, "middle small", cutTo("not measured: "+panel.Absent, 11.5, p.right-p.left))
 	}
 	for _, l := range panel.Lines {
-		colour := colours[slices.Index(names, l.Name)]
+		colour, dashed := colours[slices.Index(names, l.Name)], aside(l) != ""
 		var steps strings.Builder
 		for i, at := range l.Points {
 			letter := "L"
@@ -205,19 +205,34 @@ func (d *drawing) growthPanel(p plot, panel measured.Panel, names []string, belo
 			}
 			fmt.Fprintf(&steps, "%s%s %s", letter, num(p.x(below.at(at.X))), num(p.y(beside.at(at.Y))))
 		}
-		d.path("line-"+colour+tail(l, " thin dashed"), steps.String())
+		line, dot := "line-"+colour, "dot-"+strings.Fields(colour)[0]
+		if dashed {
+			line, dot = line+" thin dashed", dot+" hollow"
+		}
+		d.path(line, steps.String())
 		for _, at := range l.Points {
-			d.dot(p.x(below.at(at.X)), p.y(beside.at(at.Y)), 3.5, "dot-"+strings.Fields(colour)[0]+tail(l, " hollow"))
+			d.dot(p.x(below.at(at.X)), p.y(beside.at(at.Y)), 3.5, dot)
 		}
 	}
 }
 
-// tail returns the words where the line is that of the slowest.
-func tail(l measured.Line, words string) string {
-	if l.Tail {
-		return words
+// aside says of a line that is dashed what it is beside another one of its name.
+func aside(l measured.Line) string {
+	switch {
+	case l.Before:
+		return "before"
+	case l.Tail:
+		return "p99"
 	}
 	return ""
+}
+
+// nameOf names a line and what it is beside another one of its name.
+func nameOf(l measured.Line) string {
+	if word := aside(l); word != "" {
+		return l.Name + " (" + word + ")"
+	}
+	return l.Name
 }
 
 // growthLegend names the lines below the title and returns where it ends.
@@ -238,9 +253,9 @@ func (d *drawing) growthLegend(c measured.Curve, names []string) float64 {
 	}
 	for _, p := range c.Panels {
 		for _, l := range p.Lines {
-			if l.Tail {
+			if word := aside(l); word != "" {
 				entry("line-"+colours[slices.Index(names, l.Name)]+" thin dashed",
-					"dot-"+strings.Fields(colours[slices.Index(names, l.Name)])[0]+" hollow", "dashed: p99")
+					"dot-"+strings.Fields(colours[slices.Index(names, l.Name)])[0]+" hollow", "dashed: "+word)
 				return y
 			}
 		}
@@ -254,7 +269,7 @@ func growthDesc(c measured.Curve) string {
 	for _, p := range c.Panels {
 		for _, l := range p.Lines {
 			first, last := l.Points[0], l.Points[len(l.Points)-1]
-			list = append(list, fmt.Sprintf("%s, %s: %s at %s, %s at %s", p.Name, l.Name+tail(l, " (p99)"),
+			list = append(list, fmt.Sprintf("%s, %s: %s at %s, %s at %s", p.Name, nameOf(l),
 				figureOf(first.Y), grouped(first.X), figureOf(last.Y), grouped(last.X)))
 		}
 	}

@@ -17,8 +17,7 @@ const (
 	performancePage = "../../docs/internals/performance.md"
 	performanceData = "../../docs/internals/performance.json"
 
-	endToEnd      = "<!-- drawn: end to end -->\n"
-	endOfEndToEnd = "<!-- end of end to end -->"
+	beforeData = "../../docs/internals/before.json"
 )
 
 // figureOf writes a measurement with three digits, and more only where they stand before the point.
@@ -184,7 +183,7 @@ func curveTable(c measured.Curve) string {
 			row(&b, append([]string{p.Name + ": " + p.Absent}, make([]string, len(at))...)...)
 		}
 		for _, l := range p.Lines {
-			cells := []string{strings.TrimPrefix(p.Name+", "+l.Name+tail(l, " (p99)"), ", ")}
+			cells := []string{strings.TrimPrefix(p.Name+", "+nameOf(l), ", ")}
 			for i := range at {
 				if i < len(l.Points) {
 					cells = append(cells, figureOf(l.Points[i].Y))
@@ -198,15 +197,20 @@ func curveTable(c measured.Curve) string {
 	return b.String()
 }
 
-// performanceSection is the part of docs/internals/performance.md that a run writes.
-func performanceSection(r measured.Report) string {
-	var b strings.Builder
+// measuredBy says by what and when something was measured.
+func measuredBy(r measured.Report) string {
 	var versions []string
 	for _, v := range r.Versions {
 		versions = append(versions, v.Name+" "+v.Version)
 	}
-	fmt.Fprintf(&b, "\nMeasured on %s in %.0f minutes by `%s` on %s: %s.\n\n",
+	return fmt.Sprintf("\nMeasured on %s in %.0f minutes by `%s` on %s: %s.\n",
 		r.Date, r.Minutes, r.Command, r.Machine, strings.Join(versions, ", "))
+}
+
+// performanceSection is the part of docs/internals/performance.md that a run writes.
+func performanceSection(r measured.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", measuredBy(r))
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "- %s\n", n)
 	}
@@ -219,8 +223,14 @@ func performanceSection(r measured.Report) string {
 		b.WriteString(toldTable(t) + figuresTable(t))
 	}
 	if len(r.Curves) > 0 {
-		b.WriteString("\n### How cost grows\n")
+		b.WriteString("\n### How cost grows\n" + curvesOf(r))
 	}
+	return b.String() + "\n"
+}
+
+// curvesOf are the curves with their pictures and tables.
+func curvesOf(r measured.Report) string {
+	var b strings.Builder
 	for _, c := range r.Curves {
 		fmt.Fprintf(&b, "\n![%s: %s over %s, a panel for each engine, the same figures as in the table below](../images/%s)\n\n",
 			c.Title, c.Up, c.Across, growthFile(c))
@@ -229,20 +239,21 @@ func performanceSection(r measured.Report) string {
 		}
 		b.WriteString(curveTable(c))
 	}
-	return b.String() + "\n"
+	return b.String()
 }
 
-func growthFile(c measured.Curve) string { return "growth-" + c.Name + ".svg" }
-
-// performance is what the last run has measured.
-func performance(t *testing.T) measured.Report {
-	t.Helper()
-	return expect.Value(measured.Read(performanceData))(t)
+func growthFile(c measured.Curve) string {
+	for _, p := range c.Panels {
+		if slices.ContainsFunc(p.Lines, func(l measured.Line) bool { return l.Before }) {
+			return "before-" + c.Name + ".svg"
+		}
+	}
+	return "growth-" + c.Name + ".svg"
 }
 
-// TestPerformance holds the section of docs/internals/performance.md to docs/internals/performance.json; TestPictures does it with the curves.
+// TestPerformance holds the sections of docs/internals/performance.md to what runs have measured; TestPictures does it with the curves.
 func TestPerformance(t *testing.T) {
-	r := performance(t)
+	r := expect.Value(measured.Read(performanceData))(t)
 	for _, part := range []string{"passed", "saturation", "pages", "long", "own", "writes", "pinned", "size", "memory", "sizing"} {
 		if !slices.ContainsFunc(r.Tables, func(table measured.Table) bool { return table.Name == part }) {
 			t.Errorf("docs/internals/performance.json has no table %s: it is not of a whole run", part)
@@ -251,17 +262,27 @@ func TestPerformance(t *testing.T) {
 	if len(r.Curves) != 8 {
 		t.Errorf("docs/internals/performance.json has %d curves of 8", len(r.Curves))
 	}
+	drawn(t, "end to end", performanceSection(r))
+	before := expect.Value(measured.Read(beforeData))(t)
+	drawn(t, "before and after", measuredBy(before)+curvesOf(before)+"\n")
+}
+
+// drawn holds a section of docs/internals/performance.md to what it should be.
+func drawn(t *testing.T, section, want string) {
+	t.Helper()
+	from, to := "<!-- drawn: "+section+" -->\n", "<!-- end of "+section+" -->"
 	text := expect.Value(os.ReadFile(performancePage))(t)
-	head, rest, found := strings.Cut(string(text), endToEnd)
-	got, after, ended := strings.Cut(rest, endOfEndToEnd)
+	head, rest, found := strings.Cut(string(text), from)
+	got, after, ended := strings.Cut(rest, to)
 	if !found || !ended {
-		t.Fatalf("there is nothing between %q and %q", endToEnd, endOfEndToEnd)
+		t.Fatalf("there is nothing between %q and %q", from, to)
 	}
-	if want := performanceSection(r); got != want {
-		if !*update {
-			t.Error("docs/internals/performance.md is not what docs/internals/performance.json says: go test ./internal/pictures -run Performance -update")
-			return
-		}
-		expect.OK(t, os.WriteFile(performancePage, []byte(head+endToEnd+want+endOfEndToEnd+after), 0o644))
+	if got == want {
+		return
 	}
+	if !*update {
+		t.Errorf("%s in docs/internals/performance.md is not what was measured: go test ./internal/pictures -run Performance -update", section)
+		return
+	}
+	expect.OK(t, os.WriteFile(performancePage, []byte(head+from+want+to+after), 0o644))
 }

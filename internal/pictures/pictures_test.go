@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/measured"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -27,12 +28,14 @@ var pictures = map[string]func() ([]byte, error){
 	"error.svg":     drawError,
 }
 
-// allPictures are these, and the curves of docs/internals/performance.json.
+// allPictures are these, and the curves of what runs have measured.
 func allPictures(t *testing.T) map[string]func() ([]byte, error) {
 	t.Helper()
 	all := maps.Clone(pictures)
-	for _, c := range performance(t).Curves {
-		all[growthFile(c)] = func() ([]byte, error) { return drawGrowth(c) }
+	for _, path := range []string{performanceData, beforeData} {
+		for _, c := range expect.Value(measured.Read(path))(t).Curves {
+			all[growthFile(c)] = func() ([]byte, error) { return drawGrowth(c) }
+		}
 	}
 	return all
 }
