@@ -57,6 +57,9 @@ func (s *search) exchange(ctx context.Context, requests ...*adapters.Request) ([
 		s.late = true
 		return nil, adapters.ErrLate
 	}
+	if err == nil {
+		s.replies = append(s.replies, replies...)
+	}
 	return replies, err
 }
 

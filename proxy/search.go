@@ -28,6 +28,8 @@ type search struct {
 	begun     bool      // the engine was asked
 	firstDone bool      // the first request was sent that is for the search itself
 	ownAsked  bool      // for the client's own searches, after the time was over
+
+	replies []*adapters.Reply // of the engine: their buffers are reused once the page is written
 }
 
 // answerSearch answers a search with its collapsed page. One that can't be collapsed is sent as the client wrote it, and the reply says why.
@@ -60,6 +62,10 @@ func (h *Handler) answerSearch(u *underway, r *http.Request) {
 		return
 	}
 	s.writePage(page, outcomes)
+	for _, reply := range s.replies { // the page was in them
+		reuseBuffer(reply.Body)
+		reply.Body = nil
+	}
 }
 
 // who returns who sent the search.
