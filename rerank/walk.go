@@ -2,6 +2,8 @@ package rerank
 
 import (
 	"bytes"
+	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -15,12 +17,21 @@ type Walk struct {
 	folded  int
 	// Last is for the caller: what tells the hit of the last rank from all others, so that it can be found again.
 	Last string
+	ends []end // of earlier pieces that it can be cut back to, in their order
 }
 
-// Clone returns a copy that goes its own way.
+// end is where a piece of a walk ended.
+type end struct {
+	ranks, folded, leaders int // until there
+	last                   string
+}
+
+func (e *end) shown() int { return e.ranks - e.folded }
+
+// Clone returns a copy that goes its own way. It can't be cut back.
 func (w *Walk) Clone() *Walk {
 	c := *w
-	c.leaders.list = slices.Clone(w.leaders.list)
+	c.leaders.list, c.ends = slices.Clone(w.leaders.list), nil // more members of a group may be shown from here on
 	return &c
 }
 
@@ -32,7 +43,10 @@ func (w *Walk) Folded() int { return w.folded }
 
 // Bytes returns about how much memory the walk takes.
 func (w *Walk) Bytes() int {
-	n := 80 + len(w.Last)
+	n := 104 + len(w.Last)
+	for i := range w.ends {
+		n += 64 + len(w.ends[i].last)
+	}
 	for i := range w.leaders.list {
 		h := w.leaders.list[i].hit
 		n += 392 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
@@ -110,6 +124,52 @@ func (f *Found) Walk(ranks int) *Walk {
 		}
 	}
 	return w
+}
+
+// end returns where the walk ends.
+func (w *Walk) end() end { return end{w.ranks, w.folded, len(w.leaders.list), w.Last} }
+
+// Until returns the walk as it was when it had shown as many hits as given, nil if no piece of it ended there.
+func (w *Walk) Until(shown int) *Walk {
+	if own := w.end(); own.shown() == shown {
+		return w
+	}
+	i, found := slices.BinarySearchFunc(w.ends, shown, func(e end, shown int) int { return e.shown() - shown })
+	if !found {
+		return nil
+	}
+	e := w.ends[i]
+	return &Walk{leaders{list: w.leaders.list[:e.leaders:e.leaders]}, e.ranks, e.folded, e.last, nil}
+}
+
+// Join returns the longer of two walks through one list, which ends wherever one of them does. It is w itself if that does so already, and nil if they
+// disagree. They do so, too, where the longer has shown more members of a group whose leader is in both.
+func (w *Walk) Join(other *Walk) *Walk {
+	long, short := w, other
+	if long.ranks < short.ranks {
+		long, short = short, long
+	}
+	n := len(short.leaders.list)
+	if n > len(long.leaders.list) || !slices.EqualFunc(long.leaders.list[:n], short.leaders.list, sameLeader) {
+		return nil
+	}
+	ends := slices.Concat(w.ends, other.ends, []end{w.end(), other.end()})
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.shown(), b.shown()) })
+	ends = slices.Compact(ends)
+	for i := range ends[1:] {
+		if ends[i].shown() == ends[i+1].shown() {
+			return nil
+		}
+	}
+	if long == w && len(ends) == len(w.ends)+1 {
+		return w
+	}
+	return &Walk{long.leaders, long.ranks, long.folded, long.Last, ends[:len(ends)-1]}
+}
+
+// sameLeader reports whether leaders are the same document, as far as it is compared, with as many members shown.
+func sameLeader(a, b leader) bool {
+	return a.n == b.n && (a.hit == b.hit || reflect.DeepEqual(a.hit, b.hit))
 }
 
 // Forget drops the leaders. It is for ranks beyond the window, where nothing folds.

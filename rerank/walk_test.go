@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
@@ -60,6 +63,51 @@ func TestClonesOfAWalkAreIndependent(t *testing.T) {
 		}
 		if len(other.leaders.list) > 0 && memory < 0 || walk.Bytes() < memory {
 			t.Fatalf("%d bytes after more hits than had taken %d", walk.Bytes(), memory)
+		}
+	}
+}
+
+// TestWalksJoin: pieces of one list that are joined in any order are found again as they were, and say nothing of where none ended. Pieces of two lists
+// do not.
+func TestWalksJoin(t *testing.T) {
+	r := rand.New(rand.NewPCG(33, 1))
+	for i := range effort.Rounds(500) {
+		k := randomKind(r, true)
+		hits, window := k.list(r, 1+r.IntN(60)), 1000
+		var pieces []*Walk
+		walk := new(Walk)
+		for at := range hits {
+			if hits[at].Profile != nil {
+				hits[at].Profile.Keep = 1
+			}
+			if walk.Take(&hits[at], window) && r.IntN(4) == 0 {
+				piece := walk.Clone()
+				piece.Last = hits[at].ID
+				pieces = append(pieces, piece)
+			}
+		}
+		joined := new(Walk)
+		for _, at := range r.Perm(len(pieces)) {
+			joined = joined.Join(pieces[at])
+			if joined == nil || joined.Join(pieces[at]) != joined {
+				t.Fatalf("case %d: not joined, or more than once", i)
+			}
+		}
+		for _, want := range pieces {
+			got := joined.Until(want.ranks - want.folded).Clone()
+			got.ends = nil
+			by := expect.By{cmp.AllowUnexported(Walk{}, leaders{}, leader{}, outline{}), cmpopts.EquateEmpty()}
+			by.Must(t, want, got, "case %d", i)
+		}
+		if len(pieces) > 0 && joined.Until(pieces[len(pieces)-1].ranks+1) != nil {
+			t.Fatalf("case %d: a piece ended nowhere", i)
+		}
+		if len(joined.leaders.list) > 0 {
+			other := joined.Clone()
+			other.leaders.list[0].hit = &Hit{ID: "another", Sketch: distinct(r)}
+			if joined.Join(other) != nil {
+				t.Fatalf("case %d: joins another list", i)
+			}
 		}
 	}
 }

@@ -141,21 +141,20 @@ func (s *search) remember() {
 	if last == nil {
 		return
 	}
-	var key, mark string
-	switch {
-	case c != nil && !c.lost: // what is not known of earlier pages is found out no better by the next
-		key = c.Next(s.frame, last)
-	case q != nil:
-		key, mark = s.nextPage(rank, last)
-	}
-	if key == "" {
+	if q != nil {
+		s.keepWalk(rank, last)
 		return
 	}
-	shown := s.found.Walk(rank + 1)
-	if shown.Last = mark; shown.Ranks() >= s.asked.Scope.Window {
-		shown.Forget()
+	if c.lost { // what is not known of earlier pages is found out no better by the next
+		return
 	}
-	s.all.Plan.Cursors.Put(key, shown)
+	if key := c.Next(s.frame, last); key != "" {
+		shown := s.found.Walk(rank + 1)
+		if shown.Ranks() >= s.asked.Scope.Window {
+			shown.Forget()
+		}
+		s.all.Plan.Cursors.Put(key, shown)
+	}
 }
 
 // last returns the last hit that is shown, and its rank, or nil.

@@ -2,7 +2,6 @@ package collapse
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
@@ -13,7 +12,7 @@ import (
 // remembered, so the ranks in front of the page need not be read again. Only the last of them is, as a check: if it holds another document, or the same with
 // another sketch, or the engine counts another number of hits, the list has moved. Then the page is read from rank 0, as if nothing were remembered.
 type sequence struct {
-	list   string       // what pages of the list are remembered under, beside their place
+	list   string       // what the walk through the list is remembered under
 	before *rerank.Walk // what was shown in front of the page, nil where it is not known
 }
 
@@ -24,8 +23,10 @@ func (s *search) follow() {
 		if s.asked.Sequence == nil || s.page.From == 0 || s.all.Plan.Cursors == nil || !s.followed() {
 			return
 		}
-		s.special.sequence = &sequence{list: s.asked.Sequence.List()}
-		s.special.sequence.before, _ = s.all.Plan.Cursors.Get(s.special.sequence.key(s.page.From))
+		s.special.sequence = &sequence{list: "pages of " + s.asked.Sequence.List()}
+		if walk, ok := s.all.Plan.Cursors.Get(s.special.sequence.list); ok {
+			s.special.sequence.before = walk.Until(s.page.From)
+		}
 	}
 	page, n := &s.page, s.special.sequence.ahead()
 	switch {
@@ -45,9 +46,6 @@ func (s *search) followed() bool {
 	scope, ways := &s.asked.Scope, &s.asked.Ways
 	return !s.page.Whole && !s.page.Transitive && !scope.DryRun && scope.Expand == rule.ExpandOff && !ways.Apart && !s.asksOwn() && !s.special.pointed && s.special.cursor == nil
 }
-
-// key returns the key of the page that begins at a place in the collapsed list.
-func (q *sequence) key(from int) string { return "from:" + strconv.Itoa(from) + " " + q.list }
 
 // ahead is how many ranks are in front of the page, 0 where that is not known.
 func (q *sequence) ahead() int {
@@ -101,18 +99,29 @@ func (s *search) mark(ranks int, hit *rule.Seen, stored []byte, in *adapters.Lis
 	return fmt.Sprintf("%s %d %s", s.query.Name(hit), in.Total, stored)
 }
 
-// nextPage returns the key and the mark by which the page is found again that follows this one, which ends with a hit at a rank. The key is empty if none
-// can follow.
-func (s *search) nextPage(rank int, last *rule.Seen) (key, mark string) {
+// keepWalk remembers what was shown down to the end of the page, which is a hit at a rank, if another page can follow. One walk is remembered of a list,
+// with all places where pages of it ended.
+func (s *search) keepWalk(rank int, last *rule.Seen) {
 	q := s.special.sequence
 	if s.counted == nil || len(s.found.Ranks) < s.page.Size {
-		return "", ""
+		return
 	}
 	var stored []byte
 	if rank < len(s.compared) {
 		stored = s.compared[rank].Stored
 	}
-	return q.key(s.asked.From + s.asked.Size), s.mark(q.ahead()+rank+1, last, stored, s.counted)
+	walk := s.found.Walk(rank + 1)
+	walk.Last = s.mark(walk.Ranks(), last, stored, s.counted)
+	if held, ok := s.all.Plan.Cursors.Get(q.list); ok {
+		joined := held.Join(walk)
+		if joined == held {
+			return // it is forgotten in time: pages behind this one may be of an earlier state of the list
+		}
+		if joined != nil {
+			walk = joined
+		}
+	}
+	s.all.Plan.Cursors.Put(q.list, walk)
 }
 
 // tell puts into the outcome what a page adds to it that does not begin at rank 0.
