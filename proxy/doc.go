@@ -13,6 +13,7 @@
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by
 //	      exchange                exchange.go        within the deadline of the search
 //	        roundTrip             exchange.go        one request and its reply, read whole
+//	          plainly             near.go            a near engine need not compress the reply
 //	    failed                    search_left.go     where there is no page: sends the search as the client wrote it
 //	    writePage                 reply.go           the page, with the header Neardup
 //	      writePieces             reply.go           copies it to the client, by Write of underway.go

@@ -75,6 +75,7 @@ func (h *Handler) roundTrip(ctx context.Context, held *hold, request *adapters.R
 	}
 	r.RequestURI, r.URL.RawQuery = request.Path, request.RawQuery // as in a client's request, whose path goes on unchanged
 	r.Header = headerOf(request.Header)
+	finish := h.plainly(r.Header)
 	resp, err := h.toEngine.RoundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
@@ -83,6 +84,7 @@ func (h *Handler) roundTrip(ctx context.Context, held *hold, request *adapters.R
 	reply, err := held.readReply(resp, h.Limits.MaxReply)
 	if err == nil {
 		reply.Took = (clock() - start).Seconds() * 1000
+		finish(reply)
 	}
 	return reply, err
 }

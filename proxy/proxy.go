@@ -92,6 +92,7 @@ type Handler struct {
 	toEngine http.RoundTripper // to the nodes, measured
 	catalog  *catalog
 	cursors  *cursors
+	choices  choices
 	paused   set // the names of which the last look-up of near-duplicates failed a moment ago
 	recent   recent
 	holds    holds
@@ -113,7 +114,7 @@ func New(e Engine) (*Handler, error) {
 		e.Metrics = NewMetrics(nil)
 	}
 	h := &Handler{
-		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), toEngine: newEngine(e), paused: newSet(pausedFor),
+		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), choices: newChoices(), toEngine: newEngine(e), paused: newSet(pausedFor),
 		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0), held: e.Metrics.held},
 	}
 	e.Metrics.cursors.Store(h.cursors)

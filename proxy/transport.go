@@ -13,6 +13,7 @@ import (
 	"net/textproto"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -28,13 +29,15 @@ type Transport struct {
 	*http.Transport
 	mu   sync.Mutex
 	idle map[string][]*conn // by host; the one that was used last is at the end
+	near atomic.Bool        // see dial
 }
 
 // NewTransport returns the transport that a Handler uses by default. It asks for no compression of its own, so that what the
 // client and the engine agree on is what passes.
 func NewTransport() *Transport {
-	return &Transport{Transport: &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+	t := &Transport{}
+	t.Transport = &http.Transport{
+		DialContext:           t.dial,
 		DisableCompression:    true,
 		Protocols:             OnlyHTTP1(),
 		MaxIdleConns:          1024,
@@ -42,7 +45,8 @@ func NewTransport() *Transport {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   5 * time.Second,
 		ExpectContinueTimeout: time.Second,
-	}}
+	}
+	return t
 }
 
 // OnlyHTTP1 is what is spoken to clients and to engines, by TLS too. The engines listen with HTTP/1.1, and another version would have to be
