@@ -1,9 +1,9 @@
 // Package typesense is the adapter for Typesense.
 //
-// Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
-// the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
-// the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
-// parameters that a reading steers; those go into the body. What an ordinary search takes is in five files:
+// The search of one collection is asked as such. Where several are asked at once, or the query string would be too long, they are asked as a
+// multi-search: it answers the same bytes under the same permission, for about a sixth more of the engine's time. Ranks beyond one page's 250 hits are
+// read in a few requests side by side: the engine does the searches of one request one after the other. What the client put in the query string stays
+// there, less the few parameters that a reading steers; those go behind it, or into the body. What an ordinary search takes is in five files:
 //
 //	classify.go  Classify                          what a request is, by method and path
 //	search.go    ParseSearch, parseQuery           what the client asks for, under the rules of the collection
@@ -14,7 +14,7 @@
 // A reading is of one or two contents, each in one or several pages. Each page with each content is a search. An ordinary reading, that of page 1, is
 // one search: one content (full) of one page.
 //
-// These are called too, and need not be opened: reply.go puts the search into a multi-search (Join) and reads its result out of the reply (Split), params.go
+// These are called too, and need not be opened: reply.go writes the request (Join) and reads the result out of its reply (Split), params.go
 // reads and sets parameters as the engine does, key.go says what the key imposes (an ordinary one nothing), and neighbours.go how many neighbours a
 // vector query looks for (0 for any other search).
 //

@@ -28,13 +28,25 @@ func declined(reason, code, result []byte) error {
 	// It can't be for anything that a reading added to the search: nothing it adds names a thing that could be missing.
 	d.Final = status == 404 || errors.Is(refused(status), adapters.ErrRefused)
 	if status == 422 {
-		_, _ = fmt.Sscanf(text, "Only upto %d hits can be fetched per page.", &d.Most)
+		_, _ = fmt.Sscanf(text, mostAllowed, &d.Most)
 	}
 	return d
 }
 
+// mostAllowed is what the engine says to a page that is too large for it.
+const mostAllowed = "Only upto %d hits can be fetched per page."
+
 // Refusal implements adapters.Search.
-func (q *query) Refusal(_ []*adapters.Request, reply *adapters.Reply) error {
+func (q *query) Refusal(requests []*adapters.Request, reply *adapters.Reply) error {
+	if single := requests[0].Method == "GET"; single && reply.Status == 404 {
+		return adapters.ErrRefused // see declined
+	} else if single && reply.Status == 422 {
+		d := &adapters.Declined{Status: reply.Status}
+		d.Reason, _ = jsonedit.Text(member(reply.Body, "message"))
+		if n, _ := fmt.Sscanf(d.Reason, mostAllowed, &d.Most); n > 0 {
+			return d
+		}
+	}
 	return refused(reply.Status)
 }
 

@@ -3,7 +3,6 @@ package typesense
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
@@ -20,7 +19,7 @@ func BenchmarkExchange(b *testing.B) {
 			plan := planFor(adapters.Scope{Window: 1000}, rule)
 			request := get("/collections/news/documents/search?q=report&query_by=title,body&per_page=50")
 			ask := firstAsk(b, search(request, plan))
-			reply := articleReply(b, rule, share, regexp.MustCompile(`"per_page":"(\d+)"`).FindSubmatch(ask.Body)[1])
+			reply := articleReply(b, rule, share, valuesOf(paramsOf(ask.RawQuery))["per_page"])
 			b.SetBytes(int64(len(reply.Body)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -33,13 +32,13 @@ func BenchmarkExchange(b *testing.B) {
 	}
 }
 
-func articleReply(b *testing.B, rule *rule.Rule, share float64, perPage []byte) *adapters.Reply {
+func articleReply(b *testing.B, rule *rule.Rule, share float64, perPage string) *adapters.Reply {
 	var hits [][]byte
 	for _, d := range adaptertest.Articles(b, rule, 50, 1500, share) {
 		hits = append(hits, fmt.Appendf(nil, `{"document":%s,"highlight":{"title":{"matched_tokens":["Report"],"snippet":"<mark>Report</mark> %s of the day"}},"highlights":[{"field":"title","matched_tokens":["Report"],"snippet":"<mark>Report</mark> %s of the day"}],"text_match":578730123365187706,"text_match_info":{"best_field_score":"1108091338752","best_field_weight":15,"fields_matched":2,"score":"578730123365187706","tokens_matched":1}}`,
 			d.Source, d.ID, d.ID))
 	}
-	body := fmt.Appendf(nil, `{"results":[{"facet_counts":[],"found":50,"hits":[%s],"out_of":50,"page":1,"request_params":{"collection_name":"news","per_page":%s,"q":"report"},"search_cutoff":false,"search_time_ms":3}]}`,
+	body := fmt.Appendf(nil, `{"facet_counts":[],"found":50,"hits":[%s],"out_of":50,"page":1,"request_params":{"collection_name":"news","per_page":%s,"q":"report"},"search_cutoff":false,"search_time_ms":3}`,
 		bytes.Join(hits, []byte(",")), perPage)
 	return &adapters.Reply{Status: 200, Header: adapters.Header{"Content-Type": {"application/json"}}, Body: body}
 }

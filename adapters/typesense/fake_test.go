@@ -80,18 +80,14 @@ func (f *fake) reply(r *adapters.Request) *adapters.Reply {
 	if strings.Contains(r.RawQuery, "neardup=") || strings.Contains(r.RawQuery+string(r.Body), "neardup_window") {
 		return fakeReply(400, fakeError("a control"))
 	}
-	collection, single := strings.CutSuffix(strings.TrimPrefix(r.Path, "/collections/"), "/documents/search")
-	if single && r.Method == "GET" {
-		search := fakeSearch(nil, r.RawQuery)
-		search["collection"] = collection
-		f.searches = append(f.searches, search)
-		status, body := f.answer(search)
-		return fakeReply(status, body)
-	}
-	if r.Path != "/multi_search" || r.Method != "POST" {
+	searches, refusal := fakeSearches(r)
+	switch {
+	case r.Method == "GET" && len(searches) == 1:
+		f.searches = append(f.searches, searches...)
+		return fakeReply(f.answer(searches[0]))
+	case r.Path != "/multi_search" || r.Method != "POST":
 		return fakeReply(404, fakeError("Not Found"))
 	}
-	searches, refusal := fakeSearches(r)
 	if refusal != "" {
 		return fakeReply(400, fakeError(refusal))
 	}
@@ -115,9 +111,12 @@ func fakeError(reason string) string {
 	return `{"message": ` + string(jsonedit.AppendString(nil, reason)) + `}`
 }
 
-// fakeSearches returns the searches of a multi-search, with the parameters of the query string put over them, or what the engine
-// says of a body that it can't read.
+// fakeSearches returns the search of one collection, or those of a multi-search, with the parameters of the query string put over them, or what the
+// engine says of a body that it can't read.
 func fakeSearches(r *adapters.Request) (searches []map[string]any, refusal string) {
+	if collection, single := strings.CutSuffix(strings.TrimPrefix(r.Path, "/collections/"), "/documents/search"); single && r.Method == "GET" {
+		return []map[string]any{fakeSearch(map[string]any{"collection": collection}, r.RawQuery)}, ""
+	}
 	var root any
 	if json.Unmarshal(r.Body, &root) != nil {
 		return nil, "Bad JSON."

@@ -37,6 +37,17 @@ func paramsOf(rawQuery string) []adapters.Param {
 	return list
 }
 
+// extensible reports whether "&" and more can go behind a raw query: none of its own is at an end of it or beside another one. Nor may it name the
+// collection: that name counts before the path's.
+func extensible(rawQuery string) bool {
+	for part := range strings.SplitSeq(rawQuery, "&") {
+		if part == "" && rawQuery != "" || part == "collection" || strings.HasPrefix(part, "collection=") {
+			return false
+		}
+	}
+	return true
+}
+
 // decode returns a value or a part of a path as the engine reads it: "+" is a space, "%" takes the next two bytes for digits
 // whatever they are, and is left out where there are none.
 func decode(text string) string {
@@ -135,6 +146,23 @@ func put(body []byte, empty bool, params ...string) ([]byte, error) {
 		}
 	}
 	return body, err
+}
+
+// withParams returns a query string with the parameters of a search behind it, all but its collection. Their values are texts.
+func withParams(rawQuery string, search []byte) (string, error) {
+	members, err := jsonedit.Members(search)
+	query := append(make([]byte, 0, len(rawQuery)+2*len(search)), rawQuery...)
+	for _, m := range members {
+		if m.Key == "collection" {
+			continue
+		}
+		text, _ := jsonedit.Text(m.Value)
+		if len(query) > 0 {
+			query = append(query, '&')
+		}
+		query = append(append(append(query, m.Key...), '='), url.QueryEscape(text)...)
+	}
+	return string(query), err
 }
 
 const highlights = "highlight_fields"

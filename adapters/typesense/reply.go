@@ -18,9 +18,11 @@ import (
 // errShape: a result holds something in another form than the engine's, or a member twice.
 var errShape = errors.New("a result of another form")
 
-// wire joins requests as the searches of multi-searches.
+// wire joins requests as the searches of multi-searches. A search that goes out by itself, for a client that searches one collection, stays such a search:
+// of a multi-search the engine parses each result once more, and writes it again.
 type wire struct {
 	request  *adapters.Request // a multi-search, but for its searches
+	single   *adapters.Request // the client's search of one collection, but for its parameters; nil where only a multi-search will do
 	most     int               // how many searches a request may hold
 	sketched []string          // the sketched fields, whose members are kept of each hit
 }
@@ -55,13 +57,24 @@ func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, p
 			r.Header = maps.Clone(r.Header)
 			delete(r.Header, "Accept-Encoding")
 		}
-		if r.Body, err = jsonedit.Set(r.Body, "searches", jsonedit.Array(searches)); err != nil {
+		n := len(searches)
+		if w.staysSingle(requests[:n]) {
+			r.Method, r.Path, r.Body = w.single.Method, w.single.Path, nil
+			r.RawQuery, err = withParams(r.RawQuery, searches[0])
+		} else {
+			r.Body, err = jsonedit.Set(r.Body, "searches", jsonedit.Array(searches))
+		}
+		if err != nil {
 			return nil, nil, err
 		}
-		n := len(searches)
 		joined, parts, requests = append(joined, &r), append(parts, requests[:n]), requests[n:]
 	}
 	return joined, parts, nil
+}
+
+// staysSingle reports whether a request for these searches is one of a single collection, whose query the engine takes.
+func (w *wire) staysSingle(searches []*adapters.Request) bool {
+	return w.single != nil && len(searches) == 1 && len(w.request.RawQuery)+3*len(searches[0].Body) < maxQuery // a byte takes up to three when it is escaped
 }
 
 // Body implements adapters.Envelope, for a multi-search of the client's.
@@ -87,6 +100,13 @@ func (w *wire) Declined(reply *adapters.Reply, d *adapters.Declined) *adapters.R
 // Split implements adapters.Wire. Of raw searches, and of results beyond the searches, it takes the bytes alone.
 func (w *wire) Split(parts []*adapters.Request, reply *adapters.Reply) ([]*adapters.Reply, error) {
 	r := jsonedit.NewReader(reply.Body)
+	if w.staysSingle(parts) {
+		list := []*adapters.Reply{w.readPart(&r, reply, parts[0])}
+		if !r.Done() {
+			return nil, jsonedit.ErrMalformed
+		}
+		return list, nil
+	}
 	if !r.Enter('{') {
 		return nil, jsonedit.ErrMalformed
 	}
@@ -99,24 +119,31 @@ func (w *wire) Split(parts []*adapters.Request, reply *adapters.Reply) ([]*adapt
 			return nil, errShape
 		}
 		for r.Next() {
-			at := len(list)
-			if at >= len(parts) || parts[at].Raw {
+			if at := len(list); at < len(parts) {
+				list = append(list, w.readPart(&r, reply, parts[at]))
+			} else {
 				list = append(list, &adapters.Reply{Status: reply.Status, Body: r.Value()})
-				continue
 			}
-			sketched := w.sketched
-			if parts[at].JudgingOnly {
-				sketched = nil
-			}
-			res := readResult(&r, reply.Body, parts[at].Hits, sketched)
-			res.asked, _ = parts[at].For.(enginePage)
-			list = append(list, &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res})
 		}
 	}
 	if !r.Done() {
 		return nil, jsonedit.ErrMalformed
 	}
 	return list, nil
+}
+
+// readPart reads the result that comes next in a reply, which is that of a part.
+func (w *wire) readPart(in *jsonedit.Reader, reply *adapters.Reply, part *adapters.Request) *adapters.Reply {
+	if part.Raw {
+		return &adapters.Reply{Status: reply.Status, Body: in.Value()}
+	}
+	sketched := w.sketched
+	if part.JudgingOnly {
+		sketched = nil
+	}
+	res := readResult(in, reply.Body, part.Hits, sketched)
+	res.asked, _ = part.For.(enginePage)
+	return &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res}
 }
 
 // resultOf returns what [wire.Split] read of a reply, nothing of one that is handed on as it comes.

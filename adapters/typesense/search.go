@@ -90,7 +90,11 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		maps.Copy(carrier.Header, plain.Header)
 		carrier.Header["Content-Type"] = []string{"application/json"}
 		delete(carrier.Header, "Content-Length")
-		setList(s, &wire{request: carrier, most: most}, []*query{q}, params)
+		w := &wire{request: carrier, most: most}
+		if extensible(plain.RawQuery) && !q.preset() {
+			w.single = plain
+		}
+		setList(s, w, []*query{q}, params)
 	}
 	return s
 }

@@ -92,8 +92,15 @@ func capped(f *fake, most int) func(*adapters.Request) *adapters.Reply {
 		root, _ := jsonedit.Members(reply.Body)
 		results, _ := jsonedit.Elements(jsonedit.Get(root, "results"))
 		for i, search := range searches {
-			if perPage, _ := fakeNumber(search, "per_page", defaultPerPage); perPage > most {
-				results[i] = fmt.Appendf(nil, `{"code":422,"error":"Only upto %d hits can be fetched per page."}`, most)
+			perPage, _ := fakeNumber(search, "per_page", defaultPerPage)
+			reason := fmt.Sprintf("Only upto %d hits can be fetched per page.", most)
+			switch {
+			case r.Method == "GET" && perPage > most:
+				return fakeReply(422, fakeError(reason))
+			case r.Method == "GET":
+				return reply
+			case perPage > most:
+				results[i] = fmt.Appendf(nil, `{"code":422,"error":%q}`, reason)
 			}
 		}
 		return fakeReply(200, `{"results":`+string(jsonedit.Array(results))+`}`)
@@ -153,9 +160,14 @@ func imposing(r *adapters.Request, imposed map[string]any) *adapters.Request {
 	for _, search := range searches {
 		maps.Copy(search, imposed)
 	}
-	body, _ := json.Marshal(map[string]any{"searches": searches})
 	out := *r
-	out.Body = body
+	if r.Method == "GET" {
+		for name, value := range imposed {
+			out.RawQuery += fmt.Sprintf("&%s=%v", name, value)
+		}
+		return &out
+	}
+	out.Body, _ = json.Marshal(map[string]any{"searches": searches})
 	return &out
 }
 

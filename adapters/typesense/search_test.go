@@ -246,6 +246,9 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		{503, `Not Ready`, adapters.ErrRefused, ""},
 		{429, ``, adapters.ErrRefused, ""},
 		{400, `{"message": "no"}`, adapters.ErrWidened, ""},
+		{404, `{"message": "Not found."}`, adapters.ErrRefused, ""},
+		{422, `{"message": "Too many."}`, adapters.ErrWidened, ""},
+		{422, `{"message": "Only upto 5 hits can be fetched per page."}`, adapters.ErrWidened, ""},
 		{302, ``, adapters.ErrNotUnderstood, ""},
 		{200, `{"results":[{"code":404,"error":"Not found."}]}`, nil, `{"message": "Not found."}`},
 		{200, `{"results":[{"code":422,"error":"Too many."}]}`, adapters.ErrWidened, ""},
@@ -253,8 +256,11 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		{200, `{"results":[{"found":1,"hits":[],"page":1,"request_params":{"per_page":3,"collection_name":"news"}}]}`, adapters.ErrNotUnderstood, ""},
 		{200, `<html>`, adapters.ErrNotUnderstood, ""},
 	} {
-		s := search(get("/collections/news/documents/search?q=x"), plan)
-		answer, err := adaptertest.Run(s, func(*adapters.Request) *adapters.Reply {
+		path := "/collections/news/documents/search?q=x"
+		if strings.Contains(c.body, "results") {
+			path += "&" // asked as a multi-search
+		}
+		answer, err := adaptertest.Run(search(get(path), plan), func(*adapters.Request) *adapters.Reply {
 			return &adapters.Reply{Status: c.status, Body: []byte(c.body)}
 		})
 		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
@@ -262,6 +268,22 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		}
 		if answer != nil && (string(answer.Body) != c.answer || answer.Status != 404) {
 			t.Errorf("%d %s: answer %d %s", c.status, c.body, answer.Status, answer.Body)
+		}
+	}
+}
+
+// The search of one collection is asked as such, with the client's parameters as they came, unless it takes a multi-search to ask it.
+func TestOneCollectionIsAskedAsSuch(t *testing.T) {
+	const path = "/collections/news/documents/search"
+	for query, single := range map[string]bool{
+		"exclude_fields=x%26y&q=%61+b": true, "": true, "q=" + strings.Repeat("x", 3000): true, "q=" + strings.Repeat("x", 3950): false,
+		"q=x&": false, "&q=x": false, "q=x&&y": false, "q=x&collection=news": false, "q=x&preset=p": false,
+	} {
+		ask := firstAsk(t, search(get(path+"?"+query), planFor(adapters.Scope{}, newRule(t, "news", "body"))))
+		_, client, _ := strings.Cut(query, "exclude_fields=x%26y&")
+		right := ask.Path == path && ask.Body == nil && strings.HasPrefix(ask.RawQuery, client) && strings.HasSuffix(ask.RawQuery, "&exclude_fields=x%26y") == (client != "")
+		if single != (ask.Method == "GET") || single && !right {
+			t.Errorf("%.30s: asks %s %s?%.200s %s", query, ask.Method, ask.Path, ask.RawQuery, ask.Body)
 		}
 	}
 }

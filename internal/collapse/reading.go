@@ -39,6 +39,9 @@ func (s *search) read(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		if !adapters.IsLate(err) {
 			s.rounds++
 		}
+		if _, declined := errors.AsType[*adapters.Declined](err); declined {
+			return nil, s.readingFailed(err)
+		}
 		if err != nil {
 			return nil, err
 		}
