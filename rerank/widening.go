@@ -82,7 +82,7 @@ func marginFor(deviations float64) int {
 }
 
 // length returns the length of the first reading that is expected to take the least time, given the lengths with each margin, in ascending order, and
-// the kind of the reading. A page that reaches farther takes a second one, of twice that length or more.
+// the kind of the reading. A page that reaches farther takes another one of twice that length, and so on.
 func (w *Widening) length(lengths *[margins]int, kind int) (best int) {
 	request := w.costs.of[kind].request()
 	least := math.Inf(1)
@@ -90,8 +90,10 @@ func (w *Widening) length(lengths *[margins]int, kind int) (best int) {
 		first, again, weight := request+float64(length), 0.0, 0.0
 		for j := range lengths {
 			each := assumed[j] + float64(w.reaches[j])
-			if weight += each; lengths[j] > length {
-				again += each * (request + float64(max(2*length, lengths[j])))
+			weight += each
+			for to := length; to < lengths[j]; {
+				to *= 2
+				again += each * (request + float64(to))
 			}
 		}
 		if expected := first + again/weight; i == 0 || expected < least {

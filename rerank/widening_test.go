@@ -151,7 +151,7 @@ func noneFolds(n int) []Hit {
 }
 
 // TestReadingsCostLittleMore: whatever runs copies come in and whatever a request costs, pages take no more than a seventh longer than with the one length
-// of first readings that suits the list best. A page that reaches farther takes a second reading of twice that length.
+// of first readings that suits the list best. A page that reaches farther takes another reading of twice that length, and so on.
 func TestReadingsCostLittleMore(t *testing.T) {
 	for _, run := range []func(r *rand.Rand) float64{
 		func(r *rand.Rand) float64 { return 1 + 39*float64(r.IntN(50)/49) },
@@ -161,10 +161,11 @@ func TestReadingsCostLittleMore(t *testing.T) {
 		for _, hit := range []float64{0.01, 0.03} { // of the time of a request
 			r, known, took, reaches := rand.New(rand.NewPCG(47, 1)), Widening{}, 0.0, make([]int, 3000)
 			cost := func(length, reach int) float64 {
-				if reach > length {
-					return 2 + hit*float64(length+max(2*length, reach))
+				cost := 1 + hit*float64(length)
+				for ; length < reach; length *= 2 {
+					cost += 1 + 2*hit*float64(length)
 				}
-				return 1 + hit*float64(length)
+				return cost
 			}
 			for i := range reaches {
 				for range 10 {
@@ -178,7 +179,7 @@ func TestReadingsCostLittleMore(t *testing.T) {
 				known = known.Learn(s)
 			}
 			best := math.Inf(1)
-			for length := range 300 {
+			for length := 1; length < 300; length++ {
 				sum := 0.0
 				for _, reach := range reaches {
 					sum += cost(length, reach)
