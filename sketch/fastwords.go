@@ -143,15 +143,19 @@ func (s *Sketcher) cutWord(w *workspace, buffer []byte, start, first, end int) i
 	if signed(buffer[start:], first-start) {
 		return s.cutChunk(w, buffer, first-1)
 	}
+	signs := false
 	for i := first; i < end; i += 8 {
 		x, mask := binary.LittleEndian.Uint64(buffer[i:]), masks[min(end-i, 8)][0]
-		if (x|signBytes(x))&tops&mask != 0 {
+		if x&tops&mask != 0 {
 			return s.cutWide(w, buffer, first, end)
 		}
-		number = number || ^x&mask&(each*0x40) != 0
+		signs, number = signs || signBytes(x)&tops&mask != 0, number || ^x&mask&(each*0x40) != 0
 	}
-	if goesOn {
-		return s.cutJoined(w, buffer, first, end, number)
+	if goesOn || signs {
+		if end := s.cutASCII(w, buffer, first); end > 0 {
+			return end
+		}
+		return s.cutWide(w, buffer, first, end)
 	}
 	s.add(w, flagged(s.keys.hashPadded(buffer[first:], end-first), number), false)
 	return end
@@ -171,34 +175,48 @@ func (w *workspace) keepsLetters(first, end int) bool {
 	return true
 }
 
-// cutJoined appends the token of a word of ASCII that may continue after its last byte, such as "isn't" or "10.30", and returns its end.
-// number: it has a digit.
-func (s *Sketcher) cutJoined(w *workspace, buffer []byte, first, end int, number bool) int {
-	word, n, wide := w.word[:maxWord], copy(w.word[:maxWord], buffer[first:end]), end
-	for mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0 {
-		mark, before, after := asciiClass[buffer[end]&0x7f], asciiClass[buffer[end-1]&0x7f], asciiClass[buffer[end+1]&0x7f]
-		if mark == connector || buffer[end+1] >= utf8.RuneSelf || after != letter && after != digit || n+2 >= maxWord {
-			return s.cutWide(w, buffer, first, wide)
-		}
-		if before != after || mark != betweenBoth && (mark == betweenLetters) != (after == letter) {
-			break // two words
-		}
-		end++
-		if after == digit {
-			word[n] = buffer[end-1]
-			n++
-		}
-		for c := buffer[end]; isWordByte[c]; c = buffer[end] {
-			if k := asciiClass[c&0x7f]; c >= utf8.RuneSelf || k == sign || n == maxWord {
-				return s.cutWide(w, buffer, first, wide)
-			}
-			number = number || c < 'a'
+// cutASCII appends the tokens of a run of word bytes of ASCII, and of those that follow it after a mark that joins words, such as "isn't",
+// "10.30", "snake_case" or "<a.h>". It returns the end of what is cut. If another rune comes before that, or a word is too long, it appends
+// nothing and returns 0.
+func (s *Sketcher) cutASCII(w *workspace, buffer []byte, first int) (end int) {
+	word, n, number, tokens := w.word[:maxWord], 0, false, len(w.tokens.hashes)
+	for end = first; n < maxWord-1; end++ {
+		c := buffer[end]
+		k := asciiClass[c&0x7f]
+		switch {
+		case c >= utf8.RuneSelf:
+			n = maxWord // ends the loop
+		case k == letter || k == digit:
 			word[n] = c
-			n, end = n+1, end+1
+			n, number = n+1, number || k == digit
+		case k == sign:
+			s.addWord(w, n, number)
+			n, number = 0, false
+			s.add(w, foldMul(uint64(c)^s.keys.word, s.keys.rest)|signFlags, false)
+		case mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] == 0:
+			s.addWord(w, n, number)
+			return end
+		case buffer[end+1] >= utf8.RuneSelf:
+			n = maxWord // ends the loop
+		case k == connector:
+			if after := asciiClass[buffer[end+1]]; n == 0 || after != letter && after != digit && after != connector {
+				s.addWord(w, n, number)
+				return end + 1
+			}
+		default:
+			before, after := asciiClass[buffer[end-1]], asciiClass[buffer[end+1]]
+			if before != after || before != letter && before != digit || k != betweenBoth && (k == betweenLetters) != (after == letter) {
+				s.addWord(w, n, number) // two words
+				return end
+			}
+			if after == digit {
+				word[n] = c
+				n++
+			}
 		}
 	}
-	s.add(w, flagged(s.keys.hashPadded(w.word, n), number), false)
-	return end
+	w.tokens.truncate(tokens)
+	return 0
 }
 
 // cutWide appends the tokens of a run of word bytes and of those that follow it after an apostrophe, such as "l'été", and returns the end of
