@@ -22,8 +22,8 @@ const (
 	streamAhead = 1 << 20
 )
 
-// hidesOurs reports whether our fields are cut out of the reply: it may hold them, and the client named none.
-func (u *underway) hidesOurs() bool {
+// cleansReply reports whether our fields are cut out of the reply: it may hold them, and the client named none.
+func (u *underway) cleansReply() bool {
 	holds := u.class.Kind == adapters.KindRead || u.class.Kind == adapters.KindSearch || u.class.ReplyMayHoldOurs
 	return holds && !u.class.NamesOurs && !u.unconfigured
 }
@@ -48,8 +48,8 @@ func (h *Handler) clean(u *underway, resp *http.Response) {
 }
 
 // lookAhead reads a reply before any of it is sent on. It ends at a field of ours, at the reply's end, or when no more can be held. What was read
-// stays in the body. It returns the reply, decoded, and whether that is all of it. found says that the reply has to be cleaned: it may hold
-// a field of ours, or always is true.
+// stays in the body. It returns the reply, decoded, and whether that is all of it. found says that the reply has to be cleaned: because it may hold a
+// field of ours, or because the caller said always.
 func (t *hold) lookAhead(resp *http.Response, coding string, always bool) (plain []byte, whole, found bool) {
 	body, length, most := resp.Body, resp.ContentLength, int64(heldReply)
 	switch {
@@ -63,6 +63,7 @@ func (t *hold) lookAhead(resp *http.Response, coding string, always bool) (plain
 		resp.Body = reusedBody(raw, body)
 		return raw, true, always || mayHoldOurs(raw)
 	}
+	// The rest is for a reply that is encoded, longer than what was read, or broken off.
 	for {
 		broken, rest := err != nil && !errors.Is(err, errBusy), io.Reader(body)
 		if ended || broken {

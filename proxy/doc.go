@@ -9,7 +9,7 @@
 //	    parse                     search.go          ParseSearch of the dialect; for the rules of its indices it calls
 //	      scope                   scope.go           from what is known of the indices, or looked up with the client's credentials (catalog.go)
 //	    answerLeftAlone           search_left.go     sends a search that is not to be collapsed as the client wrote it
-//	    earn                      budget.go          whether one may fail, which costs another request: of each target a share may
+//	    earn                      budget.go          whether there is budget for the second request that a failure would cost: each search earns its target a share
 //	    collapse.Answer           internal/collapse  the page; what it asks goes out by
 //	      exchange                exchange.go        within the deadline of the search
 //	        roundTrip             exchange.go        one request and its reply, read whole

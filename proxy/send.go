@@ -28,12 +28,12 @@ const (
 // errSwitched: the engine speaks another protocol from here on, which nobody asked it for.
 var errSwitched = errors.New("the engine switched protocols")
 
-// send sends a request to the engine and streams the reply to the client, less our fields. change, if not nil, edits the reply first. If the
+// send sends a request to the engine and streams the reply to the client, less our fields. edit, if not nil, changes the reply first. If the
 // reply breaks off, so does the client's connection.
 //
 // A request may create, change or drop an index. What is known of indices is then forgotten twice: for this client before the request goes out,
 // and for all concerned when the engine answers, before any of that reaches the client.
-func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)) {
+func (h *Handler) send(u *underway, r *http.Request, edit func(*http.Response)) {
 	if u.class.Alters {
 		h.catalog.forgetFor(u.sender.client())
 	}
@@ -45,23 +45,23 @@ func (h *Handler) send(u *underway, r *http.Request, change func(*http.Response)
 	}()
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
-	if u.hidesOurs() && !signed(r) {
+	if u.cleansReply() && !signed(r) {
 		acceptReadable(in.Header)
 	}
-	hides := &headerHider{RoundTripper: h.toEngine}
-	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hides, BufferPool: copyBuffers, ErrorLog: discard}
+	hider := &headerHider{RoundTripper: h.toEngine}
+	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: hider, BufferPool: copyBuffers, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
-		resp.Header = hides.header
+		resp.Header = hider.header
 		if answered = true; u.alters() {
 			h.catalog.altered(u.sender.client(), resp.StatusCode)
 		}
 		if u.class.NewIndex != "" && resp.StatusCode < 300 && !signed(r) { // a look-up under another request's signature would be refused
 			h.catalog.ruleOfDocument(u, u.class.NewIndex, false) // has our field declared, before the client knows
 		}
-		if change != nil {
-			change(resp)
+		if edit != nil {
+			edit(resp)
 		}
-		if u.hidesOurs() {
+		if u.cleansReply() {
 			h.clean(u, resp)
 		}
 		if resp.ContentLength < 0 || resp.ContentLength > shortReply {

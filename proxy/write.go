@@ -34,7 +34,7 @@ func (h *Handler) mayChange(u *underway, r *http.Request) bool {
 	return !bodiless(r)
 }
 
-// writing is a client's write on its way. It implements rule.Writing, but no rule.Clustering: see [findings].
+// writing is a client's write on its way. It implements rule.Writing. Only [findings], for rules that look for near-duplicates, implements rule.Clustering.
 type writing struct {
 	h        *Handler
 	u        *underway
@@ -56,7 +56,7 @@ func (h *Handler) write(u *underway, r *http.Request) {
 		most = plainAhead
 	}
 	raw, ended, err := u.hold.readBody(r.Body, most, r.ContentLength)
-	if err != nil && !errors.Is(err, errBusy) { // with errBusy it streams
+	if err != nil && !errors.Is(err, errBusy) { // errBusy: it can't be held whole, so ended is false and it streams
 		h.answerError(u, r, err)
 		return
 	}
@@ -103,7 +103,7 @@ func (w *writing) sendWhole(raw, plain []byte) {
 		return
 	case body == nil:
 		body = raw
-	default: // while the engine works on it, what it was made of takes no memory
+	default: // the old bodies are given back before the engine is waited for
 		w.u.hold.reuse(raw)
 		if decoded {
 			w.u.hold.reuse(plain)
@@ -112,11 +112,11 @@ func (w *writing) sendWhole(raw, plain []byte) {
 	w.sendBody(body, nil)
 }
 
-// enriched returns the enriched body. It returns nil where nothing changed, or where we failed: the body then goes on as it was sent. It returns an
-// error only where nothing may go on, and the client gets that. Where a decoded body goes on, it takes Content-Encoding out of w.out.
-func (w *writing) enriched(plain []byte, caller rule.Writing) ([]byte, error) {
+// enriched returns the enriched body, nil where nothing changed, or where we failed: the body then goes on as it was sent. Its error is for the client:
+// nothing may go on. Where a decoded body goes on, it takes Content-Encoding out of w.out. by is what the Enricher asks: w itself, or its findings.
+func (w *writing) enriched(plain []byte, by rule.Writing) ([]byte, error) {
 	body := bytes.NewBuffer(newBuffer(enrichedLength(plain)))
-	_, err := w.h.Dialect.EnrichWrite(w.u.class, body, bytes.NewReader(plain), caller, w.h.Limits.EngineMaxBody-int64(len(plain)))
+	_, err := w.h.Dialect.EnrichWrite(w.u.class, body, bytes.NewReader(plain), by, w.h.Limits.EngineMaxBody-int64(len(plain)))
 	_, refused := errors.AsType[adapters.Refusal](err)
 	switch {
 	case refused, err != nil && w.u.class.Format != "":
@@ -135,10 +135,10 @@ func (w *writing) enriched(plain []byte, caller rule.Writing) ([]byte, error) {
 	return nil, nil
 }
 
-// sendBody sends the request on with a body and its length. change, if not nil, edits the reply. The body's memory is reused after the request.
-func (w *writing) sendBody(body []byte, change func(*http.Response)) {
+// sendBody sends the request on with a body and its length. edit, if not nil, changes the reply. The body's memory is reused after the request.
+func (w *writing) sendBody(body []byte, edit func(*http.Response)) {
 	w.out.Body, w.out.ContentLength = w.u.hold.lend(body), int64(len(body))
-	w.h.send(w.u, w.out, change)
+	w.h.send(w.u, w.out, edit)
 }
 
 // sendStream enriches a body while it is sent on. head is what was read of it.
