@@ -3,8 +3,8 @@
 // It is written as a loop that reads from top to bottom. Requests go out through an [Exchange], so that nothing here does I/O. The dialect
 // writes requests and lists the hits of the replies ([adapters.Search]); package rerank says which ranks to read and which hits fold.
 //
-// An ordinary search, under a default rule ([adapters.Scope] says what that sets), is all in page.go and reading.go. What they call in other files of
-// the package leaves its page as it is; keepSpecial and noteSpecial only record sizes and times:
+// Of this package an ordinary search, under a default rule ([adapters.Scope] says what that sets), takes page.go and reading.go alone. What they call in
+// other files of the package leaves its page as it is; keepSpecial and noteSpecial only record sizes and times:
 //
 //	Answer               the searches of one request
 //	  answerOne          one search: collapsed, or left alone with its reason
@@ -13,6 +13,8 @@
 //	        read         (reading.go) the dialect writes its requests and lists the hits of the replies ([adapters.Search])
 //	          ask        the requests go out, joined by the [adapters.Wire] if there is one, and the replies come back
 //	        keep         what the page is rendered from
+//	        Judge.Hit    (internal/rule/judge.go) what is compared of each hit
+//	        Found.Add    (rerank/page.go) keeps the hits, and with collapse (rerank/collapse.go) says which of them fold
 //	      rendered       the page's hits in the engine's own reply
 //
 // Page 1 of short hits is, as a rule, one reading with sources: judged, and rendered from the same reply. A page that is found by sketches alone, such as one far down
@@ -20,12 +22,15 @@
 //
 // What is passed along is of these types, those of the port in adapters/dialect.go:
 //
-//	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect
+//	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect. An ordinary request sets
+//	                   List (of one), Single, Plan and Plain, on Typesense also Wire
 //	conversation       those searches while they are answered: how they ask, and the reply whose header the client gets
-//	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say
+//	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say. For page 1 count Target, Scope, From,
+//	                   Size, Limit, Doubting and Ways
 //	rerank.Page        which page is wanted: answerCollapsed sets what counts of it; [rerank.Found] is what is known of it
-//	adapters.Reading   the ranks to be read, for the dialect, which writes an [adapters.Request] for them
-//	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by
+//	adapters.Reading   the ranks to be read, for the dialect, which writes an [adapters.Request] for them. For page 1 it has To, Sources, Judged, Frame
+//	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by. Of an ordinary one count Hits, Parsed,
+//	                   Total and Framed
 //	rerank.Hit         a hit as it is compared: its sketch, and the profile of its rule
 //	adapters.Outcome   what was done with a search; what the client gets is an [adapters.Reply] too, whose body is its Pieces
 //

@@ -138,7 +138,7 @@ func (s *search) answerCollapsed(ctx context.Context) (adapters.Pieces, error) {
 			if ranks == nil {
 				err = s.compare(ctx, to)
 			} else {
-				err = s.readShown(ctx, ranks)
+				err = s.readPageHits(ctx, ranks)
 			}
 			if err != nil {
 				break

@@ -64,28 +64,19 @@ type asker interface {
 }
 
 // ask implements asker, for one search or several. If there is a Wire, it joins their requests in as few as they fit in; those without room go out
-// next. When the time is over nothing but the client's own searches is asked for.
+// next.
 func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (results []*adapters.Reply, err error) {
+	if c.Wire == nil {
+		return c.send(ctx, requests, allOwn(requests))
+	}
 	for len(requests) > 0 {
-		if c.Plan.Late() && !allOwn(requests) {
-			return nil, adapters.ErrLate
+		joined, parts, err := c.Wire.Join(requests)
+		if err != nil {
+			return nil, adapters.NotUnderstood(err)
 		}
-		joined, parts := requests, [][]*adapters.Request(nil)
-		if c.Wire != nil {
-			if joined, parts, err = c.Wire.Join(requests); err != nil {
-				return nil, adapters.NotUnderstood(err)
-			}
-		}
-		replies, err := c.exchange(ctx, joined...)
+		replies, err := c.send(ctx, joined, allOwn(requests))
 		if err != nil {
 			return nil, err
-		}
-		if err = c.checkReplies(joined, replies); err != nil {
-			return nil, err
-		}
-		c.took += longest(replies)
-		if c.Wire == nil {
-			return replies, nil
 		}
 		for i, part := range parts {
 			split, err := c.Wire.Split(part, replies[i])
@@ -99,6 +90,22 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 		}
 	}
 	return results, nil
+}
+
+// send sends requests side by side, and returns a successful reply to each. When the time is over it sends nothing but the client's own searches.
+func (c *conversation) send(ctx context.Context, requests []*adapters.Request, own bool) ([]*adapters.Reply, error) {
+	if c.Plan.Late() && !own {
+		return nil, adapters.ErrLate
+	}
+	replies, err := c.exchange(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.checkReplies(requests, replies); err != nil {
+		return nil, err
+	}
+	c.took += longest(replies)
+	return replies, nil
 }
 
 // longest returns how long replies took that came side by side.

@@ -9,9 +9,9 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// readShown reads the hits of the page as the client wants them, once their ranks are known. They are not judged again: their ids
+// readPageHits reads the hits of the page as the client wants them, once their ranks are known. They are not judged again: their ids
 // alone are compared with the first reading, to see whether the list moved.
-func (s *search) readShown(ctx context.Context, page []int) error {
+func (s *search) readPageHits(ctx context.Context, page []int) error {
 	if err := s.decideOnOwnPage(); err != nil {
 		return err
 	}
