@@ -124,7 +124,7 @@ type endpoint struct {
 	methods string // divided by spaces
 	// rest is what follows the endpoint's own name: parts divided by slashes, "*" for any one, "**" for any number of them.
 	rest string
-	kind adapters.Kind // KindRead where none is given: what passes is not listed
+	kind adapters.Kind // zero stands for KindRead: requests that pass are not in the table
 	form string
 	// reason says why a search is left alone that we don't parse.
 	reason adapters.Reason

@@ -19,26 +19,23 @@
 //	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
 //	            and narrowable (picked.go), judgedApart (choose.go)
 //	reading.go  asks leftOut and setBeside: what a reading changes besides its ranks and our field, nothing on an ordinary page 1
-//	listing.go  asks numbered (reading.go): whether hits are told apart by their sequence numbers, never in a reading with sources
+//	listing.go  asks numbered (reading.go): whether hits are told apart by their sequence numbers, never on page 1 with its sources
 //	listing.go  asks ruleName (name.go): by what name rules know the index of a hit
 //
 // The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
 // hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), filter_path (envelope.go).
 //
-// A bulk takes two more:
-//
-//	write.go      EnrichWrite   its lines, one by one: rule.Enricher adds our fields to each document
-//	clean.go      CleanReply    the reply, should it quote our fields
+// A bulk takes classify.go and EnrichWrite (write.go): line by line, rule.Enricher adds our fields to each document. CleanReply (clean.go) is called only
+// where the reply names a field of ours, as an error can that quotes a document.
 //
 // Jobs read and write documents by the store. A reindex reads a part of an index in this order. Functions with a star need not be opened:
 //
 //	Scan                    store_scan.go     a page after the other, of what is selected
-//	  prepare*              store_scan.go     what the first page depends on
+//	  prepare*              store_scan.go     the query, the index's UUID and number of shards, and whether it hides vectors and can be written to
 //	  readShards            store_scan.go     each shard of the part (store_part.go), in a point in time of its own
 //	    readShard           store_scan.go     page by page, in the order of its sequence numbers
-//	      page              store_scan.go     the request for a page
-//	        search*         store_scan.go     sends it, and chooses the size of the next page
-//	          readScanPage* store_scan.go     the documents of the reply
+//	      nextPage*         store_scan.go     a page, again where its point in time is lost or the reply too long
+//	        page            store_scan.go     the request for it, which search* sends; readScanPage* reads the documents of the reply
 //	      yieldHits         store_scan.go     a page for the job, with where the scan goes on after it (part.mark)
 //
 // and writes its documents in this one:

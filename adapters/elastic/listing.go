@@ -85,8 +85,8 @@ func (q *clientSearch) wanted(r *adapters.Reading, list []hit) []hit {
 	return chosen
 }
 
-// seen returns what is judged of the hits that the reading asked for. A name of date math or an alias can mean two indices, so an id begins with
-// the name that the hit came under.
+// seen returns what is judged of the hits that the reading asked for. An id begins with the hit's _index: one list can hold hits of several indices
+// with the same _id.
 func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.Seen, err error) {
 	reply.numbered, reply.texts = q.numbered(r), r.Texts && !r.Sources || r.Sources && q.wholeSource()
 	list := q.wanted(r, reply.hits)

@@ -119,11 +119,11 @@ func (q *clientSearch) ranksOf(r *adapters.Reading) (from, to int) {
 
 // framed reports whether a reading brings all that a reply has beside its hits.
 func (q *clientSearch) framed(r *adapters.Reading) bool {
-	return r.Frame && (r.Sources || q.picks) // whose sources are read without
+	return r.Frame && (r.Sources || q.picks) // a search that can pick may have only one reading of the list as it is: that of its sketches
 }
 
-// numbered reports whether the hits of a reading are identified by their sequence numbers, and not by their ids: where it brings no sources, so never
-// on page 1 with them, and where it picks hits that were identified so before. picked.go says why.
+// numbered reports whether the hits of a reading are identified by their sequence numbers, and not by their ids: those of a reading of sketches alone,
+// and those that are chosen from these later. Page 1 with its sources is never numbered. picked.go says why.
 func (q *clientSearch) numbered(r *adapters.Reading) bool {
 	if len(r.Known) > 0 {
 		return hitOf(&r.Known[0]).in.numbered

@@ -41,6 +41,7 @@ func (q *clientSearch) Render(in *adapters.Listing, page []*rule.Seen, groups []
 	if pieces, ok := frame.pieces(list, count, !q.namesOurs); ok {
 		return pieces, nil
 	}
+	// Not all of our fields could be marked, as in a pretty-printed reply, or a hit is not one of the frame's as it came.
 	return adapters.Pieces{jsonedit.CleanedInPlace(frame.with(list, count), inDocument)}, nil
 }
 
@@ -135,8 +136,8 @@ func (q *clientSearch) member(f *adapters.Folded) ([]byte, error) {
 	return withField(hit, explainField, f.Why)
 }
 
-// clientHit returns a hit as the client asked for it. Ordinarily it changes nothing: Render leaves our fields out later (pieces). It cuts out sequence
-// numbers and deciding fields, and our fields where Render does not.
+// clientHit returns a hit as the client asked for it. Ordinarily it is unchanged, and pieces leaves our fields out. Otherwise what the client did not
+// ask for is cut out: sequence numbers, deciding fields, our fields.
 func (q *clientSearch) clientHit(seen *rule.Seen) (_ []byte, err error) {
 	if seen == nil {
 		return nil, adapters.ErrMoved
@@ -254,7 +255,7 @@ func (l *parsedReply) pieces(hits [][]byte, total []byte, withoutOurs bool) (out
 
 // appendWithoutOurs appends one of the reply's hits, without our fields.
 func (l *parsedReply) appendWithoutOurs(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
-	start := cap(l.text) - cap(hit) // hits share the reply's memory
+	start := cap(l.text) - cap(hit) // a hit is a slice of the reply, so the difference of their capacities is its offset
 	if len(hit) == 0 || start < 0 || start+len(hit) > len(l.text) || &l.text[start] != &hit[0] {
 		return nil, false
 	}

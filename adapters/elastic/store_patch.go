@@ -34,16 +34,6 @@ const (
 	noIndex = "index_not_found_exception"
 )
 
-// version is the state of a document that a patch must meet.
-type version struct {
-	seqNo, primaryTerm int64
-	// number is the document's version; known of those that were read by their ids alone.
-	number  int64
-	routing string
-	// uuid is the index's.
-	uuid string
-}
-
 // Patch implements adapters.Store. In a bulk each document has to be in one line. One that was stored in several goes by itself, so that these
 // stay.
 func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches []adapters.Stored) ([]adapters.Result, error) {
@@ -194,7 +184,7 @@ func (t *destination) keepsLines(p adapters.Stored) bool {
 	return !t.update && bytes.IndexByte(p.Source, '\n') >= 0
 }
 
-// send writes some documents in one request, and sets their results. seqNo is the number that the last of them has now.
+// send writes some documents in one request, and sets their results. seqNo is the sequence number that the last of them got.
 func (s *Store) send(
 	ctx context.Context, t *destination, patches []adapters.Stored, results []adapters.Result,
 ) (seqNo int64, err error) {

@@ -50,7 +50,7 @@ type scan struct {
 	shards int    // how many it has
 	// vectors says that vectors are shown only where they are asked for.
 	vectors bool
-	// settled has for each shard the number below which every change is stored in all copies.
+	// settled has for each shard the number below which every change is stored in all copies. The mark of an open range never goes beyond it.
 	settled map[int]int64
 	total   int
 	left    int  // how much of a limit is left
@@ -58,8 +58,9 @@ type scan struct {
 	live    bool // the engine grants no points in time
 }
 
-// Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
-// documents are read as they are at that moment; chosen by bands, with a limit that one search can serve, as of the engine's last refresh.
+// Scan implements adapters.Store. Ordinarily it reads a part of an index, each shard in a point in time (readShards). Without a part or ids it sees what
+// was stored before it began, and nothing later. Chosen by ids, documents are read as they are at that moment; chosen by bands, with a limit that one
+// search can serve, as of the engine's last refresh.
 func (s *Store) Scan(
 	ctx context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
@@ -191,35 +192,45 @@ func (r *scan) part() (p part, err error) {
 	return p, p.moveOn(r.sel.After)
 }
 
-// readShard reads a range of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
-// meanwhile comes a second time then.
+// readShard reads a range of one shard, page by page.
 func (r *scan) readShard(ctx context.Context, p part, i int) error {
+	for {
+		hits, last, err := r.nextPage(ctx, &p[i])
+		if err == nil {
+			err = r.yieldHits(p, i, hits, last)
+		}
+		if err != nil || last {
+			return err
+		}
+	}
+}
+
+// nextPage reads the next page of a range in its point in time, and says whether it is the last. It opens the point where there is none, again where it
+// is lost, and asks for less where the reply is too long. Where the engine grants no point it reads the shard as it is from page to page: what changes
+// meanwhile comes a second time then.
+func (r *scan) nextPage(ctx context.Context, s *shardRange) (hits []adapters.Stored, last bool, err error) {
 	for lost := 0; ; {
-		if p[i].point == "" && !r.live {
-			switch err := r.openPoint(ctx, &p[i]); {
+		if s.point == "" && !r.live {
+			switch err := r.openPoint(ctx, s); {
 			case err == nil:
 			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy):
-				return err
+				return nil, false, err
 			default:
 				r.live = true
 			}
 		}
 		n := r.want()
-		hits, point, err := r.page(ctx, p[i], n)
+		hits, point, err := r.page(ctx, *s, n)
 		switch {
 		case errors.Is(err, errTooLong) && n > 1:
 			r.size = n / 2
-			continue
-		case missing(err) && p[i].point != "" && lost < pointTries:
-			p[i].point, lost = "", lost+1
-			continue
+		case missing(err) && s.point != "" && lost < pointTries:
+			s.point, lost = "", lost+1
 		case err != nil:
-			return err
-		}
-		lost, p[i].point = 0, cmp.Or(point, p[i].point)
-		last := len(hits) < n
-		if err := r.yieldHits(p, i, hits, last); err != nil || last {
-			return err
+			return nil, false, err
+		default:
+			s.point = cmp.Or(point, s.point)
+			return hits, len(hits) < n, nil
 		}
 	}
 }
@@ -338,6 +349,16 @@ func (f *scanPage) read(d *jsonedit.Reader, uuid string, byID bool) {
 		v.routing, _ = jsonedit.Text(get("_routing"))
 		f.hits, f.sort = append(f.hits, adapters.Stored{ID: id, Source: get("_source"), Version: v}), get("sort")
 	}
+}
+
+// version is the state of a document that a patch must meet.
+type version struct {
+	seqNo, primaryTerm int64
+	// number is the document's version; known of those that were read by their ids alone.
+	number  int64
+	routing string
+	// uuid is the index's.
+	uuid string
 }
 
 // versionOf returns the version of a document that a scan has read.

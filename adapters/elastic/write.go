@@ -22,7 +22,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 	}
 	b := bulk{e: e, target: c.Target, noCreate: e.NoCreate, mayLeaveOut: c.MayLeaveOut}
 	err := jsonedit.EditLines(dst, src, '\n', b.edit, b.longLine)
-	if !b.mayLeaveOut || b.op != "" { // an action without a document has no place in the reply
+	if !b.mayLeaveOut || b.op != "" { // after a last action without a document, operations and entries of the reply do not match
 		return nil, err
 	}
 	return bulkReply(d), err
@@ -117,7 +117,7 @@ func yes(value []byte) bool {
 	return true
 }
 
-// bulk enriches the lines of one bulk, one after the other.
+// bulk enriches the lines of one bulk, one after the other. leftOut and mayLeaveOut matter only where near-duplicates are looked for.
 type bulk struct {
 	e           *rule.Enricher
 	target      string // of the path
