@@ -92,7 +92,7 @@ type Clustering interface {
 	Number(o Operation) uint64
 }
 
-// Traits are how the engine takes the documents of a write.
+// Traits are how the engine takes the documents of a write. An ordinary bulk of Elasticsearch sets none.
 type Traits struct {
 	// NoCreate says that the operation at hand creates no index, whatever its document.
 	NoCreate bool
@@ -150,7 +150,8 @@ func (e *Enricher) Start(o Operation) bool {
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
-// what is stored. Whatever can't be enriched is appended as it is, less the client's own values of our fields.
+// what is stored. One without a rule, or that is no well-formed object, is appended as it is. Of any other the client's own values of our fields are
+// never stored: they are cut out, or where LastCounts ours or null follow them.
 func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
 	rule, takes := e.Rule(index, !partial && !e.NoCreate)
 	if rule == nil {
@@ -160,7 +161,7 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	members, end, err := rule.membersOf(e.list[:0], document, e.Strict)
 	defer e.forget(members)
 	rest, own := document, haveOurs(members)
-	if err == nil && own && !e.LastCounts { // a client's own value of our field is never stored, whatever else happens to the document
+	if err == nil && own && !e.LastCounts {
 		if rest, err = jsonedit.Cut(document, Our); err == nil {
 			_, end, err = rule.membersOf(nil, rest, false)
 		}
