@@ -21,10 +21,8 @@
 // The rest of the dialect is what not every search has: multi.go several searches at once, pages.go ranks far apart, deciding.go what hits fold by
 // beside the sketch, native.go clusters.
 //
-// An import takes two more:
-//
-//	write.go     EnrichWrite         its lines, one by one: rule.Enricher adds our fields to each document
-//	clean.go     CleanReply          the reply, should it quote our fields
+// An import takes classify.go and EnrichWrite (write.go): line by line, rule.Enricher adds our fields to each document. CleanReply (clean.go) is called only
+// where the reply names a field of ours, as an error does that quotes a line.
 //
 // Jobs read and write documents by the store. A reindex reads a collection, or a share of one, in this order:
 //
@@ -41,8 +39,8 @@
 // store_prepare.go says what a collection is like and declares our fields in it; store_journal.go keeps what jobs note of their work, and
 // store_inspect.go answers what doctor and init ask.
 //
-// Every hit's text is fingerprinted, wherever a reading shows it, and a stored sketch believed only if it has the same fingerprint
-// (Asked.Doubting): Typesense stores a backfill's sketch even if the client has written another text since the backfill read the document.
+// Wherever a reading shows a hit's text, the stored sketch is believed only if its fingerprint is that of the text (Asked.Doubting): Typesense stores a
+// backfill's sketch even if the client has written another text since the backfill read the document.
 //
 // What decides beside the sketch (a host, a date) is read with it, and not shown where the client did not ask for it. Dates are whole
 // numbers of Unix seconds; one that as seconds would lie beyond the year 9999 is taken for milliseconds, anything but a number for no date.

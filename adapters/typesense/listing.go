@@ -11,9 +11,9 @@ import (
 
 // result is the engine's answer to one search.
 type result struct {
-	asked enginePage // the page that the search was for, where it is one of a reading
-	raw   []byte
-	hits  []hit
+	requested enginePage // the page that the search was for, where it is one of a reading
+	raw       []byte
+	hits      []hit
 	// found is the engine's total; collection the name of what was searched, not that of an alias.
 	found      int
 	collection string
@@ -21,7 +21,7 @@ type result struct {
 	page    enginePage
 	first   int
 	grouped bool
-	// Where some of its members are, zero for those that are not there. atPerPage and atCopy, another page, are among the parameters.
+	// Where some of its members are, zero for those that are not there. atPerPage and atCopy are in request_params: its per_page and its page.
 	atHits, atFound, atPage, atPerPage, atCopy extent
 	members                                    []jsonedit.Member // room for those of the hits
 	err                                        error             // why it is no answer; a *Declined is the engine's own error
@@ -44,9 +44,9 @@ type hit struct {
 	neighbour bool              // of a vector, or ranked as one
 	dotted    bool              // the document has a name with a dot in it
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
-	// texts is the hit, in this content or another, whose document shows all sketched texts; decided is the one whose document shows the deciding
-	// fields. They are nil where none does.
-	texts, decided *hit
+	// withTexts is the hit, in this content or another, whose document shows all sketched texts; withDeciding is the one whose document shows the
+	// deciding fields. They are nil where none does.
+	withTexts, withDeciding *hit
 }
 
 // Listing implements adapters.Search. It joins the pages of each content to a list of hits, once each reply is the one to the search for its page
@@ -58,7 +58,7 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 	results := make([]*result, len(replies))
 	for i, reply := range replies {
 		results[i] = resultOf(reply)
-		if err := results[i].check(&results[i].asked); err != nil {
+		if err := results[i].check(&results[i].requested); err != nil {
 			return nil, err
 		}
 		if results[i].collection != results[0].collection {
@@ -71,7 +71,7 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 	first := results[0]
 	l := &adapters.Listing{Parsed: first, Total: first.found, Framed: r.Frame && r.Sources}
 	if neighbours := q.neighbourCount(r); neighbours > 0 {
-		l.Full = first.found == max(neighbours, first.asked.to())
+		l.Full = first.found == max(neighbours, first.requested.to())
 	}
 	contents := q.contentsOf(r)
 	if contents[0] == noHits {
@@ -82,7 +82,7 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 	if err != nil {
 		return nil, err
 	}
-	judged := list
+	judged := list // as a rule what is shown is what is judged
 	if len(contents) > 1 {
 		if judged, err = joinPages(r, results[pages:]); err != nil {
 			return nil, err
@@ -113,12 +113,12 @@ func (q *query) seen(collection string, shown, judging content, list, judged []h
 		switch {
 		case !readable:
 		case inTexts && r.Compute:
-			h.texts = last
+			h.withTexts = last
 		case shown == full && q.seesText(r.Fields):
-			h.texts = h
+			h.withTexts = h
 		}
 		if len(q.asked.Scope.Deciding) > 0 {
-			h.decided = last
+			h.withDeciding = last
 		}
 		s := &seen[i]
 		*s = rule.Seen{
@@ -161,11 +161,11 @@ func joinPages(r *adapters.Reading, results []*result) ([]hit, error) {
 	var list []hit
 	if r.Ranks != nil {
 		for _, rank := range r.Ranks {
-			i := slices.IndexFunc(results, func(p *result) bool { return rank >= p.asked.from() && rank < p.asked.to() })
+			i := slices.IndexFunc(results, func(p *result) bool { return rank >= p.requested.from() && rank < p.requested.to() })
 			if i < 0 {
 				return nil, adapters.ErrMoved
 			}
-			at := rank - results[i].asked.from()
+			at := rank - results[i].requested.from()
 			if at >= len(results[i].hits) {
 				break
 			}
@@ -173,13 +173,13 @@ func joinPages(r *adapters.Reading, results []*result) ([]hit, error) {
 		}
 		return list, nil
 	}
-	start, ended, ranks := results[0].asked.from(), false, map[string]int{}
+	start, ended, ranks := results[0].requested.from(), false, map[string]int{}
 	for _, result := range results {
-		from := result.asked.from() - start
+		from := result.requested.from() - start
 		if ended && len(result.hits) > 0 && from+len(result.hits) > len(list) {
 			return nil, adapters.ErrMoved
 		}
-		ended = ended || len(result.hits) < result.asked.size
+		ended = ended || len(result.hits) < result.requested.size
 		list = slices.Grow(list, len(result.hits))
 		for at, h := range result.hits {
 			rank, seen := ranks[h.id]
@@ -200,23 +200,23 @@ func (q *query) Name(hit *rule.Seen) []byte { return append(appendID([]byte{'{'}
 
 // Values implements rule.Shown.
 func (h *hit) Values(d rule.Deciding) []string {
-	if h.decided == nil {
+	if h.withDeciding == nil {
 		return nil
 	}
-	return deciding(h.decided.unflattened(), d)
+	return deciding(h.withDeciding.unflattened(), d)
 }
 
 // Document implements rule.Shown.
 func (h *hit) Document(*rule.Rule) []byte {
-	if h.texts == nil {
+	if h.withTexts == nil {
 		return nil
 	}
-	return h.texts.unflattened()
+	return h.withTexts.unflattened()
 }
 
 // Members implements rule.Parsed.
 func (h *hit) Members() []jsonedit.Member {
-	if h.texts != h || h.dotted {
+	if h.withTexts != h || h.dotted {
 		return nil
 	}
 	return h.members

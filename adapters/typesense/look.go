@@ -24,7 +24,7 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	}
 	params := url.Values{
 		"q": {words}, "query_by": {strings.Join(l.Fields, ",")}, "per_page": {strconv.Itoa(l.Size)},
-		"include_fields": {strings.Join(shown, ",")}, "highlight_fields": {nothing},
+		"include_fields": {strings.Join(shown, ",")}, "highlight_fields": {noField},
 	}
 	query := params.Encode()
 	if len(query) > maxQuery-maxQuery/8 { // what a control adds has room too

@@ -52,7 +52,7 @@ func (q *query) Natively() (requests []*adapters.Request, err error) {
 	page := []string{"facet_by", "", "group_by", rule.ClusterField, "group_limit", "1"}
 	// Engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts.
 	if strings.TrimSpace(q.values["q"]) == "*" && q.values["filter_by"]+q.values["sort_by"] == "" {
-		page = append(page, "filter_by", rule.ClusterField+":!="+nothing)
+		page = append(page, "filter_by", rule.ClusterField+":!="+noField)
 	}
 	faceted := q.values["facet_by"]
 	facets := strings.TrimPrefix(faceted+","+rule.ClusterField, ",")

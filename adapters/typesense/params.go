@@ -167,9 +167,9 @@ func withParams(rawQuery string, search []byte) (string, error) {
 
 const highlights = "highlight_fields"
 
-// nothing is the name of no field. It is given where no field is to be highlighted, which costs more than reading sketches or texts, or
+// noField is a name that no field has. It is given where no field is to be highlighted, which costs more than reading sketches or texts, or
 // where a list of fields that was not empty would be.
-const nothing = rule.FieldPrefix + "none"
+const noField = rule.FieldPrefix + "none"
 
 // unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
 // and ignore one that is not there.
@@ -200,7 +200,7 @@ func highlightable(value string) (kept string, changed bool) {
 	fields := fieldList(value)
 	others := slices.DeleteFunc(slices.Clone(fields), rule.Our)
 	if len(others) == 0 {
-		others = []string{nothing}
+		others = []string{noField}
 	}
 	return strings.Join(others, ","), slices.ContainsFunc(fields, rule.Our)
 }

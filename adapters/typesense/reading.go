@@ -25,20 +25,12 @@ const (
 	noHits
 )
 
-// enginePage is a page of the engine's list: the ranks [from, to).
-type enginePage struct{ number, size int }
-
-func (p enginePage) from() int { return (p.number - 1) * p.size }
-
-func (p enginePage) to() int { return p.number * p.size }
-
 // mostQueries bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostQueries = 64 * maxSearches
 
-// Requests implements adapters.Search. They go out in one round, one for each page and content: first all pages with the hits as
-// shown, then, where those do not show what is judged, all pages with that. Each is the client's own search otherwise. An ordinary reading is one
-// page of full content: it sets page and per_page, and include_fields and exclude_fields so that our field comes with the client's. A preset could set a
-// parameter that we leave out, so under one we send it empty.
+// Requests implements adapters.Search. They go out in one round, one for each page and content: first every page as the client sees it; then, only where
+// those hits may lack what is judged, every page again with that. Each is the client's own search otherwise. An ordinary reading is one page of full
+// content: it sets page and per_page, and include_fields and exclude_fields so that our field comes with the client's.
 func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (requests []*adapters.Request, err error) {
 	switch {
 	case len(replies) > 0:
@@ -62,7 +54,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 				set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
 			}
 			if content != full {
-				set = append(set, highlights, nothing, "highlight_full_fields", "")
+				set = append(set, highlights, noField, "highlight_full_fields", "")
 			}
 			if content != full || !q.preset() {
 				include, exclude := q.fieldsOf(content)
@@ -71,7 +63,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 			if neighbours > 0 {
 				set = append(set, "vector_query", q.vector.raised(neighbours))
 			}
-			body, err := put(base, q.preset(), set...)
+			body, err := put(base, q.preset(), set...) // a preset could set what we leave out: under one we send it empty
 			if err != nil {
 				return nil, err
 			}
@@ -163,20 +155,20 @@ func (q *query) fieldsOf(c content) (include, exclude []string) {
 	case noHits:
 		include = ours[:1]
 	default:
-		include = append(include, q.asks.include...)
+		include = append(include, q.fields.include...)
 		for _, field := range ours {
 			if len(include) > 0 && !slices.Contains(include, field) {
 				include = append(include, field)
 			}
 		}
 	}
-	for _, name := range q.asks.exclude { // some of them are members of the reply
+	for _, name := range q.fields.exclude { // some of them are members of the reply
 		if name != "id" && !rule.Our(name) {
 			exclude = append(exclude, name)
 		}
 	}
-	if len(q.asks.exclude) > 0 && len(exclude) == 0 { // the engine looks into nested documents where something is excluded
-		exclude = []string{nothing}
+	if len(q.fields.exclude) > 0 && len(exclude) == 0 { // the engine looks into nested documents where something is excluded
+		exclude = []string{noField}
 	}
 	return include, exclude
 }

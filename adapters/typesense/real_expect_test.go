@@ -64,7 +64,7 @@ func (c trial) query() *query {
 	for name, value := range c.imposed {
 		fixed[name] = fmt.Sprint(value)
 	}
-	q := &query{key: key{fixed: fixed}, asks: fields{fieldList(c.value("include_fields")), fieldList(c.value("exclude_fields"))}}
+	q := &query{key: key{fixed: fixed}, fields: fields{fieldList(c.value("include_fields")), fieldList(c.value("exclude_fields"))}}
 	if c.preset != nil {
 		q.asked.Unseen = "preset"
 	}

@@ -51,7 +51,7 @@ func (q *query) withHits(r *result, hits []byte, total int) adapters.Pieces {
 
 // appendHit appends a hit as the client asked for it.
 func (q *query) appendHit(dst []byte, h *hit) ([]byte, error) {
-	if !h.scattered && !q.namesOurs && (q.preset() || q.asks.sees("id")) {
+	if !h.scattered && !q.namesOurs && (q.preset() || q.fields.sees("id")) {
 		return append(append(dst, h.raw[:h.ours.from]...), h.raw[h.ours.to:]...), nil
 	}
 	document, err := q.documentOf(h)
@@ -61,7 +61,7 @@ func (q *query) appendHit(dst []byte, h *hit) ([]byte, error) {
 // documentOf returns a hit's document as the client asked for it.
 func (q *query) documentOf(h *hit) ([]byte, error) {
 	return jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset() && !q.asks.sees("id") || rule.Our(key) && !(q.namesOurs && q.asks.sees(key))
+		return key == "id" && !q.preset() && !q.fields.sees("id") || rule.Our(key) && !(q.namesOurs && q.fields.sees(key))
 	})
 }
 

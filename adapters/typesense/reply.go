@@ -142,7 +142,7 @@ func (w *wire) readPart(in *jsonedit.Reader, reply *adapters.Reply, part *adapte
 		sketched = nil
 	}
 	res := readResult(in, reply.Body, part.Hits, sketched)
-	res.asked, _ = part.For.(enginePage)
+	res.requested, _ = part.For.(enginePage)
 	return &adapters.Reply{Status: reply.Status, Body: res.raw, Parsed: res}
 }
 

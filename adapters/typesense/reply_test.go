@@ -79,7 +79,7 @@ func (r memberwise) doubled() bool {
 
 func (h memberHit) bare(q *query) []byte {
 	document, err := jsonedit.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset() && !q.asks.sees("id") || rule.Our(key) && !(q.namesOurs && q.asks.sees(key))
+		return key == "id" && !q.preset() && !q.fields.sees("id") || rule.Our(key) && !(q.namesOurs && q.fields.sees(key))
 	})
 	if err != nil {
 		return nil
@@ -132,7 +132,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		f.Add(s)
 	}
 	queries := []*query{
-		{}, {asks: fields{exclude: []string{"id"}}}, {namesOurs: true, asks: fields{include: []string{"neardup_sketch", "title"}}}, {asked: adapters.Asked{Unseen: "preset"}},
+		{}, {fields: fields{exclude: []string{"id"}}}, {namesOurs: true, fields: fields{include: []string{"neardup_sketch", "title"}}}, {asked: adapters.Asked{Unseen: "preset"}},
 	}
 	for _, q := range queries {
 		q.page = enginePage{3, 2}

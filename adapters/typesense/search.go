@@ -39,7 +39,7 @@ type query struct {
 	values    map[string]string
 	key       key        // a scoped one imposes parameters, an ordinary one none
 	page      enginePage // the client's
-	asks      fields     // what the client asks for of each document
+	fields    fields     // of each document, as the client asks for them
 	namesOurs bool       // a field of ours is included
 	vector    *vectorQuery
 	rules     rule.Rules
@@ -48,6 +48,13 @@ type query struct {
 	most            int // the size of the largest page that the engine grants
 	atOnce          int // how many searches can be asked in one request
 }
+
+// enginePage is a page of the engine's list: the ranks [from, to).
+type enginePage struct{ number, size int }
+
+func (p enginePage) from() int { return (p.number - 1) * p.size }
+
+func (p enginePage) to() int { return p.number * p.size }
 
 // Asked implements adapters.Search.
 func (q *query) Asked() *adapters.Asked { return &q.asked }
@@ -78,7 +85,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if s.Reason == adapters.ReasonUnconfigured {
 		return s
 	}
-	unhighlight(plain)
+	unhighlight(plain) // the engine could hang if that is sent in place of the page
 	switch most := mostSearches(params, q); {
 	case s.Reason != "":
 	case most == 0: // the key allows no multi-search
@@ -210,8 +217,8 @@ func (q *query) readParams(params []adapters.Param) bool {
 	q.key.read(members)
 	maps.Copy(values, q.key.fixed)
 	q.values, q.asked.Target = values, values["collection"]
-	q.asks = fields{fieldList(values["include_fields"]), fieldList(values["exclude_fields"])}
-	q.namesOurs = slices.ContainsFunc(q.asks.include, rule.Our)
+	q.fields = fields{fieldList(values["include_fields"]), fieldList(values["exclude_fields"])}
+	q.namesOurs = slices.ContainsFunc(q.fields.include, rule.Our)
 	return true
 }
 
@@ -303,7 +310,7 @@ func (q *query) fixedSize() int {
 }
 
 // seesText reports whether the hits that the client asked for are known to hold all of the fields' texts.
-func (q *query) seesText(names []string) bool { return !q.preset() && q.asks.all(names) }
+func (q *query) seesText(names []string) bool { return !q.preset() && q.fields.all(names) }
 
 // mayRead reports whether the client's key lets all of the fields' texts be seen.
 func (q *query) mayRead(names []string) bool { return q.key.shows().all(names) }

@@ -52,7 +52,7 @@ func TestPagesCoverSpans(t *testing.T) {
 // Our field is asked for whatever the client highlights, and never highlighted: engines hang on a field that is not indexed.
 func TestOurFieldIsNotHighlighted(t *testing.T) {
 	rule := newRule(t, "news", "body")
-	for value, want := range map[string]string{"neardup_sketch": nothing, "title, neardup_sketch": "title", "title,body": "title,body"} {
+	for value, want := range map[string]string{"neardup_sketch": noField, "title, neardup_sketch": "title", "title,body": "title,body"} {
 		s := search(get("/collections/news/documents/search?q=x&highlight_fields="+url.QueryEscape(value)), planFor(adapters.Scope{}, rule))
 		f := &fake{documents: []map[string]any{{"id": "1", "body": "b"}}}
 		expect.Value(adaptertest.Run(s, f.reply))(t)
@@ -67,7 +67,7 @@ func TestOurFieldIsNotHighlightedWhereASearchIsLeftAlone(t *testing.T) {
 	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
 	for _, c := range []struct{ query, want string }{
 		{"group_by=n&highlight_fields=title%2C+neardup_sketch&q=%61", "group_by=n&highlight_fields=title&q=%61"},
-		{"highlight_fields=neardup_sketch&neardup=off&q=x", "highlight_fields=" + nothing + "&q=x"},
+		{"highlight_fields=neardup_sketch&neardup=off&q=x", "highlight_fields=" + noField + "&q=x"},
 		{"group_by=n&highlight_fields=%74itle&&q=x", "group_by=n&highlight_fields=%74itle&&q=x"},
 	} {
 		s := search(get("/collections/news/documents/search?"+c.query), plan)
