@@ -4,7 +4,9 @@
 // with a star need not be opened: their line says what they do. Everything else that they call does what its name says. The types that are
 // passed along are Selection, Page and Stored, in adapters/store.go, and Progress and Report, in report.go.
 //
-//	reindexJob.run                cmd/sidecar/reindex.go  what cobra runs for the command, by withEngines*, which reads the configuration
+//	main, run*                    cmd/sidecar/main.go     cobra finds the command, and calls what it has as RunE
+//	reindexCommand                cmd/sidecar/reindex.go  its flags; its RunE is reindexJob.run, by withEngines*, which reads the configuration
+//	reindexJob.run                cmd/sidecar/reindex.go  all indices of the engines
 //	  job.eachIndex*              cmd/sidecar/job.go      each index that a rule matches, once our fields are declared in it
 //	    reindexJob.reindex        cmd/sidecar/reindex.go  one index, and its summary
 //	      Reindex                 reindex.go              one run, to its report
@@ -20,7 +22,7 @@
 //	                  Store.Patch of the dialect          writes documents, unless they changed since they were read
 //	        run.report*           reindex.go              the report
 //	        Store.Release*        of the dialect          takes out of the index what Patch left there
-//	        reindexJob.print      cmd/sidecar/reindex.go  the report's line (Report.String*)
+//	        reindexJob.print      cmd/sidecar/reindex.go  the report's line (Report.String*), by job.printf*
 //	  job.finish*                 cmd/sidecar/job.go      the reports in JSON, and how the command ends
 //
 // The dialect's part, in store_scan.go and store_patch.go of its folder, is listed in its doc.go. Three things can be read apart from all that:

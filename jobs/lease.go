@@ -325,7 +325,7 @@ func (l *lease) position() (part, after string) {
 	return l.Part, l.After
 }
 
-// advance remembers, for the next entry, how far the part is done.
+// advance notes, for the next entry, that the part is done up to a mark, and how many more documents were read. Without a mark it stays where it was.
 func (l *lease) advance(after string, scanned int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -504,8 +504,8 @@ func (b *board) newest(ctx context.Context) (p plan, entries []adapters.Entry, e
 	return p, entries, nil
 }
 
-// reported returns what a report says of plans and leases.
-func (b *board) reported() Report {
+// leaseReport returns what a report says of plans and leases.
+func (b *board) leaseReport() Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.report

@@ -126,9 +126,8 @@ func (r *run) join(ctx context.Context, resume bool) (err error) {
 	return err
 }
 
-// workInSlices has each slice work on one part after the other, until none is left. The first slice takes the open part, which is
-// the one that takes in later documents, and the others wait until its first page is read: otherwise its scan would return what they have just
-// written.
+// workInSlices has each slice work on one part after the other, until none is left. The first slice takes the open part, which holds what is written from
+// now on. The others wait until its first page is read: its scan shows nothing that is written after that, and so none of what they write.
 func (r *run) workInSlices(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range r.options.Slices {
@@ -198,7 +197,7 @@ func handOn(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error
 	}
 }
 
-// numberOf is what a document without a text takes for its cluster.
+// numberOf returns the cluster number of a document without text: a hash of its id.
 func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
 // write writes those documents of a page that are not right, as fast as the pace allows, and notes in the lease that the page is done.
@@ -232,7 +231,7 @@ func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {
 	}
 	err := r.options.Pace.Patch(ctx, r.Job, wrong, allow, written)
 	if err != nil {
-		p.After = "" // the lease stays where it was, so the page is read again
+		p.After = "" // no mark: the lease stays where it was, so the page is read again
 	}
 	l.advance(p.After, scanned)
 	return cmp.Or(err, context.Cause(ctx))
@@ -260,7 +259,7 @@ func (r *run) spend(ctx context.Context, n int) (int, error) {
 // show reports the progress, with what others did.
 func (r *run) show() { r.add(Progress{}, 0) }
 
-// add adds counts, and documents that the engine had no room for to those that may be sent, and reports the progress.
+// add adds counts and reports the progress. Documents that were not sent after all, for lack of room in the engine, no longer count for MaxDocs.
 func (r *run) add(p Progress, unsent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -301,7 +300,7 @@ func (r *run) report(err error) (Report, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := r.board.reported()
+	out := r.board.leaseReport()
 	out.Engine, out.Index, out.DryRun, out.Slices = r.Engine, r.Index, r.options.DryRun, r.options.Slices
 	out.Progress = r.estimate()
 	out.Whole = err == nil && !out.Cut

@@ -85,7 +85,7 @@ const maxSlices = 64
 // run works through the indices of all engines.
 func (r *reindexJob) run(ctx context.Context) error {
 	r.paces = map[string]*jobs.Pace{}
-	matched, err := r.eachIndex(ctx, !r.DryRun, r.reindex)
+	matched, err := r.eachIndex(ctx, !r.DryRun, r.reindex) // a dry run declares no fields
 	if ctx.Err() == nil && r.every > 0 && len(r.watched) > 0 {
 		err = errors.Join(err, r.watch(ctx))
 	}
