@@ -76,8 +76,7 @@ const (
 // String returns the kind as logs and metrics name it.
 func (k Kind) String() string { return [...]string{"pass", "write", "read", "search"}[k] }
 
-// Class is what a dialect sees in a request, in all but its body. Of an ordinary search only Kind, Target and Form count, of an ordinary bulk Params
-// and ReplyMayHoldOurs too.
+// Class is what a dialect sees in a request but for its body. Of an ordinary search Kind, Target and Form count, of a bulk Params and ReplyMayHoldOurs too.
 type Class struct {
 	Kind Kind
 	// Target is the index, alias or pattern named in the path, unescaped; empty where the body names it or nothing does.

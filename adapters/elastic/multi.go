@@ -12,9 +12,7 @@ import (
 )
 
 // multi parses a multi-search.
-func (d Dialect) multi(
-	c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan,
-) *adapters.Searches {
+func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
 	s := &adapters.Searches{Plain: plain, Reason: format(plain)}
 	if s.Reason != "" {
 		return s

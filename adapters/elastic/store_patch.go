@@ -185,9 +185,7 @@ func (t *destination) keepsLines(p adapters.Stored) bool {
 }
 
 // send writes some documents in one request, and sets their results. seqNo is the sequence number that the last of them got.
-func (s *Store) send(
-	ctx context.Context, t *destination, patches []adapters.Stored, results []adapters.Result,
-) (seqNo int64, err error) {
+func (s *Store) send(ctx context.Context, t *destination, patches []adapters.Stored, results []adapters.Result) (seqNo int64, err error) {
 	if t.keepsLines(patches[0]) {
 		results[0], seqNo, err = s.patchOne(ctx, t, patches[0])
 		return seqNo, err

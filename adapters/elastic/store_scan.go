@@ -61,9 +61,7 @@ type scan struct {
 // Scan implements adapters.Store. Ordinarily it reads a part of an index, each shard in a point in time (readShards). Without a part or ids it sees what
 // was stored before it began, and nothing later. Chosen by ids, documents are read as they are at that moment; chosen by bands, with a limit that one
 // search can serve, as of the engine's last refresh.
-func (s *Store) Scan(
-	ctx context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error,
-) error {
+func (s *Store) Scan(ctx context.Context, index string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	var stopped error // by yield
 	r := &scan{s: s, index: index, sel: sel, left: sel.Limit, size: scanFirst, yield: func(p adapters.Page) error {
 		stopped = yield(p)

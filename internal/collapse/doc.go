@@ -22,15 +22,13 @@
 //
 // What is passed along is of these types, those of the port in adapters/dialect.go:
 //
-//	adapters.Searches  the searches of the request, parsed; each an [adapters.Search], pure functions of its dialect. An ordinary request sets
-//	                   List (of one), Single, Plan and Plain, on Typesense also Wire
+//	adapters.Searches  the searches of the request, parsed. An ordinary one sets List (of one [adapters.Search]), Single, Plan, Plain; on Typesense Wire too
 //	conversation       those searches while they are answered: how they ask, and the reply whose header the client gets
 //	adapters.Asked     what one of them asks for, and the [adapters.Scope]: what its rules and the controls say. For page 1 count Target, Scope, From,
 //	                   Size, Limit, Doubting and Ways
 //	rerank.Page        which page is wanted: answerCollapsed sets what counts of it; [rerank.Found] is what is known of it
 //	adapters.Reading   the ranks to be read, for the dialect, which writes an [adapters.Request] for them. For page 1 it has To, Sources, Judged, Frame
-//	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by. Of an ordinary one count Hits, Parsed,
-//	                   Total and Framed
+//	adapters.Listing   the hits of the replies ([adapters.Reply]), each a [rule.Seen]: what it is judged by. Beside Hits count Parsed, Total, Framed
 //	rerank.Hit         a hit as it is compared: its sketch, and the profile of its rule
 //	adapters.Outcome   what was done with a search; what the client gets is an [adapters.Reply] too, whose body is its Pieces
 //

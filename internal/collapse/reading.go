@@ -92,7 +92,8 @@ func (c *conversation) ask(ctx context.Context, requests ...*adapters.Request) (
 	return results, nil
 }
 
-// send sends requests side by side, and returns a successful reply to each. When the time is over it sends nothing but the client's own searches.
+// send sends requests side by side, and returns a successful reply to each. It keeps the one whose header the client gets. When the time is over it sends
+// nothing but the client's own searches.
 func (c *conversation) send(ctx context.Context, requests []*adapters.Request, own bool) ([]*adapters.Reply, error) {
 	if c.Plan.Late() && !own {
 		return nil, adapters.ErrLate
@@ -101,37 +102,23 @@ func (c *conversation) send(ctx context.Context, requests []*adapters.Request, o
 	if err != nil {
 		return nil, err
 	}
-	if err = c.checkReplies(requests, replies); err != nil {
-		return nil, err
-	}
-	c.took += longest(replies)
-	return replies, nil
-}
-
-// longest returns how long replies took that came side by side.
-func longest(replies []*adapters.Reply) (took float64) {
-	for _, r := range replies {
-		took = max(took, r.Took)
-	}
-	return took
-}
-
-// checkReplies checks that each request has a successful reply, and keeps the one whose header the client gets.
-func (c *conversation) checkReplies(requests []*adapters.Request, replies []*adapters.Reply) error {
+	took := 0.0 // the longest: they came side by side
 	for i, reply := range replies[:min(len(replies), len(requests))] {
 		if reply.Status != 200 {
 			if err := c.refusal(requests, reply); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if judging := requests[i].JudgingOnly; c.reply == nil || c.judging && !judging {
 			c.reply, c.judging = reply, judging
 		}
+		took = max(took, reply.Took)
 	}
 	if len(replies) != len(requests) {
-		return adapters.NotUnderstood(errors.New("not as many replies as requests"))
+		return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
 	}
-	return nil
+	c.took += took
+	return replies, nil
 }
 
 // refusal returns the error of a reply in which the engine refuses requests, nil if it does not.
