@@ -104,11 +104,7 @@ func (b *baseWriter) blocks() {
 		small := z | each*('a'-'A')
 		letters := ((small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))) &^ x
 		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
-		letters |= digitBytes(z)
-		if others := ^(z<<1 | blanks | commaToNine(z)) & tops; others != 0 { // few blocks have others
-			letters |= signBytes(z)
-		}
-		wordBits[i/8] = byte(gather(letters | x))
+		wordBits[i/8] = byte(gather(letters | numberBytes(z) | x))
 		odd := strange | blanks&(blanks<<8|blank)&tops
 		if odd != 0 {
 			if more = bits.TrailingZeros64(odd) / 8; more > 0 {
@@ -153,11 +149,26 @@ func spaceBytes(x uint64) uint64 {
 	return ((z + each*(0x80-'\t')) ^ (z + each*(0x80-'\r'-1))) & tops &^ x
 }
 
-// digitBytes has the top bit set in each byte of ASCII that is a digit.
-func digitBytes(x uint64) uint64 { return (x + each*(0x80-'0')) ^ (x + each*(0x80-'9'-1)) }
-
-// commaToNine has the top bit set in each byte of ASCII that is a digit or one of the most common marks, which are no signs: one of ,-./.
-func commaToNine(x uint64) uint64 { return (x + each*(0x80-',')) ^ (x + each*(0x80-'9'-1)) }
+// numberBytes has the top bit set in each byte of ASCII that is a digit or a sign: one of $%&*+<=>. The bit is set in each sum from its
+// threshold on, and the thresholds take turns to begin and to end a range.
+func numberBytes(x uint64) uint64 {
+	sum := x + each*(0x80-'$')
+	in := sum
+	sum -= each * ('&' + 1 - '$')
+	in ^= sum
+	sum -= each * ('*' - '&' - 1)
+	in ^= sum
+	sum -= each * ('+' + 1 - '*')
+	in ^= sum
+	sum -= each * ('0' - '+' - 1)
+	in ^= sum
+	sum -= each * ('9' + 1 - '0')
+	in ^= sum
+	sum -= each * ('<' - '9' - 1)
+	in ^= sum
+	sum -= each * ('>' + 1 - '<')
+	return in ^ sum
+}
 
 // signBytes has the top bit set in each byte of ASCII that is a sign: one of $%&*+<=>.
 func signBytes(x uint64) uint64 {

@@ -42,6 +42,9 @@ func checkFast(t *testing.T, s *Sketcher, text string) {
 		}
 		t.Fatalf("%+q: got %d tokens, want %d: %+q", text, len(got.hashes), len(want.hashes), list)
 	}
+	if got.numbers != want.numbers {
+		t.Fatalf("%+q: the numbers hash to %x, want %x", text, got.numbers, want.numbers)
+	}
 	var sizes []uint8
 	if got.sizes != nil || want.sizes != nil {
 		for _, of := range []*tokens{&got, &want} {

@@ -35,13 +35,13 @@ const maxWord = 256
 // marks, a digit, a sign, a token by itself or an apostrophe between two letters, or ends a word. Otherwise it appends nothing and reports
 // false. next is the byte after the run. At least 16 bytes follow the run in its array.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
-	word, n, tokens, hebrews, number := w.word[:maxWord+2*utf8.UTFMax], 0, len(w.tokens.hashes), false, false
+	word, n, before, hebrews, number := w.word[:maxWord+2*utf8.UTFMax], 0, w.tokens, false, false
 	ccc := uint8(0)    // of the last rune
 	character := false // the last token is a character by itself, and nothing that is kept has come since
 	for i := 0; i < len(run); {
 		b := run[i]
 		if n > maxWord {
-			w.tokens.truncate(tokens)
+			w.tokens = before
 			return false
 		}
 		if b < utf8.RuneSelf {
@@ -134,7 +134,7 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		}
 	}
 	if n > maxWord || hebrews && next == '"' {
-		w.tokens.truncate(tokens)
+		w.tokens = before
 		return false
 	}
 	s.addWord(w, n, number)
@@ -207,12 +207,12 @@ func (s *Sketcher) addSign(w *workspace, r rune) {
 // cutChunk appends the tokens between first, where a word begins, and the next blank, and returns where that blank is.
 func (s *Sketcher) cutChunk(w *workspace, buffer []byte, first int) (end int) {
 	end = first + bytes.IndexByte(buffer[first:], ' ')
-	tokens := len(w.tokens.hashes)
+	before := w.tokens
 	c := chunk{s: s, w: w}
 	if c.cut(buffer[first:end]) {
 		return end
 	}
-	w.tokens.truncate(tokens)
+	w.tokens = before
 	s.addAll(w, plainTokens(string(buffer[first:end]), s.scheme.Features, s.scheme.Keep))
 	return end
 }

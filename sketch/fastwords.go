@@ -46,11 +46,7 @@ var isWordByte = func() (is [256]bool) {
 func wordBytes(x uint64) uint64 {
 	z := x & sevens
 	letters := (z + each*(0x80-'a')) ^ (z + each*(0x80-'z'-1))
-	blanks := tops - (z ^ each*' ')
-	if notLetters := ^(z<<1 | blanks | x) & tops; notLetters != 0 { // few blocks have digits or punctuation
-		letters |= digitBytes(z) | signBytes(z)
-	}
-	return letters | x
+	return letters | numberBytes(z) | x
 }
 
 // cutFast fills the tokens from the base text that begins at start of w.base.
@@ -179,7 +175,7 @@ func (w *workspace) keepsLetters(first, end int) bool {
 // "10.30", "snake_case" or "<a.h>". It returns the end of what is cut. If another rune comes before that, or a word is too long, it appends
 // nothing and returns 0.
 func (s *Sketcher) cutASCII(w *workspace, buffer []byte, first int) (end int) {
-	word, n, number, tokens := w.word[:maxWord], 0, false, len(w.tokens.hashes)
+	word, n, number, tokens := w.word[:maxWord], 0, false, w.tokens
 	for end = first; n < maxWord-1; end++ {
 		c := buffer[end]
 		k := asciiClass[c&0x7f]
@@ -215,7 +211,7 @@ func (s *Sketcher) cutASCII(w *workspace, buffer []byte, first int) (end int) {
 			}
 		}
 	}
-	w.tokens.truncate(tokens)
+	w.tokens = tokens
 	return 0
 }
 

@@ -132,7 +132,7 @@ func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
 	}
 	k.Fingerprint = s.keys.fingerprint(w.base)
 	k.Words = uint32(min((w.quarters+3)/4, MostWords))
-	k.Numbers = uint32(w.numbers >> 40)
+	k.Numbers = uint32(w.tokens.numbers >> 40)
 	k.Topics = w.topics(k.Topics[:0])
 	s.summarise(k, w)
 	return true
@@ -194,8 +194,8 @@ type workspace struct {
 	// table finds repeated shingles.
 	table []uint64
 	slots slotArray
-	// quarters is the length of the document in quarters of a word, numbers the hash of its numbers and signs so far.
-	quarters, numbers uint64
+	// quarters is the length of the document in quarters of a word.
+	quarters uint64
 	// counts has how often words occur; counted is how many were counted.
 	counts  wordCounts
 	counted int
@@ -210,14 +210,8 @@ type tokens struct {
 	hashes []uint64
 	// sizes says what each counts towards a shingle; nil if all count alike.
 	sizes []uint8
-}
-
-// truncate drops all tokens but the first n.
-func (t *tokens) truncate(n int) {
-	t.hashes = t.hashes[:n]
-	if t.sizes != nil {
-		t.sizes = t.sizes[:n]
-	}
+	// numbers is the hash of the numbers and signs among them and in the texts of the document before.
+	numbers uint64
 }
 
 // dropNumbers drops all numbers and signs.
@@ -233,7 +227,10 @@ func (t *tokens) dropNumbers() {
 		}
 		n++
 	}
-	t.truncate(n)
+	t.hashes, t.numbers = t.hashes[:n], 0
+	if t.sizes != nil {
+		t.sizes = t.sizes[:n]
+	}
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
@@ -250,7 +247,7 @@ func (w *workspace) release() {
 
 // gather fills the workspace with the base texts and the set of the document.
 func (s *Sketcher) gather(w *workspace, texts []string) {
-	w.base, w.all, w.quarters, w.numbers, w.counted = w.base[:0], w.all[:0], 0, 0, 0
+	w.base, w.all, w.quarters, w.tokens.numbers, w.counted = w.base[:0], w.all[:0], 0, 0, 0
 	for _, text := range texts {
 		s.cutText(w, text)
 		if s.scheme.Features != Tags {
@@ -262,7 +259,7 @@ func (s *Sketcher) gather(w *workspace, texts []string) {
 	w.distinct()
 }
 
-// measure adds the length of a text to that of the document and its numbers and signs to their hash, and counts its words.
+// measure adds the length of a text to that of the document, and counts its words.
 func (w *workspace) measure(characters bool) {
 	t := &w.tokens
 	if len(t.hashes) == 0 {
@@ -271,33 +268,21 @@ func (w *workspace) measure(characters bool) {
 	if w.counted == 0 {
 		clear(w.counts[:])
 	}
-	counted := min(len(t.hashes), topicTokensMost-w.counted)
+	counts, counted := &w.counts, min(len(t.hashes), topicTokensMost-w.counted)
 	w.counted += counted
-	counts, signs := &w.counts, uint64(0)
 	for _, h := range t.hashes[:counted] {
 		counts.add(h)
-		if h&numberFlag != 0 {
-			signs += w.addNumber(h)
-		}
-	}
-	for _, h := range t.hashes[counted:] {
-		if h&numberFlag != 0 {
-			signs += w.addNumber(h)
-		}
 	}
 	if t.sizes == nil && !characters { // all are words or signs
-		w.quarters += 4 * (uint64(len(t.hashes)) - signs)
+		w.quarters += 4 * uint64(len(t.hashes))
+		for _, h := range t.hashes {
+			w.quarters -= h & quarterWord // of all words signs alone have this flag
+		}
 		return
 	}
 	for _, h := range t.hashes {
 		w.quarters += quartersOf(h)
 	}
-}
-
-// addNumber adds a number or a sign to the hash of these. It returns 1 for a sign, 0 for a number in a text of words.
-func (w *workspace) addNumber(hash uint64) (sign uint64) {
-	w.numbers = mix(w.numbers*base + hash)
-	return hash >> 2 & 1 // of all words signs alone have this flag
 }
 
 // Fingerprint returns the fingerprint of the sketch of these texts, in a quarter of the time. Use it to check whether a sketch is of these
@@ -394,6 +379,9 @@ func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 		s.levelSizes(w)
 	}
 	t.hashes = append(t.hashes, hash)
+	if hash&numberFlag != 0 {
+		t.numbers = mix(t.numbers*base + hash)
+	}
 	if t.sizes != nil {
 		size := s.scheme.Characters
 		if character {
