@@ -144,20 +144,13 @@ type calibration struct {
 	precision Precision
 	// looked is how many documents look-ups have read.
 	looked int
+	// gathering, if set, collects pairs to ask about.
+	gathering *gathering
 }
 
 // Run calibrates one concrete index: it reads, compares and reports.
 func Run(ctx context.Context, store adapters.Store, index string, rule *rule.Rule, o Options) (*Report, error) {
-	c := calibration{store: store, index: index, rule: rule, options: o}
-	scheme := rule.Sketcher.Scheme()
-	c.report = Report{
-		Index: index, Notes: []string{}, Presets: []Share{}, Reading: Reading{Seed: o.Seed},
-		Setting: Setting{
-			Scheme: fmt.Sprintf("%08x", rule.Sketcher.SchemeID()), Family: string(scheme.Family), Positions: scheme.Positions,
-			Measure:   string(cmp.Or(rule.Profile.Measure, rerank.Resemblance)),
-			Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles,
-		},
-	}
+	c := newCalibration(store, index, rule, o)
 	for _, step := range []func(context.Context) error{c.read, c.compare, c.compareTexts} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("calibrate %s: %w", index, err)
@@ -169,6 +162,20 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *rule.Rul
 	c.report.Presets = append(c.report.Presets, c.shareAt("suggested", c.report.Suggestion.Threshold))
 	c.addNotes()
 	return &c.report, nil
+}
+
+func newCalibration(store adapters.Store, index string, rule *rule.Rule, o Options) *calibration {
+	c := calibration{store: store, index: index, rule: rule, options: o}
+	scheme := rule.Sketcher.Scheme()
+	c.report = Report{
+		Index: index, Notes: []string{}, Presets: []Share{}, Reading: Reading{Seed: o.Seed},
+		Setting: Setting{
+			Scheme: fmt.Sprintf("%08x", rule.Sketcher.SchemeID()), Family: string(scheme.Family), Positions: scheme.Positions,
+			Measure:   string(cmp.Or(rule.Profile.Measure, rerank.Resemblance)),
+			Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles,
+		},
+	}
+	return &c
 }
 
 // compare counts random pairs and candidate pairs by their agreement.

@@ -84,6 +84,7 @@ func (c *calibration) countCandidate(i, j int, value float64) {
 	h.Pairs++
 	h.add(value, float64(u.size)*float64(v.size), c.weight(value))
 	c.offer(u.first, v.first, value)
+	c.gather(u.first, v.first, value, c.weight(value))
 }
 
 // countPartner counts the second of two units as a partner of the first.

@@ -86,16 +86,18 @@ type pool []pair
 // offer puts a pair into the pool of its level.
 func (c *calibration) offer(a, b int, value float64) {
 	level := int(math.Round(value * 10))
-	if level < 1 || level > 10 {
-		return
+	if level >= 1 && level <= 10 {
+		c.put(&c.pools[level], max(1, c.options.Pairs), a, b, value)
 	}
+}
+
+// put puts a pair into a pool that keeps so many.
+func (c *calibration) put(list *pool, most, a, b int, value float64) {
 	ranks := [2]uint64{c.docs[a].rank, c.docs[b].rank}
 	if ranks[1] < ranks[0] {
 		a, b, ranks[0], ranks[1] = b, a, ranks[1], ranks[0]
 	}
 	p := pair{a, b, value, (ranks[0]*0x9e3779b97f4a7c15 ^ ranks[1]) * 0xff51afd7ed558ccd}
-	list := &c.pools[level]
-	most := max(1, c.options.Pairs)
 	if *list = append(*list, p); len(*list) >= 4*most {
 		list.trim(most)
 	}

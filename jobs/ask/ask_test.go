@@ -1,0 +1,137 @@
+package ask
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
+)
+
+// TestTakeBack takes answers back one by one: each time the session says what it said before, and asks what it asked.
+func TestTakeBack(t *testing.T) {
+	l := drawn(0.4, 0.03)
+	s := New(l.pairs, l.counts, 0.64)
+	if _, ok := s.TakeBack(); ok {
+		t.Error("an answer was taken back that nobody gave")
+	}
+	var asked []Pair
+	var found []Finding
+	for i := range 12 {
+		p, _ := s.Next()
+		asked, found = append(asked, p), append(found, s.Finding())
+		verdict := []Verdict{Same, Different, Skip}[i%3]
+		expect.OK(t, s.Answer(Answer{A: p.B, B: p.A, Verdict: verdict})) // in either order
+	}
+	for i := len(asked) - 1; i >= 0; i-- {
+		last, ok := s.TakeBack()
+		again, _ := s.Next()
+		if !ok || last.B != asked[i].A || again != asked[i] {
+			t.Fatalf("%v taken back, then asked about %v, before that about %v", last, again, asked[i])
+		}
+		expect.Same(t, found[i], s.Finding(), "the finding")
+	}
+}
+
+// TestNeverTwiceTheSameKind asks about no document or group twice while there are others, and about no pair twice at all.
+func TestNeverTwiceTheSameKind(t *testing.T) {
+	var pairs []Pair
+	for i := range 60 {
+		group := i % 20
+		pairs = append(pairs, Pair{A: fmt.Sprint("a", i), B: fmt.Sprint("b", i/2), Agreement: 0.62 + float64(i%5)/100, Shingles: 10 + 7*i, Groups: [2]int{group, group}})
+	}
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+	s := New(pairs, Counts{62: 100, 66: 100}, 0.64)
+	documents, groups, lengths := map[string]int{}, map[int]int{}, map[int]int{}
+	for range 20 {
+		p, _ := s.Next()
+		documents[p.B]++
+		groups[p.Groups[0]]++
+		lengths[lengthOf(p.Shingles)]++
+		expect.OK(t, s.Answer(Answer{A: p.A, B: p.B, Verdict: Skip}))
+	}
+	if len(documents) != 20 || len(groups) != 20 || len(lengths) != 4 {
+		t.Errorf("%d documents, %d groups, lengths %v in twenty questions", len(documents), len(groups), lengths)
+	}
+	for range 40 {
+		p, _ := s.Next()
+		expect.OK(t, s.Answer(Answer{A: p.A, B: p.B, Verdict: Skip}))
+	}
+	if p, ok := s.Next(); ok || len(s.Answers()) != 60 {
+		t.Errorf("%d answers of 60, and then %v", len(s.Answers()), p)
+	}
+}
+
+// TestSettles has a clear border: ten answers and a few more are enough. Without any candidate nothing is asked, and the threshold stays.
+func TestSettles(t *testing.T) {
+	l := drawn(0.5, 0.005)
+	s := New(l.pairs, l.counts, 0.64)
+	for !s.Finding().Settled && len(s.Answers()) < 40 {
+		p, _ := s.Next()
+		verdict := Different
+		if l.same[key(p.A, p.B)] {
+			verdict = Same
+		}
+		expect.OK(t, s.Answer(Answer{A: p.A, B: p.B, Verdict: verdict}))
+	}
+	if f := s.Finding(); len(s.Answers()) > 25 || f.Threshold < 0.47 || f.Threshold > 0.52 || f.Low > f.Threshold || f.High < f.Threshold || f.Precision < 0.9 || f.Recall < 0.9 {
+		t.Errorf("after %d answers %+v", len(s.Answers()), f)
+	}
+	if err := s.Answer(Answer{A: "x", B: "y", Verdict: Same}); err == nil || !strings.Contains(err.Error(), `"x" and "y"`) {
+		t.Error(err)
+	}
+	if err := s.Answer(Answer{A: l.pairs[0].A, B: l.pairs[0].B, Verdict: "maybe"}); err == nil || !strings.Contains(err.Error(), "use same, different or skip") {
+		t.Error(err)
+	}
+	empty := New(nil, Counts{}, 0.64)
+	if p, ok := empty.Next(); ok || empty.Finding().Settled {
+		t.Errorf("%v asked of nothing: %+v", p, empty.Finding())
+	}
+}
+
+func TestMark(t *testing.T) {
+	show := func(pieces []Piece) (text string) {
+		for _, p := range pieces {
+			switch {
+			case p.Text == "":
+				text += " …"
+			case p.Own:
+				text += " [" + p.Text + "]"
+			default:
+				text += " " + p.Text
+			}
+		}
+		return strings.TrimSpace(text)
+	}
+	fold := func(word string) string { return strings.Trim(strings.ToLower(word), "—,.") }
+	a, b := Mark("The storm — over Sylt, took ten boats today", "the storm over Amrum took 12 boats today.", fold)
+	expect.Same(t, "The storm — over [Sylt,] [took] [ten] boats today", show(a), "")
+	expect.Same(t, "the storm over [Amrum] [took] [12] boats today.", show(b), "")
+	a, b = Mark("東京は雨", "東京は雪", fold)
+	expect.Same(t, "東 京 は [雨]", show(a), "")
+	expect.Same(t, "東 京 は [雪]", show(b), "")
+	a, b = Mark("one", "one", fold)
+	expect.Same(t, "one one", show(a)+" "+show(b), "")
+	long, _ := Mark(strings.Repeat("w ", 30)+"x y "+strings.Repeat("w ", 30), strings.Repeat("w ", 60), fold)
+	expect.Same(t, "w w w w … w w [x] [y] w w …", show(Excerpt(long, 2, 99)), "")
+	expect.Same(t, "w w w …", show(Excerpt(long, 2, 3)), "")
+}
+
+// TestAdvise finds the field that parts what was called different, with its counts, and no field that parts everything.
+func TestAdvise(t *testing.T) {
+	var judged []Judged
+	for i := range 5 {
+		judged = append(judged,
+			Judged{true, Values{"city": "Rome", "id": "1", "day": "2024-03-01", "host": "a"}, Values{"city": "Rome", "id": fmt.Sprint(i), "day": "2024-03-02", "host": "b"}},
+			Judged{false, Values{"city": "Rome", "id": "1", "day": "2024-03-01", "host": "a"}, Values{"city": fmt.Sprint("Oslo", min(i, 3)), "id": fmt.Sprint(i), "day": "2024-05-02", "host": "a"}})
+	}
+	judged[1].B["city"] = "Rome"
+	expect.Same(t, []Advice{
+		{"same: [city]", "4 of 5 pairs you called different differ in city; 0 of 5 same ones do"},
+		{"within: {field: day, span: 1d}", "5 of 5 pairs you called different lie more than 1d apart in day; 0 of 5 same ones do"},
+		{"different: [host]", "5 of 5 pairs you called different have the same host; 0 of 5 same ones do"},
+	}, Advise(judged), "")
+	expect.Same(t, []Advice(nil), Advise(judged[:6]), "of three pairs of each verdict")
+	expect.Same(t, []string{"city", "day", "id"}, Differing(judged[5].A, judged[5].B), "")
+}

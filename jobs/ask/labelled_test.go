@@ -1,0 +1,183 @@
+package ask
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/quality"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// labelled is a labelled set, as a Session sees it.
+type labelled struct {
+	name   string
+	pairs  []Pair
+	same   map[[2]string]bool
+	counts Counts
+	// positive counts those that are the same, right those of them that fold at a threshold, said all that do. The last threshold is above 1: the
+	// same texts fold at it too.
+	positive    int
+	right, said [102]int
+}
+
+// perHundredth is how many candidates of each hundredth are kept.
+const perHundredth = 100
+
+func newLabelled(t *testing.T, set *quality.Set) *labelled {
+	t.Helper()
+	l := &labelled{name: set.Name, same: map[[2]string]bool{}}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
+	sketches := make([]sketch.Sketch, len(set.Docs))
+	groups := make([]int, len(set.Docs))
+	for i, d := range set.Docs {
+		sketches[i], _ = sketcher.Sketch(d.Text)
+		groups[i] = i
+	}
+	root := func(i int) int {
+		for groups[i] != i {
+			i = groups[i]
+		}
+		return i
+	}
+	levels := map[int][][2]int{}
+	set.Judged(func(a, b int, positive bool) {
+		agreement, _ := sketches[a].Agreement(&sketches[b])
+		level := Hundredth(agreement)
+		if sketches[a].SameText(&sketches[b]) {
+			level = 101
+		}
+		for at := range level + 1 {
+			l.said[at]++
+			if positive {
+				l.right[at]++
+			}
+		}
+		if positive {
+			l.positive++
+		}
+		if level == 101 || agreement < Least {
+			return
+		}
+		l.counts[level]++
+		l.same[key(set.Docs[a].ID, set.Docs[b].ID)] = positive
+		levels[level] = append(levels[level], [2]int{a, b})
+		if agreement >= 0.3 {
+			groups[root(a)] = root(b)
+		}
+	})
+	for level := range 101 {
+		list := levels[level]
+		rand.New(rand.NewPCG(1, 1)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		for _, p := range list[:min(len(list), perHundredth)] {
+			a, b := p[0], p[1]
+			agreement, _ := sketches[a].Agreement(&sketches[b])
+			l.pairs = append(l.pairs, Pair{
+				A: set.Docs[a].ID, B: set.Docs[b].ID, Agreement: agreement,
+				Shingles: int(min(sketches[a].Shingles, sketches[b].Shingles)), Groups: [2]int{root(a), root(b)},
+			})
+		}
+	}
+	return l
+}
+
+// f1 is what a threshold reaches.
+func (l *labelled) f1(threshold float64) float64 {
+	at := int(threshold*100 + 0.5)
+	return share(2*float64(l.right[at]), float64(l.said[at]+l.positive))
+}
+
+func (l *labelled) best() (f1, at float64) {
+	for threshold := 5; threshold <= 100; threshold++ {
+		if value := l.f1(float64(threshold) / 100); value > f1 {
+			f1, at = value, float64(threshold)/100
+		}
+	}
+	return f1, at
+}
+
+// judge answers up to so many questions by the labels, and gives one answer in ten wrongly if it slips.
+func (l *labelled) judge(t *testing.T, seed uint64, questions int, slipping bool) *Session {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 7))
+	random.Shuffle(len(l.pairs), func(i, j int) { l.pairs[i], l.pairs[j] = l.pairs[j], l.pairs[i] })
+	s := New(l.pairs, l.counts, rerank.Default().Threshold)
+	for range questions {
+		p, ok := s.Next()
+		if !ok {
+			break
+		}
+		a := Answer{A: p.A, B: p.B, Verdict: Different}
+		if l.same[key(p.A, p.B)] != (slipping && random.IntN(10) == 0) {
+			a.Verdict = Same
+		}
+		expect.OK(t, s.Answer(a))
+	}
+	return s
+}
+
+// drawn is a set whose pairs are the same with the probability of a curve: few near-duplicates and many strangers.
+func drawn(middle, width float64) *labelled {
+	l := &labelled{name: fmt.Sprintf("drawn around %.2f", middle), same: map[[2]string]bool{}}
+	random := rand.New(rand.NewPCG(uint64(middle*100), 3))
+	curve := curve{t: middle, s: width}
+	for i := range 6000 {
+		agreement := random.Float64()
+		if i%3 > 0 {
+			agreement *= random.Float64() * 0.6
+		}
+		p := Pair{A: fmt.Sprint(i, "a"), B: fmt.Sprint(i, "b"), Agreement: agreement, Shingles: 20 + random.IntN(600), Groups: [2]int{i, i}}
+		same, level := random.Float64() < curve.at(agreement), Hundredth(agreement)
+		for at := range level + 1 {
+			l.said[at]++
+			if same {
+				l.right[at]++
+			}
+		}
+		if same {
+			l.positive++
+		}
+		l.same[key(p.A, p.B)] = same
+		l.counts[level]++
+		l.pairs = append(l.pairs, p)
+	}
+	return l
+}
+
+// TestTwentyAnswers holds the threshold after twenty answers to the best one of each labelled set: the project's own, drawn ones, and those in
+// the folder that NEARDUP_PRACTICE names.
+func TestTwentyAnswers(t *testing.T) {
+	sets := []*labelled{newLabelled(t, expect.Value(quality.Own())(t)), drawn(0.25, 0.02), drawn(0.45, 0.05), drawn(0.76, 0.03)}
+	found, _ := filepath.Glob(filepath.Join(os.Getenv("NEARDUP_PRACTICE"), "*", "meta.json"))
+	for _, file := range found {
+		sets = append(sets, newLabelled(t, expect.Value(quality.Load(filepath.Dir(file)))(t)))
+	}
+	const seeds = 10
+	for _, c := range []struct {
+		slipping            bool
+		inTheMean, ofAnyOne float64
+	}{{false, 0.005, 0.01}, {true, 0.01, 0.015}} {
+		mean := 0.0
+		for _, l := range sets {
+			best, at := l.best()
+			f1, threshold := 0.0, 0.0
+			for seed := range seeds {
+				f := l.judge(t, uint64(seed), 20, c.slipping).Finding()
+				f1 += l.f1(f.Threshold) / seeds
+				threshold += f.Threshold / seeds
+			}
+			t.Logf("%-24s best F1 %.3f at %.2f, at 0.64 %.3f, after 20 answers (slips: %v) %.3f at %.2f", l.name, best, at, l.f1(0.64), c.slipping, f1, threshold)
+			mean += (best - f1) / float64(len(sets))
+			if f1 < best-c.ofAnyOne {
+				t.Errorf("%s: F1 %.3f after twenty answers, slips: %v, %.3f at the best", l.name, f1, c.slipping, best)
+			}
+		}
+		if t.Logf("in the mean below the best by %.4f", mean); mean > c.inTheMean {
+			t.Errorf("in the mean below the best by %.4f after twenty answers, slips: %v", mean, c.slipping)
+		}
+	}
+}
