@@ -19,6 +19,7 @@ type calibrateJob struct {
 	job
 	html string
 	calibrate.Options
+	asking
 
 	list []*calibrate.Report
 }
@@ -44,14 +45,27 @@ Which documents it compares:
   - a larger index with stored bands: --sample documents, each looked up in the whole index
   - a larger index without bands: --documents documents, chosen at random
 
+--ask shows pairs of one index instead and asks which are the same. It chooses pairs that teach it much. After each answer it
+prints the threshold that follows, where the best one may lie, and the precision and recall expected on this index. It ends when
+more answers would hardly change the threshold, after about 20, and prints what to write into the configuration. Answers are kept
+in a file: the next run continues.
+
 --html writes a report with tables and bars. It is one file that loads nothing from the network. It quotes your documents: give it
 only to people who may read them.
 
 Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024
   sidecar calibrate --index news-2024 --html report.html
+  sidecar calibrate --index news-2024 --ask --write
   sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.withEngines(cmd, r.run) },
+		PreRunE: func(*cobra.Command, []string) error { return r.checkAsk() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.file = configFile(cmd)
+			if r.ask {
+				return r.withEngines(cmd, r.runAsk)
+			}
+			return r.withEngines(cmd, r.run)
+		},
 	}
 	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
@@ -64,6 +78,9 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		bound(flags, name, least, math.MaxInt32, fmt.Sprintf("at least %v", least))
 	}
 	flags.StringVar(&r.html, "html", "", "write a report with tables and bars to this `file`")
+	flags.BoolVar(&r.ask, "ask", false, "ask about pairs of one index, and find the threshold by the answers")
+	flags.StringVar(&r.answers, "answers", "", "with --ask: keep the answers in this `file` (default answers-ENGINE-INDEX.jsonl)")
+	flags.BoolVar(&r.write, "write", false, "with --ask: write the threshold into the configuration")
 	return cmd
 }
 
@@ -89,7 +106,7 @@ func (r reading) Read(documents, of int) { r.at(documents, of, "comparing them c
 // calibrate looks at one index and prints what it found.
 func (r *calibrateJob) calibrate(ctx context.Context, index jobs.Job) error {
 	if index.Rule.Sketcher.Scheme().Features == sketch.Value64 {
-		return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", index.Index)
+		return valuesOnly(index.Index)
 	}
 	options, start, meter := r.Options, time.Now(), r.meter(index)
 	options.Progress = reading{meter}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -202,6 +204,56 @@ func TestCalibrate(t *testing.T) {
 		same(t, versions(before), versions(stored(t, direct, index)), "calibrate wrote")
 	})
 }
+
+// TestCalibrateAsk judges pairs of the sample corpus by its labels, as a person would in a terminal: the threshold parts its versions from all else.
+func TestCalibrateAsk(t *testing.T) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "calibrated-3", documents(t)
+		direct := api{e, e.URL}
+		direct.create(t, index, list...)
+		before := stored(t, direct, index)
+		groups := map[string]string{}
+		for _, d := range list {
+			groups[d.ID] = d.Group
+		}
+		file := config(t, e, setup{match: index, threshold: 0.9})
+		answers := filepath.Join(t.TempDir(), "answers.jsonl")
+		cmd := command(t, t.Context(), "calibrate", "--config", file, "--index", index, "--ask", "--write", "--answers", answers)
+		in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+		check(t, cmd.Start())
+		var seen strings.Builder
+		for buffer := make([]byte, 1<<12); ; {
+			n, err := out.Read(buffer)
+			if seen.Write(buffer[:n]); err != nil {
+				break
+			}
+			if !strings.HasSuffix(seen.String(), "? ") {
+				continue
+			}
+			last := seen.String()[strings.LastIndex(seen.String(), "\nPair "):]
+			say := "d\n"
+			if ids := shownIDs.FindAllStringSubmatch(last, 2); strings.Contains(last, "Enter: end") {
+				say = "\n"
+			} else if groups[ids[0][1]] == groups[ids[1][1]] {
+				say = "s\n"
+			}
+			must(in.Write([]byte(say)))(t)
+		}
+		if code := exitCode(t, cmd.Wait()); code != 0 {
+			t.Fatalf("it ended with %d: %s", code, seen.String())
+		}
+		written := regexp.MustCompile(`threshold: ([0-9.]+)`).FindSubmatch(must(os.ReadFile(file))(t))
+		if threshold := must(strconv.ParseFloat(string(written[1]), 64))(t); threshold < 0.28 || threshold > 0.56 {
+			t.Errorf("the threshold is %v after\n%s", threshold, seen.String())
+		}
+		if kept := strings.Count(string(must(os.ReadFile(answers))(t)), "\n"); kept < 10 || kept > 30 {
+			t.Errorf("%d answers are kept", kept)
+		}
+		same(t, versions(before), versions(stored(t, direct, index)), "calibrate wrote")
+	})
+}
+
+var shownIDs = regexp.MustCompile(`(?m)^[AB]  (\S+)$`)
 
 // TestCalibrateByStoredBands looks a sample up in the whole of an index that is larger than what may be read of it.
 func TestCalibrateByStoredBands(t *testing.T) {

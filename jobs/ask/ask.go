@@ -83,9 +83,13 @@ const (
 	interval = 0.05
 	// even is how much expected F1 may differ on a plateau, in the middle of which the threshold is set.
 	even = 0.001
-	// fewest is how many judged pairs there are at least before it is settled, enough the gain below which it is.
-	fewest, enough = 10, 0.005
+	// enough is the gain below which it is settled.
+	enough = 0.005
 )
+
+// Fewest is how many judged pairs there are at least before anything is settled. With most it is: over labelled sets ten answers more
+// raise F1 by less than 0.001.
+const Fewest, most = 10, 30
 
 // widths are the values of s on the grid. quantiles are those of t at which pairs are asked, in turn.
 var (
@@ -283,7 +287,7 @@ func (s *Session) Finding() Finding {
 		for j, n := range s.counts {
 			all += n * c.same[j]
 		}
-		most, at := -1.0, 100
+		highestF1, at := -1.0, 100
 		for j := 100; j >= Hundredth(Least); j-- {
 			right += s.counts[j] * c.same[j]
 			said += s.counts[j]
@@ -291,11 +295,11 @@ func (s *Session) Finding() Finding {
 			f1[j] += c.weight * value
 			precision[j] += c.weight * share(right, said)
 			recall[j] += c.weight * share(right, all)
-			if value > most {
-				most, at = value, j
+			if value > highestF1 {
+				highestF1, at = value, j
 			}
 		}
-		top += c.weight * most
+		top += c.weight * highestF1
 		best[at] += c.weight
 	}
 	highest := Hundredth(Least)
@@ -324,7 +328,8 @@ func (s *Session) Finding() Finding {
 	at := min(max((from+to)/2, low), high)
 	f.Threshold, f.Low, f.High = float64(at)/100, float64(low)/100, float64(high)/100
 	f.Precision, f.Recall, f.Gain = precision[at], recall[at], max(0, top-f1[at])
-	f.Settled = f.Same+f.Different >= fewest && f.Gain <= enough
+	judged := f.Same + f.Different
+	f.Settled = judged >= Fewest && f.Gain <= enough || judged >= most
 	return f
 }
 

@@ -167,8 +167,8 @@ type Shown struct {
 // longestValue is how many bytes a value has at most that counts as one of a field that tells documents apart.
 const longestValue = 100
 
-// Documents reads documents by their ids. What is not there does not come.
-func (c *Candidates) Documents(ctx context.Context, ids ...string) (map[string]Shown, error) {
+// Show reads documents by their ids. What is not there does not come.
+func (c *Candidates) Show(ctx context.Context, ids ...string) (map[string]Shown, error) {
 	shown := map[string]Shown{}
 	err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
 		for _, d := range p.Documents {
@@ -181,6 +181,7 @@ func (c *Candidates) Documents(ctx context.Context, ids ...string) (map[string]S
 			if json.Unmarshal(d.Source, &members) == nil {
 				c.values(s.Values, "", members)
 			}
+			delete(s.Values, "id") // of Typesense, which tells every document apart
 			shown[d.ID] = s
 		}
 		return ctx.Err()

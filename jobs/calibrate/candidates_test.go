@@ -41,7 +41,7 @@ func TestGather(t *testing.T) {
 		if c.Whole && (len(found) < 85 || len(found) != int(counted)) {
 			t.Errorf("%d pairs found of 100, %v counted", len(found), counted)
 		}
-		shown := expect.Value(c.Documents(t.Context(), "valued", "gone"))(t)
+		shown := expect.Value(c.Show(t.Context(), "valued", "gone"))(t)
 		expect.Same(t, map[string]Shown{"valued": {Text: "one two", Values: ask.Values{"city": "Rome", "at.year": "2024"}}}, shown, "")
 	}
 }

@@ -35,7 +35,7 @@ var functions = map[string]any{
 	"percent": func(share float64) float64 { return 100 * share },
 	"bar":     bar,
 	"wrapped": wrapped,
-	"plain":   plain,
+	"plain":   Plain,
 	// lower and upper are the bounds of a bin.
 	"lower": func(bin int) float64 { return float64(bin) / Bins },
 	"upper": func(bin int) float64 { return float64(bin+1) / Bins },
@@ -118,8 +118,8 @@ func bar(share float64) string {
 	return text + strings.Repeat(" ", barWidth-utf8.RuneCountInString(text))
 }
 
-// plain returns a text on one line, cut to a number of characters, without what a terminal would obey.
-func plain(most int, text string) string {
+// Plain returns a text on one line, cut to a number of characters, without what a terminal would obey.
+func Plain(most int, text string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' &&
 			r <= '\u2069' {

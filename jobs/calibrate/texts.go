@@ -208,7 +208,7 @@ func side(d *document, s seenText) Side {
 	shown := Side{ID: d.id, Shingles: int(d.sketch.Shingles)}
 	for _, text := range s.texts {
 		if shown.Title == "" {
-			shown.Title = plain(titleLength+1, strings.Join(strings.Fields(text), " "))
+			shown.Title = Plain(titleLength+1, strings.Join(strings.Fields(text), " "))
 		}
 	}
 	return shown

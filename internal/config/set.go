@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// SetThreshold returns the text of a configuration file with another threshold in an entry of indices, by the name of the engine and the place of the entry. Nothing else changes.
+// It fails where the entry is written in a way in which that can't be told.
+func SetThreshold(text []byte, env Lookup, name string, index int, threshold float64) ([]byte, error) {
+	before, err := Parse(text, env)
+	if err != nil {
+		return nil, err
+	}
+	engine := slices.IndexFunc(before.Engines, func(e Engine) bool { return e.Name == name })
+	if engine < 0 || index >= len(before.Engines[engine].Indices) {
+		return nil, fmt.Errorf("engines: the file has changed meanwhile: write threshold: %v there yourself", threshold)
+	}
+	unsure := fmt.Errorf("engines[%d].indices[%d].threshold: can't be set without changing more: write threshold: %v there yourself", engine, index, threshold)
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil || len(root.Content) != 1 {
+		return nil, unsure
+	}
+	entry := entryOf(memberOf(entryOf(memberOf(root.Content[0], "engines"), engine), "indices"), index)
+	lines := strings.SplitAfter(string(text), "\n")
+	value := strconv.FormatFloat(threshold, 'f', -1, 64)
+	switch old, match := memberOf(entry, "threshold"), memberOf(entry, "match"); {
+	case old != nil:
+		line := []rune(lines[old.Line-1])
+		if end := old.Column - 1 + len([]rune(old.Value)); end > len(line) || string(line[old.Column-1:end]) != old.Value {
+			return nil, unsure
+		}
+		lines[old.Line-1] = string(line[:old.Column-1]) + value + string(line[old.Column-1+len([]rune(old.Value)):])
+	case match != nil && entry.Style&yaml.FlowStyle == 0 && strings.HasSuffix(lines[match.Line-1], "\n"):
+		end := "\n"
+		if strings.HasSuffix(lines[match.Line-1], "\r\n") {
+			end = "\r\n"
+		}
+		lines = slices.Insert(lines, match.Line, strings.Repeat(" ", entry.Content[0].Column-1)+"threshold: "+value+end)
+	default:
+		return nil, unsure
+	}
+	changed := []byte(strings.Join(lines, ""))
+	after, err := Parse(changed, env)
+	if err != nil {
+		return nil, unsure
+	}
+	before.Engines[engine].Indices[index].Threshold = threshold
+	if !reflect.DeepEqual(before, after) {
+		return nil, unsure
+	}
+	return changed, nil
+}
+
+// memberOf returns the value of a key of a mapping, nil if there is none.
+func memberOf(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if strings.EqualFold(n.Content[i].Value, key) {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// entryOf returns an entry of a list, nil if there is none.
+func entryOf(n *yaml.Node, at int) *yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode || at >= len(n.Content) {
+		return nil
+	}
+	return n.Content[at]
+}
