@@ -5,9 +5,11 @@ import "github.com/neardup/sidecar/internal/rule"
 // What a person who looks at lists asks of an engine: which indices there are, and a search of the words that were typed. Each
 // adapter has functions that make the requests and read the replies. None of them changes anything.
 
-// Look is a search of typed words in one index.
+// Look is a search of typed words in one index, or of documents by their ids.
 type Look struct {
 	Index, Words string
+	// IDs, if not nil, are the documents to find, in place of Words. The engine may find others too.
+	IDs []string
 	// Size is how many ranks are read.
 	Size int
 	// Header carries the credentials with which it is made.

@@ -27,6 +27,9 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if l.Words != "" {
 		wanted = fmt.Appendf(nil, `{"multi_match":{"lenient":true,"query":%s,"fields":%s}}`, jsonedit.AppendString(nil, l.Words), stringsOf(l.Fields))
 	}
+	if l.IDs != nil {
+		wanted = fmt.Appendf(nil, `{"ids":{"values":%s}}`, stringsOf(l.IDs))
+	}
 	shown := slices.Clone(l.Fields)
 	for _, field := range l.Titles {
 		if !slices.Contains(shown, field) {

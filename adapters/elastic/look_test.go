@@ -43,6 +43,10 @@ func TestLookFor(t *testing.T) {
 		string(r.Body) != `{"track_total_hits":true,"size":1,"query":{"match_all":{}},"_source":["b"]}` {
 		t.Errorf("%v %s", err, r.Body)
 	}
+	if r, err = dialect.LookFor(adapters.Look{Index: "a", IDs: []string{"1", `"`}, Words: "x", Fields: []string{"b"}}); err != nil ||
+		!strings.Contains(string(r.Body), `"query":{"ids":{"values":["1","\""]}}`) {
+		t.Errorf("%v %s", err, r.Body)
+	}
 }
 
 // TestLookedAt: hits are read as a search that is collapsed reads them, and refusals are the engine's own.

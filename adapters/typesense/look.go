@@ -26,6 +26,9 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 		"q": {words}, "query_by": {strings.Join(l.Fields, ",")}, "per_page": {strconv.Itoa(l.Size)},
 		"include_fields": {strings.Join(shown, ",")}, "highlight_fields": {noField},
 	}
+	if l.IDs != nil {
+		params.Set("filter_by", "id:[`"+strings.Join(l.IDs, "`,`")+"`]")
+	}
 	query := params.Encode()
 	if len(query) > maxQuery-maxQuery/8 { // what a control adds has room too
 		return nil, errors.New("query: it is too long for this engine: type fewer words")

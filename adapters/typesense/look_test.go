@@ -44,6 +44,10 @@ func TestLookFor(t *testing.T) {
 	if r, err = dialect.LookFor(l); err != nil || strings.Contains(r.RawQuery, "neardup_sketch") {
 		t.Errorf("%v %s", err, r.RawQuery)
 	}
+	l.IDs = []string{"a", "b,c"}
+	if r, err = dialect.LookFor(l); err != nil || !strings.Contains(r.RawQuery, "filter_by="+url.QueryEscape("id:[`a`,`b,c`]")) {
+		t.Errorf("%v %s", err, r.RawQuery)
+	}
 	l.Words = strings.Repeat("x", 9000)
 	if r, err = dialect.LookFor(l); err == nil && len(r.RawQuery) >= maxQuery {
 		t.Errorf("a query of %d bytes", len(r.RawQuery))

@@ -8,19 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/onboard"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
 func configCommand() *cobra.Command {
 	parent := &cobra.Command{
-		Use: "config", Short: "Check or print the configuration", Args: cobra.NoArgs,
-		Long: `Config reports the errors in a configuration (check), or prints it with all defaults (print). Neither connects to an engine:
-sidecar doctor does.`,
+		Use: "config", Short: "Check, test or print the configuration", Args: cobra.NoArgs,
+		Long: `Config reports the errors in a configuration (check), runs the tests in it (test), or prints it with all defaults (print). Only test
+connects to an engine, if a test names stored documents. sidecar doctor checks the engine too.`,
 		Example: `  sidecar config check
+  sidecar config test
   sidecar config print --config /etc/neardup/config.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	parent.AddCommand(configCheckCommand(), configPrintCommand())
+	parent.AddCommand(configCheckCommand(), configTestCommand(), configPrintCommand())
 	return parent
 }
 
@@ -51,6 +53,44 @@ Exit code 0: it is valid. 1: it is not.`,
 			return cmp.Or(terminal.WriteJSON(cmd.OutOrStdout(), config.Invalid(configFile(cmd), err)), terminal.ErrFound)
 		},
 	}
+	addOutput(cmd.Flags(), &output)
+	return cmd
+}
+
+func configTestCommand() *cobra.Command {
+	output, textsOnly := "", false
+	cmd := &cobra.Command{
+		Use:   "test",
+		Short: "Run the tests in the configuration: pairs that must fold, and pairs that must not",
+		Long: `Test runs the cases of all rules. A case is two documents: with same they must fold, with different they must not:
+
+  indices:
+    - match: news-*
+      fields: [title, body]
+      cases:
+        - same: ["one text ...", "another text ..."]
+        - different: [{id: a1}, {id: b7, index: news-2024}]
+
+Searches decide by the same code. A text counts as a document whose first field is that text, so within, same and different are not
+checked. A document with an id is read from the engine, with the credentials in the configuration and everything that a search
+reads of it.
+
+It prints a line for each case: ok or fail, its line in the file, and what was found.
+
+Exit code 0: all cases are as they must be, or there are none. 1: at least one is not, or could not be judged.`,
+		Example: `  sidecar config test
+  sidecar config test --texts --config /etc/neardup/config.yaml
+  sidecar config test --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := configOf(cmd)
+			if err != nil {
+				return err
+			}
+			return onboard.Test(cmd.Context(), c, textsOnly, output == formJSON, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&textsOnly, "texts", false, "run the cases of texts alone, without an engine")
 	addOutput(cmd.Flags(), &output)
 	return cmd
 }

@@ -13,7 +13,7 @@ func doctorCommand() *cobra.Command {
 		Short: "Check everything that the sidecar needs, and say what to do",
 		Long: `Doctor checks the configuration, each node of each engine, the indices of each rule, and the sidecar that runs with this
 configuration, if there is one. It looks at versions, credentials and mappings, and counts how many documents have the right sketch.
-It also sends a search to the engine and to the sidecar. It prints a line for each check: ok, warn or fail, what it found, and what
+It also runs the cases of the rules, and sends a search to the engine and to the sidecar. It prints a line for each check: ok, warn or fail, what it found, and what
 to do.
 
 It changes nothing. To check that it may write, it sends an update of a document that does not exist. It reads up to 100 random

@@ -72,7 +72,7 @@ Exit codes:
 
   0  done
   1  failed or interrupted (verify: see 2)
-     ready, doctor, config check: the answer is no
+     ready, doctor, config check, config test: the answer is no
      verify: a sketch, bands or a cluster is stale, or a mapping fills our fields
   2  verify only: failed, because something could not be read or written, or the command line or the configuration is wrong
   3  done, but the engine refused some documents`

@@ -21,10 +21,12 @@ type Config struct {
 	Admin string `yaml:"admin"`
 	// Playground serves the playground page on the admin listener. By default it is on if Admin is a loopback address and no engine asks its
 	// clients for a certificate: the page would search without one.
-	Playground bool     `yaml:"playground"`
-	Traces     Traces   `yaml:"traces"`
-	Sketch     Sketch   `yaml:"sketch"`
-	Engines    []Engine `yaml:"engines"`
+	Playground bool `yaml:"playground"`
+	// ReloadFailing lets a configuration with a failing case replace the previous one.
+	ReloadFailing bool     `yaml:"reload_with_failing_cases"`
+	Traces        Traces   `yaml:"traces"`
+	Sketch        Sketch   `yaml:"sketch"`
+	Engines       []Engine `yaml:"engines"`
 
 	// File is the file's name, for messages.
 	File string `yaml:"-"`

@@ -145,6 +145,7 @@ func (i Index) describe(section Sketch) []string {
 	parts.addIf(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
 	parts.addIf(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)
 	parts.addIf(i.Native, "native: collapsed by the engine")
+	parts.addIf(len(i.Cases) > 0, "cases %d", len(i.Cases))
 	parts.addIf(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
 	return parts
 }

@@ -48,6 +48,9 @@ type Index struct {
 	Sketch Sketch `yaml:"sketch"`
 
 	AdvancedIndex `yaml:"advanced"`
+
+	// Cases are the tests of the rule.
+	Cases []Case `yaml:"cases"`
 }
 
 // AdvancedIndex is the section advanced of an entry of indices.

@@ -85,6 +85,7 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
+	c.setCaseLines(lines)
 	return c, nil
 }
 

@@ -94,6 +94,11 @@ func (r *reader) set(key string, value any, field reflect.Value) (want string, o
 			return "", true
 		}
 		want = "must be a word such as newest, or a section such as {field: votes, order: desc}"
+	case *CaseDocument:
+		if *f = (CaseDocument{Text: text}); isText {
+			return "", true
+		}
+		want = "must be a text in quotes, or a section such as {id: a1}"
 	}
 	v := reflect.ValueOf(value)
 	switch field.Kind() {

@@ -26,7 +26,7 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 	p := PresetOf(name)
 	other := p.Start(section)
 	other.Match, other.Fields, other.Missing = i.Match, i.Fields, i.Missing
-	other.DateField, other.HostField = i.DateField, i.HostField
+	other.DateField, other.HostField, other.Cases = i.DateField, i.HostField, i.Cases
 	own := reflect.ValueOf(&other.Sketch).Elem()
 	start, entry := reflect.ValueOf(PresetOf(i.Preset).Start(section).Sketch), reflect.ValueOf(i.Sketch)
 	for n := range entry.NumField() {
@@ -62,7 +62,7 @@ func (i Index) YAML(section Sketch) string {
 }
 
 // diff returns the keys of a section that differ from another's, and those that are always shown. A nested section takes one line. Secrets
-// are not shown.
+// and cases are not shown.
 func diff(values, from reflect.Value, always ...string) *yaml.Node {
 	section := &yaml.Node{Kind: yaml.MappingNode}
 	var hidden []string
@@ -71,7 +71,8 @@ func diff(values, from reflect.Value, always ...string) *yaml.Node {
 		if key == "" || !slices.Contains(always, key) && reflect.DeepEqual(value.Interface(), start.Interface()) {
 			continue
 		}
-		if _, secret := value.Interface().(Secret); secret {
+		switch value.Interface().(type) {
+		case Secret, []Case:
 			hidden = append(hidden, key)
 			continue
 		}

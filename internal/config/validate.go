@@ -262,6 +262,7 @@ func (e *Engine) validateIndices(f *faults, engine string) {
 			"%d is above limits.max_window (%d): raise limits.max_window to %d, at the price of processor time for each search, or lower this",
 			index.Window, e.Limits.MaxWindow, index.Window)
 		e.validateOrder(f, key+".match", i)
+		e.validateStoredCases(f, key+".cases", index.Cases)
 	}
 }
 

@@ -33,6 +33,7 @@ func (i Index) validate(f *faults, key string) {
 	i.validateWithin(f, key+".within")
 	i.validateDeciding(f, key)
 	i.validateNeeds(f, key)
+	i.validateCases(f, key+".cases")
 }
 
 // validateSketch checks the entry's scheme. Errors in the section sketch are left out: they are reported there.

@@ -74,7 +74,7 @@ type Check struct {
 	State string `json:"state"`
 	// Engine is the engine's name, empty for the configuration as a whole.
 	Engine string `json:"engine,omitempty"`
-	// Check is what was checked: configuration, node, credentials, rule, index, sketches, fields, rights, search, listener or
+	// Check is what was checked: configuration, node, credentials, rule, index, sketches, fields, rights, cases, search, listener or
 	// sniffing.
 	Check string `json:"check"`
 	Text  string `json:"text"`

@@ -87,14 +87,17 @@ func (p *engineChecks) addProblems() {
 	}
 }
 
-// check checks one engine: its nodes, credentials, rules and indices, a search, the sidecar's listener and sniffing.
+// check checks one engine: its nodes, credentials, rules and indices, their cases, a search, the sidecar's listener and sniffing.
 func (p *engineChecks) check(ctx context.Context) {
 	if p.engine.Kind == kind.Embedded {
 		p.ok("node", "the embedded engine runs inside serve: there is nothing to check from outside")
+		p.cases(ctx)
 		p.listener(ctx)
 		return
 	}
 	if !p.nodes(ctx) {
+		p.Engine = nil
+		p.cases(ctx)
 		return
 	}
 	p.credentials()
@@ -103,6 +106,7 @@ func (p *engineChecks) check(ctx context.Context) {
 		p.rule(ctx, fmt.Sprintf("%s.indices[%d]", p.key, i), rule, seen)
 	}
 	p.addProblems()
+	p.cases(ctx)
 	p.searchEngine(ctx)
 	running := p.listener(ctx)
 	if p.Kind.Sniffed() {

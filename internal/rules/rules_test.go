@@ -115,14 +115,15 @@ var allowed = map[string][]string{
 	"internal/documents":     {"internal/rule", "adapters", "internal/jsonedit"},
 	"internal/offline":       {"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "internal/config", "internal/documents", "internal/terminal", "internal/jsonedit"},
 	"internal/buildinfo":     {},
+	"internal/cases":         {"internal/rule", "sketch", "rerank", "adapters", "internal/config", "internal/upstream"},
 	"internal/upstream":      {"internal/rule", "adapters", "proxy", "internal/kind", "internal/certs", "internal/config"},
 	"internal/server": {
 		"internal/rule", "sketch", "adapters", "proxy", "jobs", "jobs/cluster", "playground", "demo/embedded",
-		"internal/kind", "internal/certs", "internal/config", "internal/upstream", "internal/terminal", "internal/buildinfo",
+		"internal/kind", "internal/certs", "internal/config", "internal/upstream", "internal/terminal", "internal/buildinfo", "internal/cases",
 	},
 	"internal/onboard": {
 		"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "jobs",
-		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal",
+		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal", "internal/cases",
 	},
 	"internal/logtest":          {},
 	"internal/certs":            {},

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync/atomic"
 
 	"github.com/neardup/sidecar/adapters"
@@ -84,10 +85,14 @@ func (u *backend) release() {
 	}
 }
 
-// servedSection returns an engine's section without what a backend does not use: the listener and the credentials of jobs.
+// servedSection returns an engine's section without what a backend does not use: the listener, the credentials of jobs, and cases.
 func servedSection(e *config.Engine) config.Engine {
 	section := *e
 	section.Listen, section.ListenTLS, section.Credentials = "", config.ListenTLS{}, config.Credentials{}
 	section.Limits.HeaderTimeout, section.Limits.IdleTimeout = 0, 0
+	section.Indices = slices.Clone(e.Indices)
+	for i := range section.Indices {
+		section.Indices[i].Cases = nil
+	}
 	return section
 }

@@ -300,6 +300,9 @@ func (s *process) reload(why string) {
 	c, err := config.Load(s.config.File, os.LookupEnv)
 	var p *plan
 	if err == nil {
+		err = s.testReload(c)
+	}
+	if err == nil {
 		p, err = s.plan(c)
 	}
 	if err != nil {

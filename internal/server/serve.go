@@ -130,6 +130,7 @@ func (s *process) start(c *config.Config) error {
 	}
 	s.log.Info("starting", "version", buildinfo.Of().String(), "pid", os.Getpid(), "config", c.File,
 		"engines", len(c.Engines), "rules", c.RuleCount())
+	s.testStart(c)
 	s.commit(p)
 	return nil
 }
