@@ -190,7 +190,7 @@ func snapshot(t *testing.T) string {
 }
 
 var (
-	listensAt = regexp.MustCompile(`The sidecar listens at (\S+)\.`)
+	listensAt = regexp.MustCompile(`(?:The sidecar listens at |Send clients to http://)(\S+?)\.?\s`)
 	cloned    = regexp.MustCompile(`git clone (\S+)`)
 )
 

@@ -47,7 +47,7 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if file == standardOutput {
 		summaryOut = errOut
 	}
-	n := survey{options: &o, talk: newTalk(ctx, in, errOut), file: file}
+	n := survey{options: &o, talk: newTalk(ctx, in, errOut), file: file, command: "sidecar init"}
 	if err := n.connect(ctx, at); err != nil {
 		return err
 	}

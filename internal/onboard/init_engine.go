@@ -37,6 +37,9 @@ type survey struct {
 	options *InitOptions
 	talk    *talk
 	file    string // where the configuration goes
+	// command is the command line up to the engine's address, for messages. passing says that the survey need not log in.
+	command string
+	passing bool
 
 	engine config.Engine // as far as it is known
 	admin  string
@@ -80,10 +83,10 @@ func (n *survey) connect(ctx context.Context, at string) error {
 		err = n.logIn(ctx)
 	}
 	if err != nil {
-		return explain(ctx, u, err)
+		return n.explain(ctx, u, err)
 	}
 	if n.engine.Kind = kind.OfProduct(n.recognized.Name).Name; n.engine.Kind == "" {
-		return explain(ctx, u, errUnknownEngine)
+		return n.explain(ctx, u, errUnknownEngine)
 	}
 	n.engine.Name = n.engine.Kind
 	return nil
@@ -132,7 +135,7 @@ func (n *survey) logIn(ctx context.Context) error {
 			return err
 		}
 	}
-	if n.recognized.Locked {
+	if n.recognized.Locked && !(n.passing && len(n.variables) == 0) {
 		return n.unlock(ctx)
 	}
 	return nil
@@ -274,8 +277,8 @@ func saveCertificate(c *x509.Certificate, folder string) (string, error) {
 }
 
 // explain adds to an error of connecting what to do about it.
-func explain(ctx context.Context, u *url.URL, err error) error {
-	const other = "name the engine's own address: sidecar init http://host:port"
+func (n *survey) explain(ctx context.Context, u *url.URL, err error) error {
+	other := "name the engine's own address: " + n.command + " http://host:port"
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	op, network := errors.AsType[*net.OpError](err)
 	switch {

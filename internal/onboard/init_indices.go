@@ -144,8 +144,7 @@ func (n *survey) inspect(ctx context.Context) error {
 
 // noRule returns why a rule for the candidate would be invalid, empty if it is valid.
 func (c *candidate) noRule() string {
-	index := config.DefaultIndex()
-	index.Match, index.Fields = c.Match, c.Chosen
+	index := c.rule()
 	if wrong := config.Flatten(index.Rule(nil).Validate()); len(wrong) > 0 {
 		return "no rule can be written for it: " + wrong[0].Error()
 	}

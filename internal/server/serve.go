@@ -68,19 +68,28 @@ type retiring struct {
 
 // Run serves a configuration file until ctx ends or a listener fails. The log goes to out.
 func Run(ctx context.Context, file string, out io.Writer, o Options) error {
-	s := process{Options: o}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-	signal.Ignore(syscall.SIGPIPE) // keep serving if the reader of the log ends
 	watch := config.NewWatch(file)
 	c, err := config.Load(file, os.LookupEnv)
 	if err != nil {
 		return err
 	}
+	return serve(ctx, c, watch, out, o)
+}
+
+// Serve serves a configuration that is in no file, as [Run] does. It is never reloaded.
+func Serve(ctx context.Context, c *config.Config, out io.Writer, o Options) error {
+	return serve(ctx, c, nil, out, o)
+}
+
+func serve(ctx context.Context, c *config.Config, watch *config.Watch, out io.Writer, o Options) error {
+	s := process{Options: o}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	signal.Ignore(syscall.SIGPIPE) // keep serving if the reader of the log ends
 	s.setUp(c, out)
 	defer s.close()
-	err = s.serveAll(ctx, c, watch, hangup)
+	err := s.serveAll(ctx, c, watch, hangup)
 	if err != nil && s.config.Log.Format == "json" {
 		s.log.Error("ended", "error", oneLine(err))
 		return ErrLogged
@@ -155,7 +164,7 @@ func (s *process) checkPassed(p *plan) error {
 		strings.Join(left, ", "), strings.Join(append(names, adminName), ", "))
 }
 
-// loop reloads the configuration and the certificates, and answers the watchdog, until ctx ends or a listener fails.
+// loop reloads the configuration, if there is a watch of its file, and the certificates, and answers the watchdog, until ctx ends or a listener fails.
 func (s *process) loop(ctx context.Context, watch *config.Watch, hangup <-chan os.Signal) error {
 	poll, certificates := time.NewTicker(config.PollInterval), time.NewTicker(certificateInterval)
 	defer poll.Stop()
@@ -169,10 +178,14 @@ func (s *process) loop(ctx context.Context, watch *config.Watch, hangup <-chan o
 		case err := <-s.failed:
 			return err
 		case <-hangup:
+			if watch == nil {
+				s.log.Warn("nothing to reload: the configuration is in no file")
+				continue
+			}
 			watch.Read()
 			s.reload("signal")
 		case <-poll.C:
-			if watch.Changed() {
+			if watch != nil && watch.Changed() {
 				s.reload("file")
 			}
 		case <-certificates.C:
