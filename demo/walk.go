@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/server"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // The settings of the walk-through.
@@ -24,42 +28,60 @@ const (
 	columnWidth = 62
 )
 
-// demoQueries are the searches that are printed side by side.
-var demoQueries = []string{"ferry crossing", "library open midnight"}
-
 // walk is one walk-through.
 type walk struct {
 	out             io.Writer
 	log             io.Writer
 	engine, sidecar string // base URLs
+
+	rule config.Index
+	// queries are the searches that are printed side by side, shown the fields that are printed of each hit.
+	queries, shown []string
+	// load writes the documents through the sidecar.
+	load func(context.Context) error
 }
 
 // Options say where the walk-through listens, and whether it ends after printing.
 type Options struct {
 	Listen, Page string
 	Once         bool
+	// Documents is a file of documents in place of the corpus, - for In; empty for none.
+	Documents string
+	In        io.Reader
 }
 
 // Run shows the walk-through until ctx ends.
 func Run(ctx context.Context, o Options, out, errOut io.Writer) error {
 	d := walk{out: out, log: errOut}
+	if o.Documents == "" {
+		d.rule = config.DefaultIndex()
+		d.rule.Match, d.rule.Fields = demoIndex, []string{"title", "body"}
+		d.rule.DateField, d.rule.HostField = "published_at", "host.keyword" // for presets that use them
+		d.queries, d.shown, d.load = []string{"ferry crossing", "library open midnight"}, []string{"title", "host"}, d.loadCorpus
+		return d.run(ctx, o)
+	}
+	f, err := openDocuments(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := d.takeUp(f); err != nil {
+		return err
+	}
 	return d.run(ctx, o)
 }
 
 func (d *walk) run(ctx context.Context, o Options) error {
-	i := config.DefaultIndex()
-	i.Match, i.Fields = demoIndex, []string{"title", "body"}
-	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that use them
-	s, err := server.ServeDemo(i, o.Listen, o.Page, d.log)
+	s, err := server.ServeDemo(d.rule, o.Listen, o.Page, d.log)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	d.engine, d.sidecar = s.Engine, s.Sidecar
 	if err := d.load(ctx); err != nil {
-		return fmt.Errorf("load the corpus: %w", err)
+		return err
 	}
-	for _, q := range demoQueries {
+	for _, q := range d.queries {
 		if err := d.compare(ctx, q); err != nil {
 			return fmt.Errorf("search %q: %w", q, err)
 		}
@@ -76,8 +98,8 @@ func (d *walk) run(ctx context.Context, o Options) error {
 	}
 }
 
-// load writes the corpus through the sidecar in one bulk.
-func (d *walk) load(ctx context.Context) error {
+// loadCorpus writes the corpus through the sidecar in one bulk.
+func (d *walk) loadCorpus(ctx context.Context) error {
 	list, err := corpus.Load()
 	if err != nil {
 		return err
@@ -93,11 +115,11 @@ func (d *walk) load(ctx context.Context) error {
 	began := time.Now()
 	reply, err := d.post(ctx, d.sidecar+"/"+demoIndex+"/_bulk?refresh=true", "application/x-ndjson", &body)
 	if err != nil {
-		return err
+		return fmt.Errorf("load the corpus: %w", err)
 	}
 	var result struct{ Errors bool }
 	if err := json.Unmarshal(reply.body, &result); err != nil || result.Errors {
-		return fmt.Errorf("the engine refused documents: %.200s", reply.body)
+		return fmt.Errorf("load the corpus: the engine refused documents: %.200s", reply.body)
 	}
 	texts := map[string]bool{}
 	for _, document := range list {
@@ -114,8 +136,12 @@ type posted struct {
 	outcome string
 }
 
-func (d *walk) post(ctx context.Context, url, contentType string, body io.Reader) (posted, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
+func (d *walk) post(ctx context.Context, to, contentType string, body io.Reader) (posted, error) {
+	return d.send(ctx, http.MethodPost, to, contentType, body)
+}
+
+func (d *walk) send(ctx context.Context, method, to, contentType string, body io.Reader) (posted, error) {
+	r, err := http.NewRequestWithContext(ctx, method, to, body)
 	if err != nil {
 		return posted{}, err
 	}
@@ -137,15 +163,23 @@ func (d *walk) compare(ctx context.Context, q string) error {
 	var columns [2][]string
 	var outcome string
 	for i, base := range []string{d.engine, d.sidecar} {
-		body := fmt.Sprintf(`{"size":%d,"query":{"multi_match":{"query":%q,"fields":["title","body"]}},"_source":["title","host"]}`, demoSize, q)
-		reply, err := d.post(ctx, base+"/"+demoIndex+"/_search", "application/json", strings.NewReader(body))
+		fields, err := json.Marshal(d.rule.Fields)
+		if err != nil {
+			return err
+		}
+		shown, err := json.Marshal(d.shown)
+		if err != nil {
+			return err
+		}
+		body := fmt.Sprintf(`{"size":%d,"query":{"multi_match":{"query":%q,"fields":%s}},"_source":%s}`, demoSize, q, fields, shown)
+		reply, err := d.post(ctx, base+"/"+d.rule.Match+"/_search", "application/json", strings.NewReader(body))
 		if err != nil {
 			return err
 		}
 		var result struct {
 			Hits struct {
 				Hits []struct {
-					Source struct{ Title, Host string } `json:"_source"`
+					Source json.RawMessage `json:"_source"`
 				}
 			}
 		}
@@ -153,7 +187,15 @@ func (d *walk) compare(ctx context.Context, q string) error {
 			return err
 		}
 		for n, h := range result.Hits.Hits {
-			columns[i] = append(columns[i], fmt.Sprintf("%2d. %s", n+1, h.Source.Title), "    "+h.Source.Host)
+			members, _ := jsonedit.Members(h.Source) // the engine sent it
+			for m, field := range d.shown {
+				number := "    "
+				if m == 0 {
+					number = fmt.Sprintf("%2d. ", n+1)
+				}
+				texts, _, _ := rule.TextsIn(members, field) // what is no text is not shown
+				columns[i] = append(columns[i], number+strings.Join(strings.Fields(terminal.Harmless(strings.Join(texts, " "))), " "))
+			}
 		}
 		outcome = reply.outcome
 	}
@@ -190,7 +232,12 @@ func shorten(text string) string {
 // invite prints what to try.
 func (d *walk) invite(page string) {
 	search := func(base, params string) string {
-		return fmt.Sprintf("  curl '%s/%s/_search?q=body:ferry&_source=title,host&pretty%s'", base, demoIndex, params)
+		word := "*"
+		if len(d.queries) > 0 {
+			word, _, _ = strings.Cut(d.queries[0], " ")
+		}
+		return fmt.Sprintf("  curl '%s/%s/_search?q=%s:%s&_source=%s&pretty%s'",
+			base, d.rule.Match, url.QueryEscape(d.rule.Fields[len(d.rule.Fields)-1]), word, strings.ReplaceAll(url.QueryEscape(strings.Join(d.shown, ",")), "%2C", ","), params)
 	}
 	_, _ = fmt.Fprintf(d.out, `
 A page to look at:   %s
@@ -202,5 +249,5 @@ The engine itself, the same through the sidecar, with another threshold, and lef
 %s
 
 Ctrl-C ends it; nothing is kept.
-`, page, search(d.engine, ""), search(d.sidecar, ""), search(d.sidecar, "&neardup_threshold=0.95"), search(d.sidecar, "&neardup=off"))
+`, d.pageOf(page), search(d.engine, ""), search(d.sidecar, ""), search(d.sidecar, "&neardup_threshold=0.95"), search(d.sidecar, "&neardup=off"))
 }

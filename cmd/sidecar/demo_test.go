@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +30,45 @@ func TestDemoPrintsBothLists(t *testing.T) {
 	}
 	folds := regexp.MustCompile(`Neardup: collapsed; raw=\d+; folded=([1-9]\d*);`).FindAllString(text, -1)
 	expect.Same(t, len(queries), len(folds), "searches that folded something:\n%s", text)
+}
+
+// TestDemoOfDocuments takes documents from a file: any fields, hits of an engine, and errors with their lines.
+func TestDemoOfDocuments(t *testing.T) {
+	demo := func(text string) (result, string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "my.jsonl")
+		expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
+		return sidecar(t, "demo", "--once", "--listen", "127.0.0.1:0", "--page", "127.0.0.1:0", "--documents", file), file
+	}
+	const text = "The ferry sails again in spring, says the council of the town by the river, after eleven years."
+	got, file := demo("\uFEFF" + `{"id":"a","meta":{"note":"` + text + `","tags":["x"]},"n":1,"on":"2026-01-02"}
+{"_index":"old","_id":7,"_score":1,"_source":{"meta":{"note":"` + strings.ToUpper(text) + `"},"n":"one","on":"2026-01-03"}}
+
+{"meta":{"note":"A cat sat on the mat of the house near the sea and looked at all the birds."},"n":{}}`)
+	said := strings.Split(got.stdout, "\n")
+	if got.code != exitDone || got.stderr != "" || !strings.HasPrefix(said[0], "3 documents of "+file+", compared by meta.note, written through the sidecar in ") ||
+		!strings.Contains(got.stdout, "raw=2; folded=1;") {
+		t.Errorf("%+v", got)
+	}
+	const hint = `write one JSON object in each line`
+	for text, want := range map[string]string{
+		"":                         ": has no document: " + hint,
+		`{"text":"a b c"}` + "\n{": `:2: is not valid JSON: ` + hint,
+		"\n[1]":                    ":2: is no JSON object: " + hint,
+		`{"n":1,"id":"a-b"}`:       ": no field holds a text: id (no sentences)",
+		`{"n":1}`:                  ": no field holds a text: none has a value in quotes",
+		`{"id":1,"t":"a b c"}` + "\n" + `{"_id":"1","t":"a b c"}`: ":2: the id 1 is in line 1 too: give each document its own",
+		`{"t":"a b c"}` + "\n" + `{"t":{"u":1}}`:                  ":2: the engine refuses the document: ",
+		strings.Repeat(" ", 9<<20):                                ":1: is longer than 8 MB",
+	} {
+		if got, file := demo(text); got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: "+file+want) {
+			t.Errorf("%.40q: %+v", text, got)
+		}
+	}
+	got, _ = demo(strings.Repeat(`{"t":"one line of a log with words"}`+"\n", 10_001))
+	if !strings.HasPrefix(got.stdout, "10000 documents of ") || !strings.Contains(got.stderr, "is left out from line 10001 on") {
+		t.Errorf("%d %.200s %s", got.code, got.stdout, got.stderr)
+	}
 }
 
 // TestDemoPage asks what the page asks: the engine's list, and what is left of it when it is collapsed.

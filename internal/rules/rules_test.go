@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 	"jobs/calibrate":         {"internal/rule", "sketch", "rerank", "adapters", "jobs/ask", "internal/documents", "internal/terminal"},
 	"jobs/cluster":           {"internal/rule", "sketch", "rerank", "adapters", "jobs", "internal/terminal", "internal/jsonedit"},
 	"jobs/flink":             {"sketch"},
-	"demo":                   {"demo/corpus", "internal/config", "internal/server"},
+	"demo":                   {"demo/corpus", "internal/rule", "internal/config", "internal/server", "internal/jsonedit", "internal/onboard", "internal/terminal"},
 	"demo/corpus":            {},
 	"demo/embedded":          {},
 	"playground":             {"internal/rule", "sketch", "rerank", "adapters", "proxy", "jobs/calibrate", "internal/jsonedit"},
@@ -123,7 +123,7 @@ var allowed = map[string][]string{
 	},
 	"internal/onboard": {
 		"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "jobs",
-		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal", "internal/cases",
+		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal", "internal/cases", "internal/jsonedit",
 	},
 	"internal/logtest":          {},
 	"internal/certs":            {},

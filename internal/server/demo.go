@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
@@ -19,10 +20,14 @@ type Demo struct {
 	Engine, Sidecar, Page string
 }
 
+// demoDeadline is the deadline of searches: the embedded engine is slow with many documents.
+const demoDeadline = 5 * time.Second
+
 // ServeDemo serves an embedded engine with one rule, until Close. If an address is taken it uses the next free port. Warnings go to log.
 func ServeDemo(rule config.Index, listen, page string, log io.Writer) (*Demo, error) {
 	c, e := config.Default(), config.DefaultEngine()
 	e.Name, e.Kind, e.Listen, e.Indices = "demo", kind.Embedded, FreeNear(listen), []config.Index{rule}
+	e.Limits.Deadline = config.Span(demoDeadline)
 	c.Log.Level, c.Admin, c.Engines = "warn", FreeNear(page, e.Listen), []config.Engine{e}
 	d := &Demo{}
 	d.setUp(&c, log)
