@@ -16,7 +16,7 @@ func configCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use: "config", Short: "Check, test or print the configuration", Args: cobra.NoArgs,
 		Long: `Config reports the errors in a configuration (check), runs the tests in it (test), or prints it with all defaults (print). Only test
-connects to an engine, if a test names stored documents. sidecar doctor checks the engine too.`,
+connects to an engine, and only for stored documents.`,
 		Example: `  sidecar config check
   sidecar config test
   sidecar config print --config /etc/neardup/config.yaml`,
@@ -62,22 +62,10 @@ func configTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run the tests in the configuration: pairs that must fold, and pairs that must not",
-		Long: `Test runs the cases of all rules. A case is two documents: with same they must fold, with different they must not:
+		Long: `Test runs the cases of all rules (docs/tuning.md). Searches decide by the same code. Stored documents are read with the credentials
+in the configuration. For a text, the conditions within, same and different do not count. It prints a line for each case.
 
-  indices:
-    - match: news-*
-      fields: [title, body]
-      cases:
-        - same: ["one text ...", "another text ..."]
-        - different: [{id: a1}, {id: b7, index: news-2024}]
-
-Searches decide by the same code. A text counts as a document whose first field is that text, so within, same and different are not
-checked. A document with an id is read from the engine, with the credentials in the configuration and everything that a search
-reads of it.
-
-It prints a line for each case: ok or fail, its line in the file, and what was found.
-
-Exit code 0: all cases are as they must be, or there are none. 1: at least one is not, or could not be judged.`,
+Exit code 0: all cases are as they must be. 1: at least one is not, or could not be judged.`,
 		Example: `  sidecar config test
   sidecar config test --texts --config /etc/neardup/config.yaml
   sidecar config test --output json`,

@@ -16,9 +16,8 @@ of articles through the sidecar. Then it prints some searches, as the engine ans
 with requests to try and the playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and
 nothing is stored.
 
-With --documents it takes documents of yours instead: a file with one JSON object in each line, packed by gzip or not. The fields with
-texts are chosen as init does. The id is in _id or id; without them it is the line number. A line may also be a hit of an engine, with the
-document in _source. It takes the first 10,000 documents, or 50 MB.
+With --documents it takes your own: one JSON object in each line, or a hit with the document in _source. Fields are chosen as init does. The
+id is in _id or id, or else the line number. It takes the first 10,000 documents, or 50 MB.
 
 Exit code 0: done, or ended by a signal. 1: failed.`,
 		Example: `  sidecar demo

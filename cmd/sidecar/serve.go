@@ -30,10 +30,8 @@ cut off.
 Under systemd it reports when it is ready, when it reloads and when it stops, and answers the watchdog. It takes over a socket if the
 name of the socket is that of an engine, or admin. It prints nothing: its log goes to standard error, as text or JSON (log.format).
 
-With --to it serves in front of one engine without a configuration. It finds out what kind of engine it is, and chooses the fields of each
-index as init does (sidecar init --help). Indices that it did not see are compared by the usual names of fields. It prints three lines
-that say what it does. Clients need the same credentials as before. If the engine needs some for the survey, they come from the
-environment: ENGINE_USERNAME and ENGINE_PASSWORD, or ENGINE_API_KEY. Without them fields are chosen by their names.`,
+With --to it serves in front of one engine without a configuration, and prints three lines that say what it does. It chooses the fields
+of each index as init does, with the same credentials from the environment, and for new indices by their names.`,
 		Example: `  sidecar serve
   sidecar serve --to http://localhost:9200
   sidecar serve --config /etc/neardup/config.yaml --drain 60s`,

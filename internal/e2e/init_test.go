@@ -234,7 +234,7 @@ func TestFirstMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	at, end := begin(t, shell(lines[0]+"\n"+strings.Replace(lines[1], "http://localhost:9200", e.URL, 1)))
+	at, end := begin(t, shell(lines[0]+"\n"+strings.Replace(lines[1], "http://localhost:9200", e.URL, 1)+" --listen "+port(t)))
 	defer end()
 	search := strings.NewReplacer("localhost:9201", at, "/news/", "/"+index+"/").Replace(lines[2])
 	page, err := shell(search).Output()
