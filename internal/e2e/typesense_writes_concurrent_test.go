@@ -136,7 +136,7 @@ func TestTypesenseConcurrentWrites(t *testing.T) {
 					s := typist{scribbler{rand.New(rand.NewPCG(seed, uint64(client))), 25}, nested}
 					for going() {
 						step := s.step(collection)
-						if r := through.say(t, step, collection); r.status < 300 {
+						if r := through.send(t, step, collection); r.status < 300 {
 							done.Add(1)
 						} else if r.status >= 500 || r.status == http.StatusUnauthorized {
 							t.Errorf("%.300s: %d %.300s", step, r.status, r.body)

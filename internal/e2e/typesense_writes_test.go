@@ -2,12 +2,8 @@ package e2e
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +19,7 @@ const (
 	tsDocs   = "/collections/INDEX/documents"
 )
 
-// typesenseWrites are the ways to write of Typesense, as [written]. In a body \xNN stands for a byte.
+// typesenseWrites are the ways to write of Typesense, as [written].
 var typesenseWrites = []written{
 	{name: "documents", steps: []string{
 		tsMake, "POST " + tsDocs + ` | {"id":"1",` + wordsA + `,"n":1}`, "POST " + tsDocs + ` | {"id":"1",` + wordsB + `}`, "POST " + tsDocs + `?action=create | {` + wordsB + `}`,
@@ -107,55 +103,8 @@ func misfits() []string {
 	return append(steps, "GET "+tsDocs+"/export |")
 }
 
-// say sends one step to Typesense and returns its answer.
-func (a api) say(t *testing.T, step, index string) reply {
-	t.Helper()
-	line, body, _ := strings.Cut(step, "|")
-	words := strings.Fields(strings.ReplaceAll(line, "INDEX", index))
-	body = strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(body, " "), "INDEX", index), "¶", "\n")
-	data := []byte(hexed.ReplaceAllStringFunc(body, func(s string) string {
-		var b [1]byte
-		_, _ = fmt.Sscanf(s, `\x%02x`, &b[0])
-		return string(b[:])
-	}))
-	is := func(flag string) bool { return slices.Contains(words[1:len(words)-1], flag) }
-	if is("gzip") {
-		var z bytes.Buffer
-		w := gzip.NewWriter(&z)
-		_, _ = w.Write(data)
-		_ = w.Close()
-		data = z.Bytes()
-	}
-	var reader io.Reader = bytes.NewReader(data)
-	if is("chunked") {
-		reader = struct{ io.Reader }{reader}
-	}
-	r := must(http.NewRequestWithContext(t.Context(), words[0], a.base+words[len(words)-1], reader))(t)
-	r.Header.Set("X-Typesense-Api-Key", a.e.Key)
-	for flag, header := range map[string][2]string{
-		"gzip": {"Content-Encoding", "gzip"}, "mislabelled": {"Content-Encoding", "gzip"}, "cbor": {"Content-Type", "application/cbor"}, "expect": {"Expect", "100-continue"}, "accepting": {"Accept-Encoding", "gzip, br"},
-	} {
-		if is(flag) {
-			r.Header.Set(header[0], header[1])
-		}
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatalf("%.300s: %v", step, err)
-	}
-	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatalf("%.300s: %v", step, err)
-	}
-	return reply{resp.StatusCode, resp.Header, got}
-}
-
-var (
-	hexed = regexp.MustCompile(`\\x[0-9a-f]{2}`)
-	// varied is what differs between two replies of Typesense for other reasons than the sidecar.
-	varied = regexp.MustCompile(`"(created_at|search_time_ms)":\d+`)
-)
+// varied is what differs between two replies of Typesense for other reasons than the sidecar.
+var varied = regexp.MustCompile(`"(created_at|search_time_ms)":\d+`)
 
 // forged is a client's own value of our field in a stored document, beside other members in front of it or behind.
 var forged = regexp.MustCompile(`"neardup_sketch":(?:"[^"]*"|\[[^]]*\]|\{[^}]*\}|\d+|null),|,"neardup_sketch":(?:"[^"]*"|\[[^]]*\]|\{[^}]*\}|\d+|null)`)
@@ -163,7 +112,7 @@ var forged = regexp.MustCompile(`"neardup_sketch":(?:"[^"]*"|\[[^]]*\]|\{[^}]*\}
 // alike sends a step directly and through the sidecar, each to its own collection, and holds the replies against one another.
 func alike(t *testing.T, step string, direct, through api, one, two string) {
 	t.Helper()
-	a, b := direct.say(t, step, one), through.say(t, step, two)
+	a, b := direct.send(t, step, one), through.send(t, step, two)
 	if a.status != b.status || a.header.Get("Content-Type") != b.header.Get("Content-Type") {
 		t.Errorf("%.300s: %d %s, directly %d %s: %.300s", step, b.status, b.header.Get("Content-Type"), a.status, a.header.Get("Content-Type"), b.body)
 	}
