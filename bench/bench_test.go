@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/bench/internal/corpora"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // near are two texts of 60 words that differ in one: 53 of 61 shingles are common.
@@ -29,9 +30,7 @@ func TestGoContendersEstimateResemblance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 53.0 / 61; exact != want {
-		t.Fatalf("resemblance = %v, want %v", exact, want)
-	}
+	expect.Must(t, 53.0/61, exact, "resemblance")
 	for _, c := range goContenders() {
 		if c.agree == nil || c.name == oursSet { // which may have other shingles
 			continue
@@ -63,9 +62,7 @@ func TestFigure(t *testing.T) {
 	for x, want := range map[float64]string{
 		.0015: "0.002", .5: "0.500", 1: "1.00", 9.996: "10.0", 28.14: "28.1", 592.4: "592", 6104: "6,100", 14205: "14,200", 302499: "302,000",
 	} {
-		if got := figure(x, 3); got != want {
-			t.Errorf("figure(%v) = %s, want %s", x, got, want)
-		}
+		expect.Same(t, want, figure(x, 3), "figure(%v)", x)
 	}
 }
 
@@ -80,9 +77,7 @@ func TestVerdict(t *testing.T) {
 		{target{wanted: 13, seen: 13.1, atMost: true}, "**missed**"},
 		{target{wanted: 13, atMost: true}, "not measured"},
 	} {
-		if got := tc.target.verdict(); got != tc.want {
-			t.Errorf("%+v: %s, want %s", tc.target, got, tc.want)
-		}
+		expect.Same(t, tc.want, tc.target.verdict(), "%+v", tc.target)
 	}
 }
 

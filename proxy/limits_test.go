@@ -58,9 +58,7 @@ func TestDeadline(t *testing.T) {
 			if a.Code != c.status || ids(body) != c.want || a.Code == 200 && strings.Contains(body, "neardup_") || got != c.asked {
 				t.Errorf("%d %v, asked %d times: %s", a.Code, a.Header(), got, body)
 			}
-			if reason := a.Header().Get("Neardup"); (c.reason != "") != strings.HasPrefix(reason, "bypassed; reason=deadline") {
-				t.Errorf("Neardup: %s", reason)
-			}
+			expect.Same(t, c.reason != "", strings.HasPrefix(a.Header().Get("Neardup"), "bypassed; reason=deadline"), "Neardup: %s", a.Header().Get("Neardup"))
 		}
 		t.Run(c.name, func(t *testing.T) {
 			if c.deadline == 1 {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // bandsOf returns the keys of a sketch that must have bands.
@@ -30,9 +32,7 @@ func TestBandsOfEqualSketches(t *testing.T) {
 		if !slices.Equal(keys, bandsOf(t, &b, 8, 8)) {
 			t.Errorf("%s: equal payloads have other keys", form)
 		}
-		if distinct := slices.Compact(slices.Sorted(slices.Values(keys))); len(distinct) != 8 {
-			t.Errorf("%s: two of the 8 bands of one sketch share a key", form)
-		}
+		expect.Same(t, 8, len(slices.Compact(slices.Sorted(slices.Values(keys)))), "%s: keys of the 8 bands of one sketch", form)
 		appended, _ := a.AppendBands([]uint64{1, 2}, 8, 8)
 		if !slices.Equal(appended[:2], []uint64{1, 2}) || !slices.Equal(appended[2:], keys) {
 			t.Errorf("%s: AppendBands does not append", form)

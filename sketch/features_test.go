@@ -185,9 +185,7 @@ func TestContent(t *testing.T) {
 	} {
 		got := set(c.content, knownPage)
 		for _, words := range c.has {
-			if part := set(ContentRaw, words); Containment(part, got) != 1 {
-				t.Errorf("%s lacks %q", c.content, words)
-			}
+			expect.Same(t, 1.0, Containment(set(ContentRaw, words), got), "%s: the share of %q in it", c.content, words)
 		}
 		for _, words := range c.lacks {
 			if part := set(ContentRaw, words); Containment(part, got) == 1 {

@@ -129,9 +129,7 @@ func TestIDSaysWhatChangesASketch(t *testing.T) {
 			other := scheme
 			change(&other)
 			changed := !cmp.Equal(before, sketches(other))
-			if id := other.ID() != scheme.ID(); id != changed {
-				t.Errorf("%s over %s: another %s changes the id: %v, sketches: %v", scheme.Family, scheme.Features, option, id, changed)
-			}
+			expect.Same(t, changed, other.ID() != scheme.ID(), "%s over %s: that another %s changes the id (of sketches: %v)", scheme.Family, scheme.Features, option, changed)
 			if changed {
 				changes++
 			}

@@ -68,9 +68,7 @@ func TestRealDecidingFields(t *testing.T) {
 		}
 		l.put(index, documents)
 		const list = `{"sort":["n"]}`
-		if got := l.decide(index, list, r); got != "a" {
-			t.Fatalf("without a condition: %s", got)
-		}
+		expect.Must(t, "a", l.decide(index, list, r), "without a condition")
 		for field, want := range map[string]string{
 			"date": "a c d", "nanos": "a c d", "long": "a c d", "double": "a c d", "keyword": "a c d", "ip": "a c d", "bool": "a c d",
 			"o.k":       "a c d",

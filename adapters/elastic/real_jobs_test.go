@@ -287,9 +287,7 @@ func TestRealRemoved(t *testing.T) {
 			added := func(p cmp.Path) bool { // by the engine, to any template that is put again
 				return strings.Contains(p.GoString(), "modified_date") || strings.Contains(p.GoString(), "composed_of")
 			}
-			if diff := cmp.Diff(before[path], template(path), cmp.FilterPath(added, cmp.Ignore())); diff != "" {
-				t.Errorf("%s: %s", path, diff)
-			}
+			expect.By{cmp.FilterPath(added, cmp.Ignore())}.Same(t, before[path], template(path), "%s", path)
 		}
 	})
 }

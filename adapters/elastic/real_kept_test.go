@@ -179,9 +179,7 @@ func TestRealKept(t *testing.T) {
 					}
 					expect.Same(t, found, k.found(index, c.search, c.scores), "%s", c.search)
 					near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= rounded*math.Abs(x) })
-					if diff := cmp.Diff(sources, k.sources(index), near); diff != "" {
-						t.Errorf("the sources were (-) and are (+): %s", diff)
-					}
+					expect.By{near}.Same(t, sources, k.sources(index), "the sources")
 				}
 				s.Release(t.Context(), index)
 				if aliases := k.must("GET", "/"+index+"/_alias", ""); strings.Contains(aliases, "neardup-writes") {
@@ -266,9 +264,7 @@ func TestRealEmbeddings(t *testing.T) {
 				}
 			}
 		}
-		if asked.Load() != were {
-			t.Errorf("%d embeddings were computed again", asked.Load()-were)
-		}
+		expect.Same(t, were, asked.Load(), "embeddings that were computed")
 		s.Release(t.Context(), index)
 		// Longer ones can't be kept by any write where the engine stores them as 16 bits.
 		length.Store(3)

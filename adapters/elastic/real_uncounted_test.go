@@ -43,13 +43,9 @@ func TestRealWithoutSortValue(t *testing.T) {
 				shown[hit.Source.Body]++
 			}
 		}
-		if len(shown) != texts {
-			t.Errorf("%d texts are shown, want %d", len(shown), texts)
-		}
+		expect.Same(t, texts, len(shown), "texts that are shown")
 		for text, times := range shown {
-			if times != 1 {
-				t.Errorf("shown %d times: %s", times, text)
-			}
+			expect.Same(t, 1, times, "how often it is shown: %s", text)
 		}
 	})
 }

@@ -165,9 +165,7 @@ func (p *page) checkNeighbours(t *testing.T, name, got string, own []string) {
 	for i := range hits {
 		hits[i] = split(t, hits[i])
 	}
-	if strings.Join(hits, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(hits, "\n"), strings.Join(want, "\n"))
-	}
+	expect.Same(t, strings.Join(want, "\n"), strings.Join(hits, "\n"), "%s", name)
 	total, _ := totalIn(t, got)
 	if shown := min(len(p.raw)-p.folded(), len(own)); p.show.CollapsedTotals && !p.show.DryRun && total != shown {
 		t.Errorf("%s: total %d, want %d", name, total, shown)

@@ -6,10 +6,9 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -62,9 +61,7 @@ func TestRealWalks(t *testing.T) {
 					want = append(want, x.list[rank].id)
 				}
 				got := ids(t, []byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+params.Encode(), ""))))
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("page %d, %+v: %s", page, b.outcome, diff)
-				}
+				expect.Must(t, want, got, "page %d, %+v", page, b.outcome)
 				if o := b.outcome; o.Reason != "" || o.Rounds > 3 && !b.rule.Choice.Ranked() {
 					t.Errorf("page %d: %+v", page, o)
 				}

@@ -216,9 +216,7 @@ func TestRealWrites(t *testing.T) {
 	}
 	for id, has := range map[string]bool{"1": false, "2": false} {
 		stored := b.must(200)(b.direct("GET", "/collections/NAME/documents/"+id, ""))
-		if strings.Contains(stored, rule.SketchField+`":"`) != has {
-			t.Errorf("stored %s", stored)
-		}
+		expect.Same(t, has, strings.Contains(stored, rule.SketchField+`":"`), "that there is a sketch in %s", stored)
 	}
 	b.must(201)(b.through("PATCH", "/collections/NAME/documents/1", `{`+text+`}`))
 	stored := b.must(200)(b.direct("GET", "/collections/NAME/documents/1", ""))

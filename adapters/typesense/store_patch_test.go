@@ -305,9 +305,7 @@ func TestRealScanGoesOn(t *testing.T) {
 				}
 				return nil
 			})
-			if (err != nil) != c.fails {
-				t.Fatalf("%v after %d pages", err, pages)
-			}
+			expect.Must(t, c.fails, err != nil, "that it fails: %v after %d pages", err, pages)
 			for i := range documents {
 				id := fmt.Sprint("d", i)
 				if n := seen[id]; !c.fails && (n == 0 || n > 1 && c.delete < 250) {

@@ -50,8 +50,6 @@ func TestShelf(t *testing.T) {
 		t.Errorf("of %d pairs of near-duplicates %.3f agree, and %d of others", same, share, mistaken)
 	}
 	for _, words := range all.queries(s, 20) {
-		if strings.Count(words, " ") != 1 {
-			t.Errorf("a search for %q", words)
-		}
+		expect.Same(t, 1, strings.Count(words, " "), "blanks in a search for %q", words)
 	}
 }

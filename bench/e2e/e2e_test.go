@@ -59,9 +59,7 @@ func TestShort(t *testing.T) {
 				}
 			}
 		}
-		if targets != wanted[table.Name] {
-			t.Errorf("%s has %d targets, want %d", table.Name, targets, wanted[table.Name])
-		}
+		expect.Same(t, wanted[table.Name], targets, "targets of %s", table.Name)
 		delete(wanted, table.Name)
 	}
 	if len(wanted) > 0 {

@@ -162,9 +162,7 @@ func TestInitEndsWithWords(t *testing.T) {
 			if login := "    credentials:\n      username: ${ENGINE_USERNAME:-}\n"; text != "" && strings.Contains(text, login) != (len(c.env) > 0) {
 				t.Errorf("%s", text)
 			}
-			if (text == "") != (c.code != exitDone) {
-				t.Errorf("it ended with %d, and wrote: %s", got.code, text)
-			}
+			expect.Same(t, c.code != exitDone, text == "", "that nothing is written; it ended with %d: %s", got.code, text)
 			for _, secret := range []string{"canary", surveyedLogin} {
 				if strings.Contains(text+got.stdout+got.stderr, secret) {
 					t.Errorf("it shows a secret: %+v: %s", got, text)

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/neardup/sidecar/internal/expect"
@@ -30,9 +29,7 @@ func TestCounts(t *testing.T) {
 	articles := 0
 	for group, n := range groups {
 		if strings.HasPrefix(group, "x-") {
-			if n != 1 {
-				t.Errorf("look-alike %s: got %d documents, want 1", group, n)
-			}
+			expect.Same(t, 1, n, "documents of look-alike %s", group)
 			continue
 		}
 		articles++
@@ -46,9 +43,7 @@ func TestCounts(t *testing.T) {
 	if versions["lookalike"] < 24 {
 		t.Errorf("got %d look-alikes, want at least 24", versions["lookalike"])
 	}
-	if versions["original"] != articles {
-		t.Errorf("got %d originals for %d articles", versions["original"], articles)
-	}
+	expect.Same(t, articles, versions["original"], "originals")
 	for _, v := range []string{"syndicated", "corrected", "mirror", "repost", "copy"} {
 		if versions[v] < 20 {
 			t.Errorf("%s: got %d documents, want at least 20", v, versions[v])
@@ -98,9 +93,7 @@ func TestVersionsAgainstOriginal(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	first, second := Documents(), Documents()
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Fatalf("a second call differs (-first +second):\n%s", diff)
-	}
+	expect.Must(t, first, second, "a second call")
 	if len(first) == 0 {
 		t.Fatal("no documents")
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestSourceBytesAreKept(t *testing.T) {
@@ -34,9 +36,7 @@ func TestUnsupportedIsSaid(t *testing.T) {
 		if status != http.StatusNotImplemented || !strings.Contains(got, `"type":"unsupported_operation_exception"`) || !strings.Contains(got, "embedded demo engine") {
 			t.Errorf("%s: got %d %s", x, status, got)
 		}
-		if header.Get("X-Elastic-Product") != "Elasticsearch" {
-			t.Errorf("%s: no product header", x)
-		}
+		expect.Same(t, "Elasticsearch", header.Get("X-Elastic-Product"), "%s: the product header", x)
 	}
 }
 

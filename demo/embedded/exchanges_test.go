@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/expect"
 )
 
@@ -143,12 +141,8 @@ func TestExchanges(t *testing.T) {
 		t.Run(x.String(), func(t *testing.T) {
 			status, reply, header := ask(t, server, x)
 			expect.Same(t, x.status, status, "status")
-			if diff := cmp.Diff(parsed(t, x.reply), parsed(t, reply)); diff != "" {
-				t.Errorf("reply differs (-Elasticsearch +embedded):\n%s\ngot %s", diff, reply)
-			}
-			if got := header.Get("X-Elastic-Product"); got != "Elasticsearch" {
-				t.Errorf("got product %q", got)
-			}
+			expect.Same(t, parsed(t, x.reply), parsed(t, reply), "%s (-Elasticsearch +embedded)", reply)
+			expect.Same(t, "Elasticsearch", header.Get("X-Elastic-Product"), "the product")
 		})
 	}
 }

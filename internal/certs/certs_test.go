@@ -72,9 +72,7 @@ func TestCertificatesReload(t *testing.T) {
 				}
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
-				if name := resp.TLS.PeerCertificates[0].Subject.CommonName; name != "first" {
-					t.Errorf("%s: the open connection is one with %s", when, name)
-				}
+				expect.Same(t, "first", resp.TLS.PeerCertificates[0].Subject.CommonName, "%s: the name on the open connection", when)
 			}
 			ask("before")
 			c.harm(p)
@@ -87,16 +85,12 @@ func TestCertificatesReload(t *testing.T) {
 			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=ERROR") || !strings.Contains(text, want) {
 				t.Errorf("logged %s", text)
 			}
-			if name, err := engines.NameShown(server, trust); name != "first" {
-				t.Errorf("clients are shown %q: %v", name, err)
-			}
+			expect.Same(t, "first", expect.Value(engines.NameShown(server, trust))(t), "the name that clients are shown")
 			ask("after")
 			_ = os.RemoveAll(p.Key)
 			p.Put(authority, engines.Certificate{Name: "second"})
 			expect.OK(t, held.Reload())
-			if name, err := engines.NameShown(server, trust); name != "second" {
-				t.Errorf("clients are shown %q: %v", name, err)
-			}
+			expect.Same(t, "second", expect.Value(engines.NameShown(server, trust))(t), "the name that clients are shown")
 			ask("at the end")
 			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "certificates reloaded") {
 				t.Errorf("logged %s", text)
@@ -139,9 +133,7 @@ func TestCertificatesSwapped(t *testing.T) {
 		seen[got]++
 		wg.Wait()
 		expect.OK(t, held.Reload())
-		if got, err := engines.NameShown(server, trust); got != name {
-			t.Fatalf("shown %q after %s was put in place: %v", got, name, err)
-		}
+		expect.Must(t, name, expect.Value(engines.NameShown(server, trust))(t), "the name that is shown")
 	}
 	if seen["even"] == 0 || seen["odd"] == 0 || strings.Contains(log.Take(), "ERROR") {
 		t.Errorf("%v, logged %s", seen, log.Take())

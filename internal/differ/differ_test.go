@@ -25,9 +25,7 @@ func TestMasks(t *testing.T) {
 		{"json", `not JSON "took`, `not JSON "took`},
 		{"application/yaml", "---\ntook: 3\nlist:\n- took: \"x\"\n  a: took\n", "---\ntook: ‹took›\nlist:\n- took: ‹took›\n  a: took\n"},
 	} {
-		if got := (Masks{Members: []string{"took", "<<id>>", "cpu*_x"}}).masked(reply(c.contentType, c.body)); string(got) != c.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", c.body, got, c.want)
-		}
+		expect.Same(t, c.want, string((Masks{Members: []string{"took", "<<id>>", "cpu*_x"}}).masked(reply(c.contentType, c.body))), "%s", c.body)
 	}
 }
 

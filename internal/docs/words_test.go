@@ -155,18 +155,12 @@ func TestCounts(t *testing.T) {
 		"the": 1, "cat": 1, "table": 2, "made": 1, "used": 1, "wanted": 2, "indices": 3, "document": 3, "pages": 2, "near-duplicate": 4, "7": 1,
 		"changed": 1, "likes": 1, "search.": 1,
 	} {
-		if got := Syllables(word); got != want {
-			t.Errorf("%s has %d syllables, want %d", word, got, want)
-		}
+		expect.Same(t, want, Syllables(word), "syllables of %s", word)
 	}
 	page := "# Title\n\nThe cat sat. It was `warm`!\n\n- One entry\n- two\n\n| a | table |\n\n```sh\nls\n```\n![a picture](x.png)\n"
-	if got, want := Prose(page), (Count{9, 4, 10}); got != want {
-		t.Errorf("prose: %+v, want %+v", got, want)
-	}
+	expect.Same(t, Count{9, 4, 10}, Prose(page), "prose")
 	if got := Words(page); got != 14 { // with heading, table and the text of the picture
 		t.Errorf("%d words", got)
 	}
-	if got := fmt.Sprintf("%.2f", Count{Words: 100, Sentences: 5, Syllables: 150}.Grade()); got != "9.91" {
-		t.Errorf("grade %s", got)
-	}
+	expect.Same(t, "9.91", fmt.Sprintf("%.2f", Count{Words: 100, Sentences: 5, Syllables: 150}.Grade()), "grade")
 }

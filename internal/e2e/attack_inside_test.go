@@ -122,9 +122,7 @@ func TestAttackInside(t *testing.T) {
 			if values, found = oursStored(t, direct, index, id); !found && way.kept {
 				t.Errorf("%s: nothing is stored", way.name)
 			}
-			if got := strings.Contains(values, value); got != way.kept {
-				t.Errorf("%s: that a foreign sketch is stored is %v: see docs/limits.md", way.name, got)
-			}
+			same(t, way.kept, strings.Contains(values, value), "%s: that a foreign sketch is stored, see docs/limits.md", way.name)
 			if way.kept {
 				kept++
 			}

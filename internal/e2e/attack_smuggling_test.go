@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // smuggled is what one client sends on one connection. What is hidden in it only a receiver sees who reads the
@@ -114,9 +113,7 @@ func TestAttackSmuggling(t *testing.T) {
 			answers := sendAll(t, base, list)
 			for j := range 30 { // the next ones on the connections to the engine
 				mark := fmt.Sprintf("%sown-%d", path, j)
-				if r := call(t, e, "GET", base+mark, ""); string(r.body) != "GET "+mark {
-					t.Fatalf("the next client asks for %s and gets %q", mark, r.body)
-				}
+				expect.Must(t, "GET "+mark, string(call(t, e, "GET", base+mark, "").body), "what the next client gets")
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -133,9 +130,7 @@ func TestAttackSmuggling(t *testing.T) {
 				if len(seen) == 0 && refusals == 1 { // always good
 					continue
 				}
-				if diff := cmp.Diff(c.want, seen); diff != "" {
-					t.Errorf("%s: the engine saw other requests (-want +got): %s, the client got %.200q", c.name, diff, answers[i])
-				}
+				same(t, c.want, seen, "%s: what the engine saw, and the client got %.200q", c.name, answers[i])
 				if got := strings.Count(answers[i], "HTTP/1.") - strings.Count(answers[i], " 100 Continue") - refusals; got > len(c.want) {
 					t.Errorf("%s: %d answers to %d requests: %.300q", c.name, got, len(c.want), answers[i])
 				}

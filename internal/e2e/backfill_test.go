@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -42,23 +41,15 @@ func TestMainJobReindex(t *testing.T) {
 		o.checkPages(t, computing, index, "") // half done, the pages are the same
 
 		out := string(succeed(t, "reindex", "--config", file))
-		if written := number(t, out, "written"); written != lacking {
-			t.Errorf("the second run wrote %d documents, %d lacked a sketch: %s", written, lacking, out)
-		}
+		same(t, lacking, number(t, out, "written"), "documents that the second run wrote: %s", out)
 		after := stored(t, direct, index)
-		if len(after) != len(list) {
-			t.Fatalf("%d documents are stored, want %d", len(after), len(list))
-		}
+		expect.Must(t, len(list), len(after), "stored documents")
 		for id, h := range after {
 			plain := must(jsonedit.Cut(h.source, rule.Our))(t)
-			if diff := cmp.Diff(string(before[id].source), string(plain)); diff != "" {
-				t.Fatalf("reindex changed %s: %s", id, diff)
-			}
+			expect.Must(t, string(before[id].source), string(plain), "%s after reindex", id)
 		}
 		o.checkPages(t, alone, index, "")
-		if out := string(succeed(t, "reindex", "--config", file)); number(t, out, "written") != 0 {
-			t.Errorf("a further run wrote: %s", out)
-		}
+		same(t, 0, number(t, string(succeed(t, "reindex", "--config", file)), "written"), "documents that a further run wrote")
 		same(t, versions(after), versions(stored(t, direct, index)), "a further run wrote documents")
 	})
 }
@@ -200,9 +191,7 @@ func TestTypesenseKilledInAPatch(t *testing.T) {
 	if out, code := sidecar(t, "reindex", "--config", file); code != 0 || number(t, summary(out), "written") != 1+f.Absent {
 		t.Errorf("the next run ended with %d: %s", code, out)
 	}
-	if f := verify(t, file, collection); f.Right != len(list) {
-		t.Errorf("after the next run: %+v", f)
-	}
+	same(t, len(list), verify(t, file, collection).Right, "sketches that are right after the next run")
 }
 
 // oddIDs are ids that mean something to a filter, a path or JSON.
@@ -228,9 +217,7 @@ func TestTypesenseOddIDs(t *testing.T) {
 	direct.loadLines(t, collection, lines.String())
 	file := config(t, e, s)
 	before := stored(t, direct, collection)
-	if len(before) != 200+len(oddIDs) {
-		t.Fatalf("%d documents are stored", len(before))
-	}
+	expect.Must(t, 200+len(oddIDs), len(before), "stored documents")
 	out, code := sidecar(t, "reindex", "--config", file)
 	if code != 0 || number(t, summary(out), "written") != len(before) {
 		t.Fatalf("reindex ended with %d: %s", code, out)

@@ -185,9 +185,7 @@ func (s session) hidden(t *testing.T) {
 
 func compare[V any](t *testing.T, kind string, direct, through map[string]V) {
 	t.Helper()
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(direct)), slices.Sorted(maps.Keys(through))); diff != "" {
-		t.Fatalf("steps of %s: %s", kind, diff)
-	}
+	expect.Must(t, slices.Sorted(maps.Keys(direct)), slices.Sorted(maps.Keys(through)), "steps of %s", kind)
 	for _, step := range slices.Sorted(maps.Keys(direct)) {
 		expect.Same(t, direct[step], through[step], "%s, %q", kind, step)
 	}

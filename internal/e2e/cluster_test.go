@@ -44,9 +44,7 @@ func TestCluster(t *testing.T) {
 		}
 		after := stored(t, direct, index)
 		for id, h := range after {
-			if got, want := rule.OursOf(h.source).Cluster, r.ClusterID(numbers[id]); got != want {
-				t.Errorf("%s has the cluster %s, want %s", id, got, want)
-			}
+			same(t, r.ClusterID(numbers[id]), rule.OursOf(h.source).Cluster, "the cluster of %s", id)
 			plain, err := jsonedit.Cut(h.source, rule.Our)
 			if err != nil || !bytes.Equal(before[id].source, plain) {
 				t.Fatalf("cluster changed %s otherwise: %s, %v", id, plain, err)

@@ -316,9 +316,7 @@ func TestPointInTimeTies(t *testing.T) {
 						apart++
 					}
 					for _, hit := range shown.Hits.Hits {
-						if string(hit.Sort) != own[hit.ID] {
-							t.Errorf("%s%s, %d hits (%s): %s has %s, the engine gives it %s", more, cursor, size, header, hit.ID, hit.Sort, own[hit.ID])
-						}
+						same(t, own[hit.ID], string(hit.Sort), "%s%s, %d hits (%s): the sort values of %s", more, cursor, size, header, hit.ID)
 					}
 				}
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/docs"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/expect/jsonshape"
 )
 
@@ -226,9 +227,7 @@ func (p *walkthrough) claim(t *testing.T, index string) {
 	if a.typesense() {
 		path = "/collections/" + index
 	}
-	if got := call(t, p.engine, "GET", p.engine.URL+path, ""); got.status != 404 {
-		t.Fatalf("%s has an index %s: it is not ours to write to", p.engine.URL, index)
-	}
+	expect.Must(t, 404, call(t, p.engine, "GET", p.engine.URL+path, "").status, "%s has an index %s: it is not ours to write to", p.engine.URL, index)
 	a.drop(t, index)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // finding is one check of doctor.
@@ -87,9 +88,7 @@ func TestDoctor(t *testing.T) {
 		if slices.ContainsFunc(checks, faulty) {
 			t.Errorf("where all is well: %s", said(checks))
 		}
-		if diff := cmp.Diff(before, stored(t, direct, "doctor-1"), cmp.AllowUnexported(hit{})); diff != "" {
-			t.Errorf("doctor changed documents: %s", diff)
-		}
+		expect.By{cmp.AllowUnexported(hit{})}.Same(t, before, stored(t, direct, "doctor-1"), "documents after doctor")
 
 		const changed = `{"title":"of which the sidecar knows nothing"}`
 		id := list[3].ID

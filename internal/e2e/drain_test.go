@@ -128,9 +128,7 @@ func TestDrain(t *testing.T) {
 
 		d.serves(t, 2) // what was written can be as far as a connection that is not accepted yet
 		d.signal(t, syscall.SIGTERM)
-		if busy := d.await(t, "draining", 1)[0]["requests"]; busy != 2.0 {
-			t.Errorf("%v requests are under way", busy)
-		}
+		same(t, any(2.0), d.await(t, "draining", 1)[0]["requests"], "requests under way")
 		if status, body := statusAt(t, d.base(t, "")+"/readyz"); status != 503 || !strings.HasPrefix(body, "draining\n") {
 			t.Errorf("/readyz says %d %s", status, body)
 		}
@@ -147,12 +145,8 @@ func TestDrain(t *testing.T) {
 		if got := goOn(); untimedText(got) != untimedText(string(whole)) {
 			t.Errorf("the download has %d bytes, want %d", len(got), len(whole))
 		}
-		if code := d.ended(t); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-		if n := storedIn(t, e, index); n != 400 {
-			t.Errorf("%d documents are stored of 400", n)
-		}
+		same(t, 0, d.ended(t), "exit code")
+		same(t, 400, storedIn(t, e, index), "stored documents")
 	})
 }
 
@@ -197,9 +191,7 @@ func TestDrainEnds(t *testing.T) {
 		answer := under(e, "GET", d.base(t, "one")+"/slow", nil)
 		d.serves(t, 1)
 		d.signal(t, syscall.SIGTERM)
-		if busy := d.await(t, "draining", 1)[0]["requests"]; busy != 1.0 {
-			t.Errorf("%v requests are under way", busy)
-		}
+		same(t, any(1.0), d.await(t, "draining", 1)[0]["requests"], "requests under way")
 		return d, answer
 	}
 	t.Run("at the end of the drain", func(t *testing.T) {
@@ -218,9 +210,7 @@ func TestDrainEnds(t *testing.T) {
 	t.Run("at a second signal", func(t *testing.T) {
 		d, _ := begin(t)
 		d.signal(t, syscall.SIGTERM)
-		if code := d.ended(t); code != -int(syscall.SIGTERM) {
-			t.Errorf("it ended with %d", code)
-		}
+		same(t, -int(syscall.SIGTERM), d.ended(t), "exit code")
 	})
 }
 
@@ -278,7 +268,5 @@ func TestDrainWithoutAReader(t *testing.T) {
 		}
 	}
 	d.signal(t, syscall.SIGTERM)
-	if code := d.ended(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	same(t, 0, d.ended(t), "exit code")
 }

@@ -80,9 +80,7 @@ func TestSkipStandsOnWhatIsStored(t *testing.T) {
 				got = append(got, outcome.Result+outcome.Error.Type)
 			}
 		}
-		if fmt.Sprint(got) != fmt.Sprint(c.want) {
-			t.Errorf("%s: %v, want %v: %s", c.name, got, c.want, reply)
-		}
+		same(t, fmt.Sprint(c.want), fmt.Sprint(got), "%s: %s", c.name, reply)
 		if c.stored != "" {
 			call(t, e, "GET", direct.base+"/"+index+"/_doc/"+c.stored, "").want(t, 200)
 		}

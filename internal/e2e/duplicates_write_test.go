@@ -10,10 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -125,9 +124,7 @@ func (a api) inPieces(t *testing.T, index string, list []corpus.Document) map[st
 			lines.WriteString(a.lineOf(t, d))
 		}
 		entries := a.sendBulk(t, index, lines.String())
-		if len(entries) != len(piece) {
-			t.Fatalf("%d answers for %d documents", len(entries), len(piece))
-		}
+		expect.Must(t, len(piece), len(entries), "answers to documents")
 		for i, d := range piece {
 			if id, noop := a.entryOf(t, entries[i], d.ID); noop {
 				skipped[d.ID] = id
@@ -198,9 +195,7 @@ func linked(all map[string]ledgered, from, to string) bool {
 // checkStored holds what is stored to what was sent, byte for byte less our fields, but for the documents that were left out.
 func checkStored(t *testing.T, direct api, list []corpus.Document, all map[string]ledgered, skipped map[string]string) {
 	t.Helper()
-	if len(all) != len(list)-len(skipped) {
-		t.Errorf("%d documents are stored of %d, %d were answered as no-ops", len(all), len(list), len(skipped))
-	}
+	same(t, len(list)-len(skipped), len(all), "stored documents of %d, of which %d were answered as no-ops", len(list), len(skipped))
 	for _, d := range list {
 		_, there := all[d.ID]
 		if _, left := skipped[d.ID]; left {
@@ -215,9 +210,7 @@ func checkStored(t *testing.T, direct api, list []corpus.Document, all map[strin
 		if direct.typesense() { // which stores members in an order of its own
 			sent, plain = string(sorted([]byte(sent))), string(sorted([]byte(plain)))
 		}
-		if diff := cmp.Diff(sent, plain); diff != "" {
-			t.Fatalf("%s: %s", d.ID, diff)
-		}
+		expect.Must(t, sent, plain, "%s", d.ID)
 	}
 }
 
@@ -306,9 +299,7 @@ func checkWrittenAgain(t *testing.T, through, direct api, index string, all map[
 	for _, d := range ledgerOf(t, direct, index) {
 		changed += strings.Count(d.plain, `"host":"again.`)
 	}
-	if changed != min(10, len(all)) {
-		t.Errorf("%d of 10 documents were written again", changed)
-	}
+	same(t, min(10, len(all)), changed, "documents that were written again")
 }
 
 // TestDuplicatesConcurrent lets several clients write few texts under many ids at once: what was answered as stored is, byte for byte, and what

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/docs"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // examples are the commands of examples/README.md.
@@ -133,9 +134,7 @@ func (x *examples) pairs(t *testing.T) {
 		for _, b := range x.list[:i] {
 			listed := regexp.MustCompile(b.ID+" +"+a.ID+" +near-duplicates").FindString(out) != ""
 			near := o.near(o.sketches[a.ID], o.sketches[b.ID])
-			if near != listed {
-				t.Errorf("%s and %s: listed %v", b.ID, a.ID, listed)
-			}
+			same(t, listed, near, "that %s and %s are near, and listed", b.ID, a.ID)
 			if near {
 				want++
 			}
@@ -148,9 +147,7 @@ func (x *examples) pairs(t *testing.T) {
 
 // embedded runs the script for Elasticsearch in front of the engine inside the sidecar.
 func (x *examples) embedded(t *testing.T) {
-	if got := x.block(t, "examples/embedded.yaml"); got != "go run ./cmd/sidecar serve --config examples/embedded.yaml\n" {
-		t.Fatalf("the README starts %q", got)
-	}
+	expect.Must(t, "go run ./cmd/sidecar serve --config examples/embedded.yaml\n", x.block(t, "examples/embedded.yaml"), "how the README starts it")
 	x.python(t, x.serve(t, "embedded.yaml", ""))
 }
 
@@ -218,9 +215,7 @@ func readTold(t *testing.T, out string) (list []toldSearch) {
 		}
 		list = append(list, s)
 	}
-	if len(list) != 5 {
-		t.Fatalf("%d searches are printed, not 5:\n%s", len(list), out)
-	}
+	expect.Must(t, 5, len(list), "searches that are printed:\n%s", out)
 	return list
 }
 
@@ -265,9 +260,7 @@ func (x *examples) golang(t *testing.T, base, index string) {
 	if diff := cmp.Diff(oracleOf(t, api{}, x.list, seed, 0.64).collapsed(raw), shown); diff != "" || len(raw) != 7 || len(none) > 0 {
 		t.Errorf("left alone %q %q: %s", raw, none, diff)
 	}
-	if len(shown)+len(folded) != len(raw) {
-		t.Errorf("shown %q and folded %q are not all of %q", shown, folded, raw)
-	}
+	same(t, len(raw), len(shown)+len(folded), "shown %q and folded %q of %q", shown, folded, raw)
 }
 
 // dashboard holds what the dashboard names to what the sidecar exports: every metric with every label.
@@ -300,9 +293,7 @@ func (x *examples) dashboard(t *testing.T, exported string) {
 func (x *examples) typesense(t *testing.T) {
 	t.Parallel()
 	e := engines.Shared(t, engines.Typesense)
-	if got := x.block(t, "examples/typesense.yaml"); got != "go run ./cmd/sidecar serve --config examples/typesense.yaml\n" {
-		t.Fatalf("the README starts %q", got)
-	}
+	expect.Must(t, "go run ./cmd/sidecar serve --config examples/typesense.yaml\n", x.block(t, "examples/typesense.yaml"), "how the README starts it")
 	through, name := x.serve(t, "typesense.yaml", e.URL), "articles-example"+x.suffix
 	api{e: e}.drop(t, name)
 	list := readTold(t, x.run(t, x.block(t, "search_typesense.py"),

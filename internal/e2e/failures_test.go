@@ -26,9 +26,7 @@ func TestOversizedBody(t *testing.T) {
 	for _, size := range []int{limit + 4096, limit - 4096} {
 		body := bulkOf(index, size)
 		status := post(t, base+"/_bulk", body)
-		if want := map[bool]int{true: http.StatusRequestEntityTooLarge, false: http.StatusOK}[size > limit]; status != want {
-			t.Errorf("%d bytes: status %d, want %d", size, status, want)
-		}
+		same(t, map[bool]int{true: http.StatusRequestEntityTooLarge, false: http.StatusOK}[size > limit], status, "the status of %d bytes", size)
 	}
 }
 

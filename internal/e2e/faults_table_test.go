@@ -263,9 +263,7 @@ func silentEngine(t *testing.T, b *faultBench) {
 				continue
 			}
 			b.bit++
-			if saw := k.sees(g, nil); saw != cutOff {
-				t.Errorf("%s: the client sees %v", name, saw)
-			}
+			same(t, cutOff, k.sees(g, nil), "%s: what the client sees", name)
 			b.counted(t, name, before, k, "neardup_clients_gone_total")
 			for range 100 { // the engine's connection ends with the client's
 				if b.relay.Open() == 0 || at == inject.ReplyBodyMiddle {
@@ -307,9 +305,7 @@ func clientBreaksOff(t *testing.T, b *faultBench) {
 				continue
 			}
 			for id, got := range b.stored(t, k, b.n) {
-				if want := documentsOf(ask.body)[id]; got != want {
-					t.Errorf("%s: %s is stored as %.200s", name, id, got)
-				}
+				same(t, documentsOf(ask.body)[id], got, "%s: %s", name, id)
 			}
 		}
 	}
@@ -344,9 +340,7 @@ func TestNoWriteTwice(t *testing.T) {
 							sent++
 						}
 					}
-					if sent != 1 {
-						t.Errorf("%s %s with %s, %v: sent %d times", ask.method, ask.path, header, at, sent)
-					}
+					same(t, 1, sent, "how often %s %s is sent with %s, %v", ask.method, ask.path, header, at)
 				}
 			}
 		}

@@ -71,9 +71,7 @@ func TestFlinkClusters(t *testing.T) {
 			}
 		}
 		check(t, cmd.Process.Signal(os.Interrupt))
-		if code := exitCode(t, cmd.Wait()); code != 1 {
-			t.Errorf("exit code %d", code)
-		}
+		same(t, 1, exitCode(t, cmd.Wait()), "exit code")
 		var state struct{ State string }
 		if err := askFlink(t, f.Web+"/jobs/"+job, &state); err != nil || state.State != "CANCELED" {
 			t.Errorf("the job is %s, %v", state.State, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -129,9 +130,7 @@ func TestTypedPaths(t *testing.T) {
 	seven(through.base, "POST", "/article/_bulk?refresh=true", fmt.Sprintf("{\"index\":{\"_id\":\"4\"}}\n%s\n", someText)).want(t, 200)
 	seven(through.base, "POST", "/article/3/_update?refresh=true", `{"doc":{"title":"another one"}}`).want(t, 200)
 	for id, want := range map[string]bool{"1": true, "2": true, "3": false, "4": true} {
-		if got := rule.HasSketch(direct.get(t, index, id)); got != want {
-			t.Errorf("document %s has a sketch: %t, want %t", id, got, want)
-		}
+		same(t, want, rule.HasSketch(direct.get(t, index, id)), "that document %s has a sketch", id)
 	}
 	for _, path := range []string{"/article/1", "/_doc/1", "/article/1/_source", "/_doc/1/_source", "/article/_mapping", "/_mapping/article?include_type_name=true", "/article/_search", "/_mapping"} {
 		own, ours := seven(e.URL, "GET", path, ""), seven(through.base, "GET", path, "")
@@ -173,9 +172,7 @@ func TestSniffingRewritesAddressesAlone(t *testing.T) {
 						t.Errorf("%s in %q to %s: %s", path, encoding, told, diff)
 					}
 					for _, header := range []string{"X-Elastic-Product", "Content-Type"} {
-						if got, want := through.header.Get(header), direct.header.Get(header); got != want {
-							t.Errorf("%s: %s is %q, want %q", path, header, got, want)
-						}
+						expect.Same(t, direct.header.Get(header), through.header.Get(header), "%s: %s", path, header)
 					}
 				}
 			}

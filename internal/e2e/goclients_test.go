@@ -85,9 +85,7 @@ func elasticLoad(t *testing.T, url, index string, list []corpus.Document) {
 		check(t, bulk.Add(t.Context(), item))
 	}
 	check(t, bulk.Close(t.Context()))
-	if s := bulk.Stats(); int(s.NumIndexed) != len(list) {
-		t.Fatalf("%d documents indexed of %d", s.NumIndexed, len(list))
-	}
+	expect.Must(t, len(list), int(bulk.Stats().NumIndexed), "indexed documents")
 }
 
 // goWalk reads all pages with the engine's official Go client.

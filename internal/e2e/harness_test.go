@@ -153,9 +153,7 @@ func sidecar(t *testing.T, args ...string) (out string, code int) {
 func succeed(t *testing.T, args ...string) outcome {
 	t.Helper()
 	out, code := sidecar(t, args...)
-	if code != 0 {
-		t.Fatalf("%s ended with %d: %s", args[0], code, out)
-	}
+	expect.Must(t, 0, code, "the exit code of %s: %s", args[0], out)
 	return outcome(out)
 }
 
@@ -196,9 +194,7 @@ func running(t *testing.T, file string) *daemon {
 	d.start(t)
 	t.Cleanup(func() {
 		_ = d.cmd.Process.Signal(syscall.SIGTERM)
-		if code := d.ended(t); code != 0 {
-			t.Errorf("serve ended with %d", code)
-		}
+		same(t, 0, d.ended(t), "the exit code of serve")
 		for _, line := range d.lines {
 			if text := fmt.Sprint(line); strings.Contains(text, "panic") || strings.Contains(text, "DATA RACE") {
 				t.Error(text)

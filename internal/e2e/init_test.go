@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -74,16 +75,12 @@ func TestInit(t *testing.T) {
 			same(t, o.list(t, index, q), slices.Concat(through.whole(t, index, q, 10, "")...), "%q", q)
 		}
 		text := must(os.ReadFile(filepath.Join(serving.Dir, "config.yaml")))(t)
-		if fields := rulesIn(string(text))[index]; fields != "title, body" {
-			t.Errorf("the rule compares %q:\n%s", fields, text)
-		}
+		same(t, "title, body", rulesIn(string(text))[index], "the fields of the rule:\n%s", text)
 		if !strings.Contains(string(text), fmt.Sprintf("# %s: %d documents.", index, len(list))) || e.Key != "" && strings.Contains(string(text), " "+e.Key+"\n") {
 			t.Errorf("%s", text)
 		}
 		end()
-		if diff := cmp.Diff(before, stored(t, direct, index), cmp.AllowUnexported(hit{})); diff != "" {
-			t.Errorf("init changed documents: %s", diff)
-		}
+		expect.By{cmp.AllowUnexported(hit{})}.Same(t, before, stored(t, direct, index), "documents after init")
 		t.Setenv("ENGINE_API_KEY", e.Key)
 		holds(t, doctor(t, filepath.Join(serving.Dir, "config.yaml")), "fail", "index", index+" is not ready: .*setup")
 	})
@@ -113,15 +110,11 @@ func TestInitOnManyIndices(t *testing.T) {
 	call(t, e, "POST", e.URL+"/initm-closed/_close", "").want(t, 200)
 
 	out, code, text := surveyed(t, e, "--index", "initm", e.URL)
-	if code != 0 {
-		t.Fatalf("init ended with %d: %s", code, out)
-	}
+	expect.Must(t, 0, code, "the exit code of init: %s", out)
 	want := map[string]string{
 		"initm-logs-*": "message", "initm-deep": "meta.title, name, parts.text", "initm-empty": "headline, body",
 	}
-	if diff := cmp.Diff(want, rulesIn(text)); diff != "" {
-		t.Errorf("%s\n%s", diff, text)
-	}
+	same(t, want, rulesIn(text), "%s", text)
 	for _, said := range []string{"# initm-logs-*: 3 indices, 3 documents.", "initm-metrics: no field holds a text", "initm-closed: is closed"} {
 		if !strings.Contains(text, said) {
 			t.Errorf("nothing says %q:\n%s", said, text)

@@ -109,9 +109,7 @@ func (c *clustered) sameReply(t *testing.T, name string, native, plain, all repl
 		t.Errorf("%s: no hits", name)
 	}
 	for _, header := range []string{"Content-Type", "X-Elastic-Product", "Access-Control-Allow-Origin"} {
-		if got, want := native.header.Get(header), plain.header.Get(header); got != want {
-			t.Errorf("%s: %s is %q, want %q", name, header, got, want)
-		}
+		same(t, plain.header.Get(header), native.header.Get(header), "%s: %s", name, header)
 	}
 }
 
@@ -201,9 +199,7 @@ func TestNativeUndeclared(t *testing.T) {
 		isntNative(t, p.outcome, string(adapters.ReasonNativeRefused))
 		same(t, o.list(t, index, "the")[:10], p.ids, "")
 		empty := through.search(t, index, "nothingmatchesthis", 0, 10, "")
-		if len(empty.ids) != 0 {
-			t.Errorf("%q: %s", empty.ids, empty.outcome)
-		}
+		same(t, 0, len(empty.ids), "%q: %s", empty.ids, empty.outcome)
 	})
 }
 
@@ -234,9 +230,7 @@ func TestNativeCursors(t *testing.T) {
 	same(t, want[:60], got, "a walk by search_after")
 	for _, export := range []string{at + "?scroll=1m", at + "?sort=_doc"} {
 		r := call(t, e, "POST", c.through.base+export, `{"query":{"match":{"body":"the"}}}`).want(t, 200)
-		if got := r.header.Get("Neardup"); got != "bypassed; reason=export" {
-			t.Errorf("%s: %s", export, got)
-		}
+		same(t, "bypassed; reason=export", r.header.Get("Neardup"), "%s", export)
 	}
 	if r := call(t, e, "POST", c.through.base+at, `{"collapse":{"field":"host"}}`); r.header.Get("Neardup") != "bypassed; reason=client_collapse" {
 		t.Error(r.header.Get("Neardup"))

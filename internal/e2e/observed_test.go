@@ -76,9 +76,7 @@ func TestAdminPages(t *testing.T) {
 		{"/livez", "health.example.com", nil, 200, []string{"ok"}},
 	} {
 		status, header, body := asking(t, w.admin+c.path, c.host, c.header...)
-		if status != c.status {
-			t.Errorf("%s of %q: %d, want %d", c.path, c.host, status, c.status)
-		}
+		same(t, c.status, status, "%s of %q", c.path, c.host)
 		for _, text := range c.has {
 			if !strings.Contains(body, text) {
 				t.Errorf("%s does not say %q: %s", c.path, text, body)
@@ -200,9 +198,7 @@ func TestMetricsOfEngines(t *testing.T) {
 			"held":               {of("held_bytes", "ENGINE"), 0},
 			"errors":             {of("engine_errors_total", `ENGINE,what="cut"`), 0},
 		} {
-			if want[0] != want[1] {
-				t.Errorf("%s: %v, want %v", name, want[0], want[1])
-			}
+			same(t, want[1], want[0], "%s", name)
 		}
 		if of("hits_total", `ENGINE,sketch="stored"`) < 10 || of("engine_seconds_sum", `ENGINE,kind="write"`) <= 0 {
 			t.Errorf("%s", text)

@@ -57,9 +57,7 @@ func TestOriginalsPlusOneField(t *testing.T) {
 				t.Errorf("stored less our field:\n%s\nsent:\n%s", plain, sent)
 			}
 			same(t, canonical(t, []byte(sent)), canonical(t, plain), "")
-			if seen := through.get(t, index, id); string(seen) != string(plain) {
-				t.Errorf("through the sidecar:\n%s\nwant:\n%s", seen, plain)
-			}
+			same(t, string(plain), string(through.get(t, index, id)), "through the sidecar")
 		}
 	})
 }

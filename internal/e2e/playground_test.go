@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
@@ -154,9 +152,7 @@ func TestPlaygroundShowsTextAsText(t *testing.T) {
 	if got := seenAs[[]int](t, seen[2]); got[0] != 0 || got[1] != 0 {
 		t.Errorf("hacked %d, %d elements that are not ours", got[0], got[1])
 	}
-	if got := seenAs[string](t, seen[3]); got != query {
-		t.Errorf("query %q", got)
-	}
+	same(t, query, seenAs[string](t, seen[3]), "query")
 	if got := seenAs[[]any](t, seen[4]); got[0] != 0.0 || !strings.Contains(got[1].(string), `"><u>zzz`) {
 		t.Errorf("%v", got)
 	}
@@ -230,9 +226,7 @@ func modules[Case, Answer any](t *testing.T, kind string, cases []Case) []Answer
 	var answers map[string][]Answer
 	out := clients.Run(t, "playground_modules.js", "--assets", playgroundAssets, "--cases", file)
 	decode(t, out, &answers)
-	if len(answers[kind]) != len(cases) {
-		t.Fatalf("%d answers to %d cases", len(answers[kind]), len(cases))
-	}
+	expect.Must(t, len(cases), len(answers[kind]), "answers to cases")
 	return answers[kind]
 }
 
@@ -293,22 +287,14 @@ func TestPlaygroundFolds(t *testing.T) {
 			for rank := min(o.Window, len(hits)); rank < len(hits); rank++ {
 				want.Shown = append(want.Shown, rank)
 			}
-			if diff := cmp.Diff(want.Shown, got.Shown); diff != "" {
-				t.Fatalf("case %d, %+v: shown: %s", n, o, diff)
-			}
-			if len(got.Groups) != len(want.Groups) {
-				t.Fatalf("case %d, %+v: %d groups, want %d", n, o, len(got.Groups), len(want.Groups))
-			}
+			expect.Must(t, want.Shown, got.Shown, "case %d, %+v: shown", n, o)
+			expect.Must(t, len(want.Groups), len(got.Groups), "case %d, %+v: groups", n, o)
 			for g, w := range want.Groups {
 				is := rerank.Group{Leader: got.Groups[g].Leader, Representative: got.Groups[g].Representative}
 				is.Kept, is.Folded = append(is.Kept, got.Groups[g].Kept...), append(is.Folded, got.Groups[g].Folded...)
-				if diff := cmp.Diff(w, is); diff != "" {
-					t.Fatalf("case %d, %+v, group %d: %s", n, o, g, diff)
-				}
+				expect.Must(t, w, is, "case %d, %+v, group %d", n, o, g)
 				for _, rank := range append(w.Folded, w.Leader) {
-					if got.Group[rank] != g {
-						t.Fatalf("case %d, %+v: rank %d is in group %d, want %d", n, o, rank, got.Group[rank], g)
-					}
+					expect.Must(t, g, got.Group[rank], "case %d, %+v: the group of rank %d", n, o, rank)
 				}
 				folded += len(w.Folded)
 			}

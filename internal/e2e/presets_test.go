@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // item is a document of the tests of presets.
@@ -247,9 +248,7 @@ func TestPresets(t *testing.T) {
 			}
 			numbered(w, items)
 			want := c.list(items)
-			if folded := len(items) - len(want); folded != c.folded*families {
-				t.Fatalf("%s: by the definition %d fold", c.name, folded)
-			}
+			expect.Must(t, c.folded*families, len(items)-len(want), "%s: what folds by the definition", c.name)
 			through.shelve(t, index, items)
 			for from := 0; from < len(want); from += 7 {
 				page, r := through.listed(t, index, from, 7, "")

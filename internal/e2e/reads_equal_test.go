@@ -83,9 +83,7 @@ func (a api) fetch(t *testing.T, method, path, body string, loose bool, header .
 	plain := decoded(t, r)
 	if length := r.header.Get("Content-Length"); length != "" {
 		out.Header["Content-Length"] = []string{"of the body"}
-		if length != fmt.Sprint(len(r.body)) {
-			t.Errorf("%s %s: Content-Length %s of %d bytes", method, path, length, len(r.body))
-		}
+		same(t, fmt.Sprint(len(r.body)), length, "%s %s: Content-Length", method, path)
 	}
 	if strings.HasSuffix(strings.Split(path, "?")[0], "search") { // a collapsed one is answered when it is whole, and so with its length
 		delete(out.Header, "Content-Length")

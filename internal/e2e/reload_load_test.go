@@ -21,6 +21,7 @@ import (
 
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // engineText returns a configuration with one entry in front of the engine for each pair of name and rule.
@@ -186,9 +187,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			of[i] = h.page(index)
 			known[of[i]] = true
 		}
-		if len(known) != len(rules) {
-			t.Fatalf("the rules can't be told apart: %v", of)
-		}
+		expect.Must(t, len(rules), len(known), "rules that can be told apart: %v", of)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 2 {
@@ -197,9 +196,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 		for i, end := 0, time.Now().Add(time.Minute); i < 40 || (h.asked.Load() < 40 || h.wrote.Load() < 40) && time.Now().Before(end); i++ {
 			d.reload(t, text(i+1))
-			if h.page(index) != of[(i+1)%len(rules)] {
-				t.Errorf("reload %d did not take effect", i)
-			}
+			same(t, of[(i+1)%len(rules)], h.page(index), "the page after reload %d", i)
 		}
 		cancel()
 		wg.Wait()
@@ -217,9 +214,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			t.Error(failed[0])
 		}
 		d.signal(t, syscall.SIGTERM)
-		if code := d.ended(t); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		same(t, 0, d.ended(t), "exit code")
 	})
 }
 
@@ -243,9 +238,7 @@ func storedIn(t *testing.T, e *engines.Engine, index string) int {
 func allStored(t *testing.T, e *engines.Engine, index string, ids []string) {
 	t.Helper()
 	direct := api{e, e.URL}
-	if n := storedIn(t, e, index); n != len(ids) {
-		t.Errorf("%d documents are stored, %d were acknowledged", n, len(ids))
-	}
+	same(t, len(ids), storedIn(t, e, index), "stored documents, of those acknowledged")
 	for i := 0; i < len(ids); i += 1 + len(ids)/50 {
 		direct.get(t, index, ids[i])
 	}
@@ -344,9 +337,7 @@ func TestReloadTellsTheServiceManager(t *testing.T) {
 	if said := m.next(t, false); !strings.HasPrefix(said, "STOPPING=1") {
 		t.Errorf("at the end it says %q", said)
 	}
-	if code := d.ended(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	same(t, 0, d.ended(t), "exit code")
 }
 
 // TestReloadKeepsPassedSockets passes sockets, by the engine's name and by address: the sidecar takes connections that came before it did,
@@ -368,9 +359,7 @@ func TestReloadKeepsPassedSockets(t *testing.T) {
 		m.next(t, false)
 		select {
 		case status := <-early:
-			if status != 200 {
-				t.Errorf("who came before the sidecar got %d", status)
-			}
+			same(t, 200, status, "the status of who came before the sidecar")
 			early <- status
 		case <-time.After(10 * time.Second):
 			t.Fatal("who came before the sidecar waits")
@@ -382,9 +371,7 @@ func TestReloadKeepsPassedSockets(t *testing.T) {
 			}
 		}
 		d.signal(t, syscall.SIGTERM)
-		if code := d.ended(t); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		same(t, 0, d.ended(t), "exit code")
 		if !listens(one) || !listens(two) {
 			t.Error("between two sidecars a connection is refused")
 		}

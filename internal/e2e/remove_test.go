@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -93,9 +92,7 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 	if out, code = sidecar(t, "remove", "--config", foreign, "--index", index); code != 1 || !strings.Contains(out, "--yes") {
 		t.Errorf("without --yes it ended with %d: %s", code, out)
 	}
-	if diff := cmp.Diff(versions(before), versions(stored(t, direct, index))); diff != "" {
-		t.Fatalf("it wrote: %s", diff)
-	}
+	expect.Must(t, versions(before), versions(stored(t, direct, index)), "versions after it")
 	out, code = sidecar(t, "remove", "--config", foreign, "--index", index, "--yes")
 	if code != 0 || number(t, out, "cleaned") != len(before) {
 		t.Fatalf("remove ended with %d: %s", code, out)
@@ -119,8 +116,6 @@ func checkDeclarations(t *testing.T, direct api, index, out string) {
 	}
 	declared := string(call(t, direct.e, "GET", direct.base+path, "").want(t, 200).body)
 	for _, field := range []string{rule.SketchField, rule.BandsField, rule.ClusterField} {
-		if strings.Contains(declared, `"`+field+`"`) != strings.Contains(out, field) {
-			t.Errorf("%s: remove said %s, and the engine declares %s", field, out, declared)
-		}
+		same(t, strings.Contains(out, field), strings.Contains(declared, `"`+field+`"`), "%s: that it is declared; remove said %s, and the engine %s", field, out, declared)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -116,9 +117,7 @@ func separate(t *testing.T, through api, indices []string, shelves [][]item, f f
 	for from := 0; from < 40; from += 10 {
 		want := apart.list(all)
 		got, r := through.listed(t, strings.Join(indices, ","), from, 10, "")
-		if diff := cmp.Diff(want[min(from, len(want)):min(from+10, len(want))], got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("all at once from %d, %s: the definition (-), through us (+): %s", from, r.header.Get("Neardup"), diff)
-		}
+		expect.By{cmpopts.EquateEmpty()}.Same(t, want[min(from, len(want)):min(from+10, len(want))], got, "all at once from %d, %s", from, r.header.Get("Neardup"))
 	}
 }
 

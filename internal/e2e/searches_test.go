@@ -38,9 +38,7 @@ func TestRescoredSearch(t *testing.T) {
 	}
 	for _, c := range []struct{ from, size, window int }{{0, 10, 10}, {0, 20, 10}, {90, 10, 100}} {
 		r := search(through.base, c.from, c.size, c.window)
-		if outcome := r.header.Get("Neardup"); outcome != "bypassed; reason=rescore" {
-			t.Errorf("%+v: %s", c, outcome)
-		}
+		same(t, "bypassed; reason=rescore", r.header.Get("Neardup"), "%+v", c)
 		got, _ := idsOf(t, r)
 		own, _ := idsOf(t, search(e.URL, c.from, c.size, c.window))
 		same(t, own, got, "%+v: directly (-), through us (+)", c)
@@ -103,9 +101,7 @@ func TestSearchPipelines(t *testing.T) {
 	same := func(name, path, body, header string) {
 		t.Helper()
 		own, got := call(t, e, "POST", direct.base+path, body), call(t, e, "POST", through.base+path, body)
-		if outcome := got.header.Get("Neardup"); outcome != header {
-			t.Errorf("%s: %s, want %s", name, outcome, header)
-		}
+		same(t, header, got.header.Get("Neardup"), "%s", name)
 		ids, _ := idsOf(t, got.want(t, own.status))
 		want, _ := idsOf(t, own)
 		if diff := cmp.Diff(want, ids); diff != "" || len(want) == 0 || strings.Contains(string(got.body), "neardup_sketch") {
@@ -334,9 +330,7 @@ func TestRemoteCluster(t *testing.T) {
 		raw, _ := idsOf(t, call(t, e, "POST", e.URL+"/"+local+"/_search", strings.Replace(body, `"size":20`, `"size":300`, 1)).want(t, 200))
 		r := call(t, e, "POST", far.base+"/"+index+"/_search?"+params, body).want(t, 200)
 		got, _ := idsOf(t, r)
-		if diff := cmp.Diff(o.collapsed(raw)[:20], got); diff != "" {
-			t.Errorf("the definition (-), the page (+):\n%s\n%s", diff, r.header.Get("Neardup"))
-		}
+		same(t, o.collapsed(raw)[:20], got, "%s", r.header.Get("Neardup"))
 	}
 }
 

@@ -212,9 +212,7 @@ func TestServeShowsNoSecret(t *testing.T) {
 			d.await(t, "admin listening", 1)
 			base, admin := d.base(t, "e"), d.base(t, "")
 			see := func(what, text string) {
-				if found := shows(text); found != "" {
-					t.Errorf("%s: …%s…", what, found)
-				}
+				same(t, "", shows(text), "%s", what)
 			}
 			pages := func(when string) {
 				for _, page := range []string{"/", "/livez", "/readyz", "/readyz?verbose", "/version", "/metrics", "/debug/pprof/", "/debug/pprof/cmdline",
@@ -341,9 +339,7 @@ func TestCommandsShowNoSecret(t *testing.T) {
 		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && ctx.Err() == nil {
 			t.Fatal(err)
 		}
-		if found := shows(both.String()); found != "" {
-			t.Errorf("%s: %v: …%s…", name, args, found)
-		}
+		same(t, "", shows(both.String()), "%s: %v", name, args)
 		if strings.Contains(both.String(), "panic:") {
 			t.Errorf("%s: %v: %s", name, args, both.String())
 		}

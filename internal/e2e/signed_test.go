@@ -111,9 +111,7 @@ func TestSignedRequests(t *testing.T) {
 				t.Errorf("%s: %q arrived, want %q", name, engine.list, want)
 			}
 			engine.mu.Unlock()
-			if resp.StatusCode != c.status {
-				t.Errorf("%s: status %d, want %d: %.300s", name, resp.StatusCode, c.status, text)
-			}
+			same(t, c.status, resp.StatusCode, "%s: status, with %.300s", name, text)
 			if got := resp.Header.Get("Neardup"); strings.Contains(path, "search") && got != "bypassed; reason=signed" {
 				t.Errorf("%s: Neardup: %q", name, got)
 			}

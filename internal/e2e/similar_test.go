@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/similar"
 )
 
@@ -107,9 +108,7 @@ func checkSimilarCommand(t *testing.T, o *oracle, file, index string, list []cor
 		cmd := command(t, t.Context(), append([]string{"similar", "--config", file, "--index", index, "--output", "json", "--size", "1000"}, args...)...)
 		var out, complaint bytes.Buffer
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
-		if code := exitCode(t, cmd.Run()); code != 0 {
-			t.Fatalf("similar %v ended with %d: %s", args, code, complaint.String())
-		}
+		expect.Must(t, 0, exitCode(t, cmd.Run()), "the exit code of similar %v: %s", args, &complaint)
 		var got likes
 		decode(t, out.Bytes(), &got)
 		return got

@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/rule"
@@ -101,13 +99,9 @@ func (p *duo) alike(t *testing.T, what string, one, two reply) {
 		return
 	}
 	for _, key := range []string{"Content-Type", "Access-Control-Allow-Origin"} {
-		if a, b := one.header.Get(key), two.header.Get(key); a != b {
-			t.Errorf("%.300s: %s is directly %q, through us %q", what, key, a, b)
-		}
+		same(t, one.header.Get(key), two.header.Get(key), "%.300s: %s", what, key)
 	}
-	if diff := cmp.Diff(p.unnamed(0, one.body), p.unnamed(1, two.body)); diff != "" {
-		t.Errorf("%.300s: directly (-), through us (+):\n%.2000s", what, diff)
-	}
+	same(t, p.unnamed(0, one.body), p.unnamed(1, two.body), "%.300s: directly (-), through us (+)", what)
 }
 
 const factSchema = `{"name":"NAME","fields":[{"name":"title","type":"string"},{"name":"body","type":"string","optional":true},` +

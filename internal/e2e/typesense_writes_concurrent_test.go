@@ -206,9 +206,7 @@ func TestTypesenseWritesAtRandom(t *testing.T) {
 				}
 			}
 			for id, h := range exported(t, direct, two) {
-				if why := wrong(r, h.source); why != "" {
-					t.Errorf("%s: %s: %s", id, why, h.source)
-				}
+				same(t, "", wrong(r, h.source), "%s: %s", id, h.source)
 				if rule.HasSketch(h.source) {
 					sketches++
 				}
@@ -333,9 +331,7 @@ func TestTypesenseCollectionsMadeElsewhere(t *testing.T) {
 					t.Errorf("%s: %s %s", id, wrong(r, h.source), h.source)
 				}
 			}
-			if declaredWell(t, direct, name) != c.declared {
-				t.Errorf("declared: %v", !c.declared)
-			}
+			same(t, c.declared, declaredWell(t, direct, name), "declared")
 			// What another has stored with a sketch, a part of a text clears, whatever the key may.
 			source := call(t, e, "POST", e.URL+"/collections/"+name+"/documents?action=upsert", `{"id":"1",`+wordsA+`,"neardup_sketch":"`+sketchOfA(t)+`"}`).want(t, 201).body
 			if !rule.HasSketch(source) {

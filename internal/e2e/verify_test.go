@@ -146,9 +146,7 @@ func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
 						t.Errorf("%s is named as stale: %s", id, before[id].source)
 					}
 				}
-				if len(examples) != want.Stale+want.Emptied {
-					t.Errorf("%d examples: %v", len(examples), examples)
-				}
+				same(t, want.Stale+want.Emptied, len(examples), "examples: %v", examples)
 				same(t, versions(before), versions(stored(t, f.direct, verified)), "verify wrote")
 				mended(t, f, file, verified, want.Emptied)
 			})

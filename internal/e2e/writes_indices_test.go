@@ -69,9 +69,7 @@ func (p pair) send(t *testing.T, steps ...string) (status int) {
 	t.Helper()
 	for _, step := range steps {
 		a, b := p.direct.send(t, step, p.one), p.through.send(t, step, p.two)
-		if a.status != b.status {
-			t.Errorf("%.300s: status %d, directly %d: %.300s %.300s", step, b.status, a.status, b.body, a.body)
-		}
+		same(t, a.status, b.status, "%.300s: status, with %.300s, directly %.300s", step, b.body, a.body)
 		same(t, plain(a, p.one), plain(b, p.two), "%.300s (-directly +through)", step)
 		status = b.status
 	}

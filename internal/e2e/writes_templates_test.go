@@ -83,9 +83,7 @@ func TestDataStreams(t *testing.T) {
 		through, direct := api{e, serve(t, e, s)}, api{e, e.URL}
 		stream := newStream(t, direct)
 		create := "POST /INDEX/_doc?refresh=true | {\"@timestamp\":\"2026-01-01\"," + wordsA + "}"
-		if r := through.send(t, create, stream); r.status != 201 {
-			t.Fatalf("%d %s", r.status, r.body)
-		}
+		through.send(t, create, stream).want(t, 201)
 		if sketched, all := through.rollOver(t, stream); sketched != 0 || all < 10 {
 			t.Errorf("no template declares our field and %d of %d documents have a sketch", sketched, all)
 		}

@@ -2,6 +2,8 @@ package effort
 
 import (
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestRounds(t *testing.T) {
@@ -12,10 +14,6 @@ func TestRounds(t *testing.T) {
 	case testing.Short():
 		want = 400
 	}
-	if got := Rounds(4000); got != want {
-		t.Errorf("Rounds(4000) = %d, want %d", got, want)
-	}
-	if got := Rounds(1); got != 1 {
-		t.Errorf("Rounds(1) = %d, want 1", got)
-	}
+	expect.Same(t, want, Rounds(4000), "of 4000")
+	expect.Same(t, 1, Rounds(1), "of 1")
 }

@@ -182,9 +182,7 @@ func checkWalk(t *testing.T, got []byte, wantIDs []string, size int) {
 	}
 	expect.Same(t, want, seen, "ids on all pages: -want +got")
 	// One more request than pages: the walk ends with an empty one.
-	if len(walk.Totals) != len(walk.Pages)+1 {
-		t.Errorf("got %d totals for %d pages", len(walk.Totals), len(walk.Pages))
-	}
+	expect.Same(t, len(walk.Pages)+1, len(walk.Totals), "totals")
 	for _, total := range walk.Totals {
 		expect.Same(t, len(wantIDs), total, "total")
 	}

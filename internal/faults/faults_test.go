@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/faults"
 )
 
@@ -119,9 +120,7 @@ func TestHarms(t *testing.T) {
 	if _, data, err := ask(c, relay.URL(), ""); err != nil || !bytes.Equal(data, s.want) {
 		t.Errorf("drip: %v, %d bytes", err, len(data))
 	}
-	if n := relay.Open(); n != 1 {
-		t.Errorf("%d connections for requests that ended well", n)
-	}
+	expect.Same(t, 1, relay.Open(), "connections for requests that ended well")
 	before := len(s.bodies())
 	relay.Script(faults.First(1, faults.Fault{Do: faults.Answer, Reply: faults.Made(429, `{"no":1}`)}))
 	if status, data, err := ask(c, relay.URL(), "text"); err != nil || status != 429 || string(data) != `{"no":1}` {
@@ -136,7 +135,5 @@ func TestHarms(t *testing.T) {
 			t.Errorf("%s: the reply came unharmed", name)
 		}
 	}
-	if n := relay.Bites(); n != len(faults.Places)-1+1+1+len(faults.Garbage) {
-		t.Errorf("%d bites", n)
-	}
+	expect.Same(t, len(faults.Places)-1+1+1+len(faults.Garbage), relay.Bites(), "bites")
 }

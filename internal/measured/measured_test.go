@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // sound is a report that nothing is wrong with.
@@ -59,9 +61,7 @@ func TestReached(t *testing.T) {
 		value, target float64
 		atLeast, want bool
 	}{{1.1, 1.1, false, true}, {1.11, 1.1, false, false}, {0.95, 0.95, true, true}, {0.94, 0.95, true, false}} {
-		if got := (Verdict{Value: c.value, Target: c.target, AtLeast: c.atLeast}).Reached(); got != c.want {
-			t.Errorf("%+v: %t", c, got)
-		}
+		expect.Same(t, c.want, (Verdict{Value: c.value, Target: c.target, AtLeast: c.atLeast}).Reached(), "%+v", c)
 	}
 }
 

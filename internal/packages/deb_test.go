@@ -41,9 +41,7 @@ func TestDebLife(t *testing.T) {
 		// Back to the first, whose configuration differs from the second's: dpkg would ask, and takes the old one where told so or
 		// nobody answers.
 		m.mustDpkg(t, "--force-confold", "-i", m.deb.deb(firstVersion))
-		if got := read(t, m.path("etc/neardup/config.yaml")); got != mine {
-			t.Errorf("it is now\n%s", got)
-		}
+		expect.Same(t, mine, read(t, m.path("etc/neardup/config.yaml")), "the file")
 		if mode, _, _ := m.mode(t, "etc/neardup/config.yaml"); mode != 0o600 {
 			t.Errorf("its permissions are now %v", mode)
 		}
@@ -165,9 +163,7 @@ func TestDebTellsSystemd(t *testing.T) {
 				_ = os.Remove(m.path("run/calls"))
 				m.mustDpkg(t, args...)
 				calls, _ := os.ReadFile(m.path("run/calls"))
-				if got := strings.ReplaceAll(strings.TrimSpace(string(calls)), "\n", "; "); got != c.want[i] {
-					t.Errorf("dpkg %s: %q, want %q", args[0], got, c.want[i])
-				}
+				expect.Same(t, c.want[i], strings.ReplaceAll(strings.TrimSpace(string(calls)), "\n", "; "), "dpkg %s", args[0])
 			}
 		})
 	}
@@ -276,9 +272,7 @@ func (m *machine) user(t *testing.T, name string) (uid, gid uint32) {
 		if f := strings.Split(strings.TrimSpace(line), ":"); f[0] == name {
 			u, _ := strconv.Atoi(f[2])
 			g, _ := strconv.Atoi(f[3])
-			if f[6] != "/usr/sbin/nologin" {
-				t.Errorf("%s may log in: %s", name, line)
-			}
+			expect.Same(t, "/usr/sbin/nologin", f[6], "how %s may log in: %s", name, line)
 			return uint32(u), uint32(g)
 		}
 	}

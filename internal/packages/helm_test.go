@@ -99,9 +99,7 @@ func TestChart(t *testing.T) {
 				custom := command{}.run(t, inspect, "custom", file)
 				all := objects(t, text)
 				for _, kind := range []string{"ServiceMonitor", "PrometheusRule"} {
-					if strings.Contains(custom, kind) != slices.ContainsFunc(all, func(o object) bool { return o["kind"] == kind }) {
-						t.Errorf("%s was not looked at", kind)
-					}
+					expect.Same(t, slices.ContainsFunc(all, func(o object) bool { return o["kind"] == kind }), strings.Contains(custom, kind), "that %s is there", kind)
 				}
 				restricted(t, all)
 				if kube == kubeVersions[0] { // the configuration is the same for all

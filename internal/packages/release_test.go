@@ -155,9 +155,7 @@ func TestServiceUnit(t *testing.T) {
 	watch := filepath.Join(folder, "neardup-watch.service")
 	write(t, watch, strings.ReplaceAll(read(t, root(t), "deploy", "systemd", "neardup-watch.service"), "/usr/bin/sidecar", "/bin/true"), 0o644)
 	said := command{}.run(t, "systemd-analyze", "verify", "--man=no", service, filepath.Join(folder, "neardup.socket"), watch)
-	if said != "" {
-		t.Errorf("systemd says\n%s", said)
-	}
+	expect.Same(t, "", said, "what systemd says")
 	out := command{}.run(t, "systemd-analyze", "security", "--offline=true", "--no-pager", service)
 	found := regexp.MustCompile(`exposure level for neardup.service: ([0-9.]+)`).FindStringSubmatch(out)
 	if found == nil {
@@ -191,9 +189,7 @@ func TestServiceFits(t *testing.T) {
 		args := strings.Fields(strings.ReplaceAll(line, "/etc/neardup/config.yaml", config))
 		switch {
 		case args[0] == "/bin/kill":
-			if strings.Join(args[1:], " ") != "-HUP $MAINPID" {
-				t.Errorf("ExecReload=%s", line)
-			}
+			expect.Same(t, "-HUP $MAINPID", strings.Join(args[1:], " "), "ExecReload=%s", line)
 		case args[1] == "serve":
 			command{}.run(t, program, append(args[1:], "--help")...)
 		default:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // rpmHeld is what tools/inspect prints of an rpm.
@@ -38,9 +40,7 @@ func TestRPM(t *testing.T) {
 	found := map[string]string{}
 	for _, f := range rpm.Files {
 		found[f.Path] = f.Mode + " " + f.Owner + ":" + f.Group
-		if (f.Path == "/etc/neardup/config.yaml") != (f.Flags&(config|noreplace) == config|noreplace) {
-			t.Errorf("%s: flags %d", f.Path, f.Flags)
-		}
+		expect.Same(t, f.Flags&(config|noreplace) == config|noreplace, f.Path == "/etc/neardup/config.yaml", "%s: flags %d", f.Path, f.Flags)
 	}
 	for path, want := range map[string]string{
 		"/usr/bin/sidecar":                               "100755 root:root",
@@ -53,17 +53,13 @@ func TestRPM(t *testing.T) {
 		"/usr/share/zsh/site-functions/_sidecar":         "100644 root:root",
 		"/usr/share/doc/neardup/NOTICES.gz":              "100644 root:root",
 	} {
-		if found[path] != want {
-			t.Errorf("%s is %q, want %q", path, found[path], want)
-		}
+		expect.Same(t, want, found[path], "%s", path)
 	}
 	for name, file := range map[string]string{
 		"pre": "preinstall", "post": "postinstall", "preun": "preremove", "postun": "postremove",
 	} {
 		script := read(t, root(t), "deploy", "packages", file+".sh")
-		if strings.TrimSpace(rpm.Scripts[name]) != strings.TrimSpace(script) {
-			t.Errorf("%%%s is not %s.sh", name, file)
-		}
+		expect.Same(t, strings.TrimSpace(script), strings.TrimSpace(rpm.Scripts[name]), "%%%s, %s.sh", name, file)
 	}
 }
 

@@ -259,9 +259,7 @@ func TestPerformance(t *testing.T) {
 			t.Errorf("docs/internals/performance.json has no table %s: it is not of a whole run", part)
 		}
 	}
-	if len(r.Curves) != 8 {
-		t.Errorf("docs/internals/performance.json has %d curves of 8", len(r.Curves))
-	}
+	expect.Same(t, 8, len(r.Curves), "curves in docs/internals/performance.json")
 	drawn(t, "end to end", performanceSection(r))
 	before := expect.Value(measured.Read(beforeData))(t)
 	drawn(t, "before and after", measuredBy(before)+curvesOf(before)+"\n")

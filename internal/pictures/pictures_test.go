@@ -125,7 +125,5 @@ func TestShinglesAreThoseOfTheSketcher(t *testing.T) {
 		}
 	}
 	common, union := commonOf(shinglesOf(report), shinglesOf(reprint))
-	if got, want := float64(common)/float64(union), sketch.Resemblance(s.Shingles(report), s.Shingles(reprint)); got != want {
-		t.Errorf("a resemblance of %v is shown, %v is exact", got, want)
-	}
+	expect.Same(t, sketch.Resemblance(s.Shingles(report), s.Shingles(reprint)), float64(common)/float64(union), "the resemblance that is shown")
 }

@@ -44,9 +44,7 @@ func TestKinds(t *testing.T) {
 		if scores := scores(all.verdicts, [byShingles]float32{0.9, 0.9}); scores[way].F1() != 1 {
 			t.Errorf("%s judges %s", name, scores[way])
 		}
-		if index := all.randIndex(way, [byShingles]float32{0.9, 0.9}); index != 1 {
-			t.Errorf("%s: adjusted Rand index %f", name, index)
-		}
+		expect.Same(t, 1.0, all.randIndex(way, [byShingles]float32{0.9, 0.9}), "%s: adjusted Rand index", name)
 	}
 	var report strings.Builder
 	ReportKinds(&report, []*Kinds{all})
@@ -78,15 +76,11 @@ func TestPresets(t *testing.T) {
 	}
 	var report strings.Builder
 	ReportKinds(&report, []*Kinds{k})
-	if kind := "must_fold/order"; strings.Count(report.String(), kind) != 1 {
-		t.Errorf("%s not once, for the preset alone:\n%s", kind, report.String())
-	}
+	expect.Same(t, 1, strings.Count(report.String(), "must_fold/order"), "lines of a kind, for the preset alone:\n%s", report.String())
 	files["meta.json"] = `{"gold": "pairs", "preset": "goods", "for_default": true}`
 	report.Reset()
 	ReportKinds(&report, []*Kinds{expect.Value(MeasureKinds(loaded(t, files), ""))(t)})
-	if kind := "must_fold/order"; strings.Count(report.String(), kind) != 2 {
-		t.Errorf("%s not twice, for the preset and the default:\n%s", kind, report.String())
-	}
+	expect.Same(t, 2, strings.Count(report.String(), "must_fold/order"), "lines of a kind, for the preset and the default:\n%s", report.String())
 }
 
 // TestAdjustedRandIndex: equal partitions give 1, independent ones 0.

@@ -69,9 +69,7 @@ func TestEngineWordsStayInTheAdapters(t *testing.T) {
 		switch s.dir {
 		case "sketch", "rerank", "adapters", "internal/rule", "internal/similar", "internal/collapse", "proxy", "jobs", "playground", "adapters/adaptertest":
 			for _, word := range anyWord.FindAllString(s.text, -1) {
-				if words[word] != "" {
-					t.Errorf("%s says %s, a word of %s", s.path, word, words[word])
-				}
+				expect.Same(t, "", words[word], "whose word is %s, in %s", word, s.path)
 			}
 		}
 	}

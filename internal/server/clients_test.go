@@ -89,9 +89,7 @@ func TestVersionsTowardsClients(t *testing.T) {
 	} {
 		conn, err := tls.Dial("tcp", server,
 			&tls.Config{RootCAs: authority.Pool(), ServerName: "localhost", MinVersion: tls.VersionTLS10, MaxVersion: c.max, NextProtos: c.protocols})
-		if (err == nil) != c.in {
-			t.Errorf("%s: let in is %v: %v", c.name, err == nil, err)
-		}
+		expect.Same(t, c.in, err == nil, "%s: that it is let in (%v)", c.name, err)
 		if err != nil {
 			continue
 		}

@@ -52,9 +52,7 @@ func TestOf(t *testing.T) {
 	for _, k := range Of(reflect.TypeFor[outer]()) {
 		fmt.Fprintln(&b, k)
 	}
-	if b.String() != lines {
-		t.Errorf("%s", b.String())
-	}
+	expect.Same(t, lines, b.String(), "the shape")
 	parsed, err := Parse(lines)
 	if err != nil || !slices.Equal(parsed, Of(reflect.TypeFor[outer]())) {
 		t.Errorf("%v, %v", parsed, err)
