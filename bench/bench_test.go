@@ -26,10 +26,7 @@ func text(changed int) string {
 }
 
 func TestGoContendersEstimateResemblance(t *testing.T) {
-	exact, err := meanResemblance(near.Documents)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := expect.Value(meanResemblance(near.Documents))(t)
 	expect.Must(t, 53.0/61, exact, "resemblance")
 	for _, c := range goContenders() {
 		if c.agree == nil || c.name == oursSet { // which may have other shingles

@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/proxy"
@@ -252,9 +253,7 @@ func results(t testing.TB, reply string) (list []string) {
 			Status int
 		}
 	}
-	if err := json.Unmarshal([]byte(reply), &parsed); err != nil {
-		t.Fatalf("%s: %v", reply, err)
-	}
+	expect.JSON(t, []byte(reply), &parsed)
 	for _, item := range parsed.Items {
 		for op, o := range item {
 			if o.Status >= 300 {

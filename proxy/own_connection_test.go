@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/differ"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -39,7 +40,7 @@ func hastyEngine(t *testing.T) (addr string) {
 func answerHastily(conn net.Conn, number int) {
 	in := bufio.NewReader(conn)
 	for {
-		lines, err := readHead(in)
+		lines, err := differ.ReadHead(in)
 		if err != nil {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/differ"
 	"github.com/neardup/sidecar/internal/expect"
 )
 
@@ -37,21 +38,6 @@ func (m message) get(name string) string {
 	return strings.Join(values, ", ")
 }
 
-// readHead reads lines up to an empty one.
-func readHead(r *bufio.Reader) ([]string, error) {
-	var list []string
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return list, err
-		}
-		if line = strings.TrimRight(line, "\r\n"); line == "" {
-			return list, nil
-		}
-		list = append(list, line)
-	}
-}
-
 func lowerNames(lines []string) []string {
 	out := []string{}
 	for _, line := range lines {
@@ -64,7 +50,7 @@ func lowerNames(lines []string) []string {
 // readMessage reads a message. bodyless says that none has a body, whatever its header says; open that one without a length goes on
 // until the connection ends.
 func readMessage(r *bufio.Reader, bodyless, open bool) (m message, err error) {
-	lines, err := readHead(r)
+	lines, err := differ.ReadHead(r)
 	if err != nil || len(lines) == 0 {
 		return m, errors.Join(err, fmt.Errorf("head %q", lines))
 	}
@@ -74,7 +60,7 @@ func readMessage(r *bufio.Reader, bodyless, open bool) (m message, err error) {
 	case bodyless:
 	case m.get("transfer-encoding") == "chunked":
 		if body, err = io.ReadAll(httputil.NewChunkedReader(r)); err == nil {
-			m.trailer, err = readHead(r)
+			m.trailer, err = differ.ReadHead(r)
 			m.trailer = lowerNames(m.trailer)
 		}
 	case length != "":

@@ -191,10 +191,7 @@ func differing(t *testing.T, s Scheme) map[string]any {
 // vector makes the vector of a case as this build answers it.
 func vector(t *testing.T, name string, scheme Scheme, texts []string) known {
 	t.Helper()
-	s, err := New(scheme)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	s := expect.Value(New(scheme))(t)
 	k, _ := s.Sketch(texts...)
 	v := known{Name: name, Scheme: differing(t, scheme), Texts: texts, Sketch: k.String()}
 	if text := strings.Join(texts, ""); strings.ToValidUTF8(text, "") != text {

@@ -98,8 +98,22 @@ func Rules(t testing.TB) rule.Rules {
 	}
 }
 
-// Test holds the subject to the contract.
-func Test(t *testing.T, s Subject) {
+// Test holds a dialect to the contract, and to its part on searches once for each way in which a client can ask for hits. Ways have names;
+// subject returns the dialect whose searches ask for this too, "" for nothing.
+func Test(t *testing.T, subject func(way string) Subject, ways map[string]string) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := subject(way)
+			if way == "" {
+				testWhole(t, s)
+			}
+			testSearches(t, s, newTrials(t, s))
+		})
+	}
+}
+
+func testWhole(t *testing.T, s Subject) {
 	t.Run("unknown requests pass", func(t *testing.T) { testPass(t, s) })
 	t.Run("writes", func(t *testing.T) { testWrites(t, s) })
 	t.Run("changes", func(t *testing.T) { testChanges(t, s) })
@@ -107,12 +121,7 @@ func Test(t *testing.T, s Subject) {
 	t.Run("operations", func(t *testing.T) { testOperations(t, s) })
 	t.Run("reads", func(t *testing.T) { testReads(t, s) })
 	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
-	trials := newTrials(t, s)
-	testSearches(t, s, trials)
 }
-
-// TestSearches holds the subject to what the contract says of searches: for engines that are asked in more ways than one.
-func TestSearches(t *testing.T, s Subject) { testSearches(t, s, newTrials(t, s)) }
 
 func testSearches(t *testing.T, s Subject, trials []*trial) {
 	t.Run("pages", func(t *testing.T) { testPages(t, s) })

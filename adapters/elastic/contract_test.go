@@ -13,23 +13,14 @@ import (
 
 // TestContract runs the contract, and its part on searches once for each other way in which hits can come with their source.
 func TestContract(t *testing.T) {
-	for name, extra := range map[string]string{
+	adaptertest.Test(t, subject, map[string]string{
 		"whole source":       ``,
 		"no source":          `,"_source":false`,
 		"source filtered":    `,"_source":["n"],"query":{"match_all":{}}`,
 		"docvalue fields":    `,"docvalue_fields":["n"]`,
 		"fields":             `,"_source":["n"],"fields":["n","title"]`,
 		"docvalue no source": `,"docvalue_fields":["n"],"_source":false,"sort":["n"]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if extra == "" {
-				adaptertest.Test(t, subject(extra))
-			} else {
-				adaptertest.TestSearches(t, subject(extra))
-			}
-		})
-	}
+	})
 }
 
 // subject is the dialect with a fake engine; extra stands in the body of every search.

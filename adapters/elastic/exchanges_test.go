@@ -68,10 +68,7 @@ func loadExchanges(t testing.TB) []*exchange {
 			if status == "" {
 				break
 			}
-			code, err := strconv.Atoi(status)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
+			code := expect.Value(strconv.Atoi(status))(t)
 			x.replies = append(x.replies, &adapters.Reply{Status: code, Header: adapters.Header{}, Body: []byte(body)})
 		}
 		list = append(list, x)

@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -118,9 +117,7 @@ func TestRealFilterReply(t *testing.T) {
 // decoded returns a reply as it reads: the engine writes the sources that it filters anew.
 func parsed(t *testing.T, reply string) (value any) {
 	t.Helper()
-	if err := json.Unmarshal(blankComments(reply), &value); err != nil {
-		t.Fatalf("%s: %v", reply, err)
-	}
+	expect.JSON(t, blankComments(reply), &value)
 	return value
 }
 

@@ -496,9 +496,7 @@ func plainly(v any) any {
 
 func readJSON(t testing.TB, body []byte) any {
 	var v any
-	if err := json.Unmarshal(inUTF8(body), &v); err != nil {
-		t.Fatalf("%v: %q", err, body)
-	}
+	expect.JSON(t, inUTF8(body), &v)
 	return plainly(v)
 }
 

@@ -50,9 +50,7 @@ func split(t *testing.T, hit string) string {
 	t.Helper()
 	take := func(object []byte, outer, name string) (left []byte) {
 		members, err := jsonedit.Members(object)
-		if err != nil {
-			t.Fatalf("%v: %s", err, object)
-		}
+		expect.OK(t, err)
 		within := jsonedit.Get(members, outer)
 		if within == nil {
 			return object

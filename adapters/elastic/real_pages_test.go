@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -168,9 +168,7 @@ func idOf(t *testing.T, hit string) string {
 		Index string `json:"_index"`
 		ID    string `json:"_id"`
 	}
-	if err := json.Unmarshal([]byte(hit), &h); err != nil {
-		t.Fatalf("%v: %s", err, hit)
-	}
+	expect.JSON(t, []byte(hit), &h)
 	return h.Index + "\x00" + h.ID
 }
 

@@ -152,9 +152,7 @@ func checkReaddressed(t *testing.T, body, out []byte, ours string) {
 		return
 	}
 	readdress(want, ours)
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("%q became %q: %v", body, out, err)
-	}
+	expect.JSON(t, out, &got)
 	expect.Must(t, want, got, "%q became %q", body, out)
 }
 

@@ -19,23 +19,14 @@ import (
 // TestContract runs the contract, and its part on searches once for each other way in which hits can come with the fields that
 // are looked at.
 func TestContract(t *testing.T) {
-	for name, extra := range map[string]string{
+	adaptertest.Test(t, subject, map[string]string{
 		"whole documents": "",
 		"without texts":   "exclude_fields=title,body",
 		"without id":      "exclude_fields=id",
 		"one text":        "include_fields=n,title",
 		"neither":         "include_fields=n&exclude_fields=id",
 		"no such field":   "include_fields=nosuch&facet_by=n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if extra == "" {
-				adaptertest.Test(t, subject(extra))
-			} else {
-				adaptertest.TestSearches(t, subject(extra))
-			}
-		})
-	}
+	})
 }
 
 // subject is the dialect with a fake engine; extra are parameters of every search.

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -17,9 +16,7 @@ func ids(t *testing.T, answer []byte) (list []string) {
 	var reply struct {
 		Hits []struct{ Document struct{ ID string } }
 	}
-	if err := json.Unmarshal(answer, &reply); err != nil {
-		t.Fatalf("%v: %s", err, answer)
-	}
+	expect.JSON(t, answer, &reply)
 	for _, h := range reply.Hits {
 		list = append(list, h.Document.ID)
 	}

@@ -218,10 +218,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 				stale += b.judged("n:=" + group)
 			}
 			patches := []adapters.Stored{{ID: id, Source: []byte(source), Wanted: &ours}}
-			results, err := b.stopping(gap).Patch(t.Context(), b.collection, b.rule, patches)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			results := expect.Value(b.stopping(gap).Patch(t.Context(), b.collection, b.rule, patches))(t)
 			last := requests + 1
 			gap(last)
 			status, now := b.direct("GET", path(id), "")

@@ -29,9 +29,7 @@ func served(t *testing.T, engines string) string {
 	})
 	for lines := bufio.NewScanner(logs); lines.Scan(); {
 		var line struct{ Msg, Addr string }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatalf("%s: %v", lines.Bytes(), err)
-		}
+		expect.JSON(t, lines.Bytes(), &line)
 		if line.Msg == "admin listening" {
 			go func() { _, _ = io.Copy(io.Discard, logs) }()
 			return line.Addr

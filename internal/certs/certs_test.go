@@ -66,10 +66,7 @@ func TestCertificatesReload(t *testing.T) {
 			trust := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
 			open := &http.Client{Transport: &http.Transport{TLSClientConfig: trust, MaxConnsPerHost: 1}}
 			ask := func(when string) {
-				resp, err := open.Get("https://" + server)
-				if err != nil {
-					t.Fatalf("%s: %v", when, err)
-				}
+				resp := expect.Value(open.Get("https://" + server))(t)
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 				expect.Same(t, "first", resp.TLS.PeerCertificates[0].Subject.CommonName, "%s: the name on the open connection", when)

@@ -21,10 +21,7 @@ func entry(t *testing.T, section, keys string) Index {
 	t.Helper()
 	text := "sketch: {" + section + `}
 engines: [{listen: ":1", kind: elasticsearch, urls: ["http://h:1"], indices: [{match: a, fields: [t], ` + keys + "}]}]"
-	c, err := Parse([]byte(text), environment("PRESET", "versions", "BY", "newest", "SPAN", "3d", "KEEP", "2"))
-	if err != nil {
-		t.Fatalf("%s: %v", keys, err)
-	}
+	c := expect.Value(Parse([]byte(text), environment("PRESET", "versions", "BY", "newest", "SPAN", "3d", "KEEP", "2")))(t)
 	return c.Engines[0].Indices[0]
 }
 

@@ -52,10 +52,7 @@ engines:
 					t.Errorf("nothing about %s", key)
 				}
 			}
-			again, err := Parse([]byte(printed), environment())
-			if err != nil {
-				t.Fatalf("%v: %s", err, printed)
-			}
+			again := expect.Value(Parse([]byte(printed), environment()))(t)
 			same := cmp.Comparer(func(a, b Secret) bool { return a.IsSet() == b.IsSet() })
 			expect.By{cmpopts.IgnoreFields(Config{}, "File"), cmpopts.IgnoreFields(Case{}, "Line"), same, cmpopts.EquateEmpty()}.Same(t, want, again, "")
 			// JSON is YAML too. Only a dollar sign stands there as it is.

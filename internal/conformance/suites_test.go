@@ -88,10 +88,7 @@ func TestSuites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")
 	}
-	list, err := readAllowed(allowedText)
-	if err != nil {
-		t.Fatal("allowed.txt:", err)
-	}
+	list := expect.Value(readAllowed(allowedText))(t)
 	for kind, suites := range programs {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

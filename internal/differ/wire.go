@@ -148,7 +148,7 @@ func inChunks(data []byte, size int) []byte {
 func (r *Reply) read(in *bufio.Reader, bodyless, untilInterim bool) {
 	for {
 		r.Line, r.Header = "", nil
-		lines, err := readHead(in)
+		lines, err := ReadHead(in)
 		if err != nil {
 			r.Broken = reason(err)
 			return
@@ -177,7 +177,7 @@ func (r *Reply) readBody(in *bufio.Reader, bodyless bool) {
 		r.Framing = "chunked"
 		if r.Body, err = io.ReadAll(httputil.NewChunkedReader(in)); err == nil {
 			var lines []string
-			lines, err = readHead(in)
+			lines, err = ReadHead(in)
 			r.Trailer = fields(lines)
 		}
 	case len(length) > 0:
@@ -197,8 +197,8 @@ func (r *Reply) readBody(in *bufio.Reader, bodyless bool) {
 	}
 }
 
-// readHead reads lines up to an empty one.
-func readHead(in *bufio.Reader) ([]string, error) {
+// ReadHead reads lines up to an empty one.
+func ReadHead(in *bufio.Reader) ([]string, error) {
 	var list []string
 	for {
 		line, err := in.ReadString('\n')

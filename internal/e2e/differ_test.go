@@ -141,10 +141,7 @@ func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.
 			return d.sides[sideRuled]
 		}
 	}
-	exchanges, err := r.Run(cases)
-	if err != nil {
-		t.Fatalf("%s: %v", side, err)
-	}
+	exchanges := must(r.Run(cases))(t)
 	return exchanges
 }
 

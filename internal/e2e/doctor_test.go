@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -25,9 +24,7 @@ func doctor(t *testing.T, file string) []finding {
 		Checks         []finding
 		OK, Warn, Fail int
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatalf("doctor ended with %d and printed %v: %s", code, err, out)
-	}
+	decode(t, []byte(out), &report)
 	if report.OK+report.Warn+report.Fail != len(report.Checks) || code != min(report.Fail, 1) {
 		t.Fatalf("doctor ended with %d: %s", code, out)
 	}

@@ -71,10 +71,7 @@ func (a api) sendBulk(t *testing.T, index, lines string) [][]byte {
 		return bytes.Split(call(t, a.e, "POST", a.base+"/collections/"+index+"/documents/import?action=upsert&return_id=true", lines).want(t, 200).body, []byte("\n"))
 	}
 	reply := call(t, a.e, "POST", a.base+"/"+index+"/_bulk", lines).want(t, 200).body
-	members, err := jsonedit.Members(reply)
-	if err != nil {
-		t.Fatalf("%s: %v", reply, err)
-	}
+	members := must(jsonedit.Members(reply))(t)
 	return must(jsonedit.Elements(jsonedit.Get(members, "items")))(t)
 }
 

@@ -54,8 +54,9 @@ func TestMain(m *testing.M) {
 
 // Short names of what every test here says.
 var (
-	check = expect.OK
-	same  = expect.Same
+	check  = expect.OK
+	same   = expect.Same
+	decode = expect.JSON
 )
 
 func must[T any](v T, err error) func(testing.TB) T { return expect.Value(v, err) }

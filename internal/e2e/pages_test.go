@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -66,9 +65,7 @@ func TestOriginalsPlusOneField(t *testing.T) {
 func canonical(t *testing.T, data []byte) any {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
+	decode(t, data, &v)
 	return v
 }
 

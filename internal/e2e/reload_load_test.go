@@ -267,10 +267,7 @@ func (m *serviceManager) next(t *testing.T, alive bool) string {
 	buffer := make([]byte, 4096)
 	for {
 		check(t, m.told.SetReadDeadline(time.Now().Add(20*time.Second)))
-		n, err := m.told.Read(buffer)
-		if err != nil {
-			t.Fatalf("the service says nothing: %v", err)
-		}
+		n := must(m.told.Read(buffer))(t)
 		if said := string(buffer[:n]); alive == (said == "WATCHDOG=1") {
 			return said
 		}

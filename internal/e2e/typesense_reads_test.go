@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -121,14 +120,6 @@ const (
 	searched = "GET /collections/NAME/documents/search"
 	multi    = "POST /multi_search"
 )
-
-// decode reads JSON.
-func decode(t *testing.T, data []byte, into any) {
-	t.Helper()
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("%v: %.300s", err, data)
-	}
-}
 
 // sketched fails the test unless the documents behind the sidecar have the sketch of their texts.
 func (p *duo) sketched(t *testing.T, ids ...string) {

@@ -132,10 +132,7 @@ func exported(t *testing.T, direct api, collection string) map[string]hit {
 	all := map[string]hit{}
 	for line := range bytes.Lines(call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection+"/documents/export", "").want(t, 200).body) {
 		line = bytes.TrimRight(line, "\n")
-		members, err := jsonedit.Members(line)
-		if err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		members := must(jsonedit.Members(line))(t)
 		id, _ := jsonedit.Text(jsonedit.Get(members, "id"))
 		all[id] = hit{source: line}
 	}

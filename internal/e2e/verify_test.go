@@ -30,9 +30,7 @@ func verify(t *testing.T, file, index string, args ...string) findings {
 			findings
 		}
 	}
-	if err := json.Unmarshal([]byte(out[max(0, strings.Index(out, "{")):]), &report); err != nil {
-		t.Fatalf("verify ended with %d and printed %v: %s", code, err, out)
-	}
+	decode(t, []byte(out[max(0, strings.Index(out, "{")):]), &report)
 	var found *findings
 	stale := 0
 	for i := range report.Indices {

@@ -151,9 +151,7 @@ func writeCorpus(t *testing.T, n int) (path string, ids []string) {
 func checkJSON(t *testing.T, got []byte, want any) {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal(got, &value); err != nil {
-		t.Fatalf("%v in %s", err, got)
-	}
+	expect.JSON(t, got, &value)
 	expect.Same(t, want, value, "-want +got")
 }
 
@@ -164,9 +162,7 @@ func checkWalk(t *testing.T, got []byte, wantIDs []string, size int) {
 		Pages  [][]string
 		Totals []int
 	}
-	if err := json.Unmarshal(got, &walk); err != nil {
-		t.Fatalf("%v in %s", err, got)
-	}
+	expect.JSON(t, got, &walk)
 	seen := map[string]int{}
 	for i, page := range walk.Pages {
 		if i < len(walk.Pages)-1 && len(page) != size {

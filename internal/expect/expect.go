@@ -2,6 +2,7 @@
 package expect
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -22,6 +23,14 @@ func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// JSON decodes a text, or fails the test at once and shows it.
+func JSON(t testing.TB, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%v: %.2000s", err, text)
 	}
 }
 

@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,9 +29,7 @@ func TestRPM(t *testing.T) {
 	b := built(t)
 	var rpm rpmHeld
 	out := command{}.run(t, tool(t, "inspect"), "rpm", b.rpm(firstVersion))
-	if err := json.Unmarshal([]byte(out), &rpm); err != nil {
-		t.Fatal(err)
-	}
+	expect.JSON(t, []byte(out), &rpm)
 	if rpm.Name != "neardup" || rpm.License != "Apache-2.0" || !slices.Contains(rpm.Requires, "/usr/sbin/useradd") {
 		t.Errorf("name %q, licence %q, requires %q", rpm.Name, rpm.License, rpm.Requires)
 	}

@@ -167,10 +167,7 @@ func TestAppendOnlyWhatTheRuleStores(t *testing.T) {
 // effective returns what an engine takes for the value of a field, where of two members the last one counts; nothing for null.
 func effective(t *testing.T, document []byte, field string) (value string) {
 	t.Helper()
-	members, err := jsonedit.Members(document)
-	if err != nil {
-		t.Fatalf("%s: %v", document, err)
-	}
+	members := expect.Value(jsonedit.Members(document))(t)
 	for _, m := range members {
 		if m.Key == field {
 			value = strings.TrimSuffix(string(m.Value), "null")

@@ -44,9 +44,7 @@ func serving(t *testing.T, file string) *running {
 			t.Fatal("the sidecar ended before it listened")
 		}
 		var line struct{ Msg, Addr string }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatalf("%s: %v", lines.Bytes(), err)
-		}
+		expect.JSON(t, lines.Bytes(), &line)
 		switch line.Msg {
 		case "listening":
 			r.engine = "http://" + line.Addr
