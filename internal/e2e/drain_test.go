@@ -27,14 +27,10 @@ type answerOf struct {
 func under(e *engines.Engine, method, url string, body io.Reader) <-chan answerOf {
 	ended := make(chan answerOf, 1)
 	go func() {
-		r, err := http.NewRequest(method, url, body)
+		r, err := requestOf(context.Background(), e, method, url, body, "Content-Type", "application/x-ndjson")
 		if err != nil {
 			ended <- answerOf{err: err}
 			return
-		}
-		r.Header.Set("Content-Type", "application/x-ndjson")
-		if e.Key != "" {
-			r.Header.Set("X-Typesense-Api-Key", e.Key)
 		}
 		resp, err := (&http.Client{Transport: &http.Transport{}}).Do(r)
 		if err != nil {
@@ -51,11 +47,7 @@ func under(e *engines.Engine, method, url string, body io.Reader) <-chan answerO
 // slowly downloads a URL, and reads on behind the first bytes when it is told to.
 func slowly(t *testing.T, e *engines.Engine, method, url, body string) (goOn func() string) {
 	t.Helper()
-	r := must(http.NewRequest(method, url, strings.NewReader(body)))(t)
-	r.Header.Set("Content-Type", "application/json")
-	if e.Key != "" {
-		r.Header.Set("X-Typesense-Api-Key", e.Key)
-	}
+	r := must(requestOf(context.Background(), e, method, url, strings.NewReader(body)))(t)
 	// The system is to hold little of the reply, or all of it would be on its way before the client reads.
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)

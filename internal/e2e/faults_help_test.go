@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -49,24 +49,15 @@ func attempt(t *testing.T, e *engines.Engine, base string, r sending, within tim
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	request := must(http.NewRequestWithContext(ctx, r.method, base+r.path, strings.NewReader(r.body)))(t)
-	if r.body != "" {
-		request.Header.Set("Content-Type", "application/json")
+	if r.body == "" {
+		r.header = append([]string{"Content-Type", ""}, r.header...)
 	}
-	if e.Key != "" {
-		request.Header.Set("X-Typesense-Api-Key", e.Key)
+	request := must(requestOf(ctx, e, r.method, base+r.path, strings.NewReader(r.body), r.header...))(t)
+	got, err := exchange(&http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}, request)
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
 	}
-	for i := 0; i+1 < len(r.header); i += 2 {
-		request.Header.Set(r.header[i], r.header[i+1])
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
-	resp, err := client.Do(request)
-	if err != nil {
-		return gotten{err: errors.Unwrap(err)}
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return gotten{reply{resp.StatusCode, resp.Header, data}, err}
+	return gotten{got, err}
 }
 
 // asIfNew are the parts of a reply that differ from one time to the next though nothing went wrong.

@@ -212,12 +212,12 @@ type reply struct {
 	body   []byte
 }
 
-// call sends a request with the engine's key, if it has one. A header with an empty value is left out.
-func call(t *testing.T, e *engines.Engine, method, url, body string, header ...string) reply {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	r := must(http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)))(t)
+// requestOf returns a request with the engine's key, if it has one. A header with an empty value is left out.
+func requestOf(ctx context.Context, e *engines.Engine, method, url string, body io.Reader, header ...string) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return nil, err
+	}
 	r.Header.Set("Content-Type", "application/json")
 	if e.Key != "" {
 		r.Header.Set("X-Typesense-Api-Key", e.Key)
@@ -227,10 +227,27 @@ func call(t *testing.T, e *engines.Engine, method, url, body string, header ...s
 			r.Header.Set(header[i], header[i+1])
 		}
 	}
-	resp := must(http.DefaultClient.Do(r))(t)
+	return r, nil
+}
+
+// exchange sends a request and reads the reply whole.
+func exchange(client *http.Client, r *http.Request) (reply, error) {
+	resp, err := client.Do(r)
+	if err != nil {
+		return reply{}, err
+	}
 	defer resp.Body.Close()
-	data := must(io.ReadAll(resp.Body))(t)
-	return reply{resp.StatusCode, resp.Header, data}
+	data, err := io.ReadAll(resp.Body)
+	return reply{resp.StatusCode, resp.Header, data}, err
+}
+
+// call sends a request to an engine, or to a sidecar in front of it.
+func call(t *testing.T, e *engines.Engine, method, url, body string, header ...string) reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	r := must(requestOf(ctx, e, method, url, strings.NewReader(body), header...))(t)
+	return must(exchange(http.DefaultClient, r))(t)
 }
 
 // want fails the test unless the reply has the status.

@@ -36,10 +36,8 @@ func asking(t *testing.T, url, host string, header ...string) (int, http.Header,
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp := must(http.DefaultClient.Do(r))(t)
-	defer resp.Body.Close()
-	body := must(io.ReadAll(resp.Body))(t)
-	return resp.StatusCode, resp.Header, string(body)
+	got := must(exchange(http.DefaultClient, r))(t)
+	return got.status, got.header, string(got.body)
 }
 
 // TestAdminPages asks the built program for each page.

@@ -196,16 +196,11 @@ func listens(base string) bool {
 // statusAt returns status and body of a GET.
 func statusAt(t *testing.T, url string) (int, string) {
 	t.Helper()
-	resp, err := http.Get(url)
+	got, err := exchange(http.DefaultClient, must(http.NewRequest("GET", url, nil))(t))
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return resp.StatusCode, string(body)
+	return got.status, string(got.body)
 }
 
 // embeddedText returns a configuration with an embedded engine of the name.

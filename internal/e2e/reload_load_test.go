@@ -55,7 +55,7 @@ func (h *hammer) fail(format string, args ...any) {
 
 // do sends a request once: nothing is tried again.
 func (h *hammer) do(ctx context.Context, method, path, body string) (int, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, method, h.base+path, io.NopCloser(strings.NewReader(body))) // no GetBody: the transport can't repeat it
+	r, err := requestOf(ctx, h.e, method, h.base+path, io.NopCloser(strings.NewReader(body))) // no GetBody: the transport can't repeat it
 	if err != nil {
 		return 0, nil, err
 	}
@@ -63,17 +63,8 @@ func (h *hammer) do(ctx context.Context, method, path, body string) (int, []byte
 	if body == "" {
 		r.Body = nil
 	}
-	r.Header.Set("Content-Type", "application/json")
-	if h.e.Key != "" {
-		r.Header.Set("X-Typesense-Api-Key", h.e.Key)
-	}
-	resp, err := h.http.Do(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, data, err
+	got, err := exchange(h.http, r)
+	return got.status, got.body, err
 }
 
 // page searches once and returns the ids of the hits, or what went wrong.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -203,19 +204,12 @@ func TestSoakMixed(t *testing.T) {
 	client, list, stop := &http.Client{Timeout: 30 * time.Second}, documents(t), make(chan struct{})
 	ask := func(method, path, body string) string {
 		done.Add(1)
-		r, _ := http.NewRequest(method, w.base+path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		resp, err := client.Do(r)
-		if err != nil {
-			failed.Add(1)
-			return ""
-		}
-		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode >= 500 { // that a document is not there is an answer
+		r, _ := requestOf(context.Background(), e, method, w.base+path, strings.NewReader(body))
+		answer, err := exchange(client, r)
+		if err != nil || answer.status >= 500 { // that a document is not there is an answer
 			failed.Add(1)
 		}
-		return string(answer)
+		return string(answer.body)
 	}
 	search := "/" + index + "/_search"
 	one := func(r *rand.Rand) {

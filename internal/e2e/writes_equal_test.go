@@ -141,26 +141,23 @@ func (a api) send(t *testing.T, step, index string) reply {
 	if is("chunked") {
 		reader = struct{ io.Reader }{reader}
 	}
-	r := must(http.NewRequestWithContext(t.Context(), words[0], a.base+words[len(words)-1], reader))(t)
+	var headers []string
 	if a.typesense() {
-		r.Header.Set("X-Typesense-Api-Key", a.e.Key)
-	} else {
-		r.Header.Set("Content-Type", "application/json")
+		headers = []string{"Content-Type", ""}
 	}
 	for flag, header := range map[string][2]string{
 		"gzip": {"Content-Encoding", "gzip"}, "mislabelled": {"Content-Encoding", "gzip"}, "expect": {"Expect", "100-continue"}, "accepting": {"Accept-Encoding", "gzip, br"},
 		"ndjson": {"Content-Type", "application/x-ndjson"}, "cbor": {"Content-Type", "application/cbor"},
 	} {
 		if is(flag) {
-			r.Header.Set(header[0], header[1])
+			headers = append(headers, header[:]...)
 		}
 	}
-	resp, err := http.DefaultClient.Do(r)
+	got, err := exchange(http.DefaultClient, must(requestOf(t.Context(), a.e, words[0], a.base+words[len(words)-1], reader, headers...))(t))
 	if err != nil {
 		t.Fatalf("%.300s: %v", step, err)
 	}
-	defer resp.Body.Close()
-	return reply{resp.StatusCode, resp.Header, must(io.ReadAll(resp.Body))(t)}
+	return got
 }
 
 // varying is what differs between two replies for other reasons than the sidecar; and in errors, the end of a document that

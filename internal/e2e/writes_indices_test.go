@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -44,22 +43,12 @@ func (p pair) set(t *testing.T, step string) {
 	}
 }
 
-// later sends a request to the engine for both sides when the test ends.
-func (p pair) later(t *testing.T, step string) {
+// later deletes something from the engine for both sides when the test ends.
+func (p pair) later(t *testing.T, path string) {
 	t.Helper()
 	t.Cleanup(func() {
 		for _, index := range []string{p.one, p.two} {
-			words := strings.Fields(strings.ReplaceAll(step, "INDEX", index))
-			r, err := http.NewRequest(words[0], p.direct.base+words[1], nil)
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if resp, err := http.DefaultClient.Do(r); err != nil {
-				t.Error(err)
-			} else {
-				resp.Body.Close()
-			}
+			p.direct.clear(t, strings.ReplaceAll(path, "INDEX", index))
 		}
 	})
 }
@@ -179,7 +168,7 @@ func TestAutoCreation(t *testing.T) {
 				for path, body := range map[string]string{"/_index_template/INDEX": c.template, "/_template/INDEX": c.legacy} {
 					if body != "" {
 						p.set(t, "PUT "+path+" | {\"index_patterns\":[\"INDEX\"],"+body+"}")
-						p.later(t, "DELETE "+path)
+						p.later(t, path)
 					}
 				}
 				status := p.send(t, "POST /_bulk | {\"index\":{\"_index\":\"INDEX\",\"_id\":\"1\"}}¶{"+wordsA+"}¶")

@@ -3,7 +3,6 @@ package e2e
 import (
 	"crypto/rand"
 	"encoding/json"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,16 +24,7 @@ func newStream(t *testing.T, direct api) string {
 	call(t, direct.e, "PUT", direct.base+"/_index_template/"+name, body).want(t, 200)
 	t.Cleanup(func() {
 		for _, path := range []string{"/_data_stream/" + name + "*", "/_index_template/" + name} {
-			r, err := http.NewRequest("DELETE", direct.base+path, nil)
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if resp, err := http.DefaultClient.Do(r); err != nil {
-				t.Error(err)
-			} else if resp.Body.Close(); resp.StatusCode != 200 {
-				t.Logf("%s stays: %s", path, resp.Status)
-			}
+			direct.clear(t, path)
 		}
 	})
 	return name
@@ -139,11 +129,11 @@ func TestSetupTemplates(t *testing.T) {
 		}
 		put("/_component_template/wst-part", `{"template":{"mappings":{"properties":{"n":{"type":"integer"}}}}}`)
 		p := pair{direct: direct, one: "x"}
-		p.later(t, "DELETE /_component_template/wst-part") // cleaned up last
+		p.later(t, "/_component_template/wst-part") // cleaned up last
 		before := map[string]string{}
 		for path, body := range templates {
 			put(path, body)
-			p.later(t, "DELETE "+path)
+			p.later(t, path)
 			before[path] = get(path)
 		}
 		file := config(t, e, s)
@@ -208,7 +198,7 @@ func TestPipelines(t *testing.T) {
 	p := newPair(t, e, serve(t, e, s), "wpip-x")
 	p.set(t, "PUT /_ingest/pipeline/INDEX | {\"processors\":[{\"set\":{\"field\":\"n\",\"value\":1}},{\"set\":{\"if\":\"ctx.title == 'to be changed'\",\"field\":\"title\",\"value\":\"changed\"}},"+
 		"{\"drop\":{\"if\":\"ctx.title == 'to be dropped'\"}}]}")
-	p.later(t, "DELETE /_ingest/pipeline/INDEX")
+	p.later(t, "/_ingest/pipeline/INDEX")
 	p.send(t, "PUT /INDEX/_doc/0?pipeline=INDEX | {\"title\":\"to be dropped\"}", "GET /INDEX/_doc/0 |", // which makes no index
 		"PUT /INDEX/_doc/1?pipeline=INDEX | {"+wordsA+"}")
 	time.Sleep(1100 * time.Millisecond) // that there is nothing is believed for a second
