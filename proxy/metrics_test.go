@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/neardup/sidecar/internal/faults"
 	"github.com/neardup/sidecar/internal/rule"
 
 	dto "github.com/prometheus/client_model/go"
@@ -146,7 +147,7 @@ func TestEngineErrorsByWhatHappened(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			registry := prometheus.NewRegistry()
-			node := "http://" + listen(t, func(conn net.Conn, _ int) {
+			node := "http://" + faults.Listen(t, nil, func(conn net.Conn, _ int) {
 				_, _ = conn.Read(make([]byte, 4096))
 				if io.WriteString(conn, reply); reply == "" {
 					_, _ = io.Copy(io.Discard, conn)

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters/elastic"
 	"github.com/neardup/sidecar/internal/differ"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/faults"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -34,7 +35,7 @@ func (d hasty) Classify(r *adapters.Request) adapters.Class {
 // body. Every answer says on which connection it goes.
 func hastyEngine(t *testing.T) (addr string) {
 	t.Helper()
-	return listen(t, answerHastily)
+	return faults.Listen(t, nil, answerHastily)
 }
 
 func answerHastily(conn net.Conn, number int) {

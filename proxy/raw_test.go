@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/differ"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/faults"
 )
 
 // message is an HTTP message as it stands on the wire, taken apart by hand so that no library tidies it up.
@@ -85,28 +86,8 @@ type recorder struct {
 func record(t *testing.T) *recorder {
 	t.Helper()
 	rec := &recorder{}
-	rec.addr = listen(t, rec.talk)
+	rec.addr = faults.Listen(t, nil, rec.talk)
 	return rec
-}
-
-// listen starts an engine that talks on each connection as it is told, and returns its address. Connections are numbered from 1 on.
-func listen(t *testing.T, talk func(conn net.Conn, number int)) (addr string) {
-	t.Helper()
-	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for number := 1; ; number++ {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				talk(conn, number)
-			}()
-		}
-	}()
-	return l.Addr().String()
 }
 
 func (rec *recorder) talk(conn net.Conn, _ int) {

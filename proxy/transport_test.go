@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/faults"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -121,7 +122,7 @@ type spoken struct {
 func speaking(t *testing.T, answer func(conn net.Conn, request string) bool) *spoken {
 	t.Helper()
 	s := &spoken{got: make(chan string, 100), closed: make(chan struct{}, 100)}
-	addr := listen(t, func(conn net.Conn, _ int) {
+	addr := faults.Listen(t, nil, func(conn net.Conn, _ int) {
 		in := bufio.NewReader(conn)
 		for {
 			r, err := http.ReadRequest(in)

@@ -230,16 +230,10 @@ func (a api) named(t *testing.T, name, index string) {
 
 // tidy drops the indices that an engine made for names that contain one of the parts.
 func (a api) tidy(t *testing.T, parts ...string) {
-	resp, err := http.Get(a.e.URL + "/_cat/indices?h=index&format=json&expand_wildcards=all")
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer resp.Body.Close()
+	got, err := exchange(http.DefaultClient, must(http.NewRequest("GET", a.e.URL+"/_cat/indices?h=index&format=json&expand_wildcards=all", nil))(t))
+	check(t, err)
 	var list []struct{ Index string }
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		t.Error(err)
-	}
+	decode(t, got.body, &list)
 	for _, i := range list {
 		if slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(i.Index, part) }) {
 			a.clear(t, "/"+url.PathEscape(i.Index))

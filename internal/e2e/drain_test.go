@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	inject "github.com/neardup/sidecar/internal/faults"
 )
 
 // answerOf is how a request ended that was under way.
@@ -147,18 +148,8 @@ func untimedText(s string) string { return string(untimed([]byte(s))) }
 // stuck is an engine that takes connections and never answers.
 func stuck(t *testing.T) *engines.Engine {
 	t.Helper()
-	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-		}
-	}()
-	return &engines.Engine{Kind: engines.Elasticsearch, URL: "http://" + l.Addr().String()}
+	addr := inject.Listen(t, nil, func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) })
+	return &engines.Engine{Kind: engines.Elasticsearch, URL: "http://" + addr}
 }
 
 // serves waits until so many requests for the engine one are under way.

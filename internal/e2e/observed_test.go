@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // asking sends a GET to the admin listener under a host, "" for its own.
@@ -125,30 +126,22 @@ func (w *monitored) stop(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
 	w.signal(t, syscall.SIGTERM)
-	if code := w.ended(t); code != 0 {
-		t.Errorf("serve ended with %d: %s", code, w.lines())
-	}
+	same(t, 0, w.ended(t), "the exit code of serve: %s", w.lines())
 	return time.Since(began)
 }
 
 // scraped returns the page of metrics, and the value of each series by its name and labels.
 func scraped(t *testing.T, admin string) (text string, series map[string]float64) {
 	t.Helper()
-	resp := must(http.Get(admin + "/metrics"))(t)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp.StatusCode, err)
-	}
+	status, text := statusAt(t, admin+"/metrics")
+	expect.Must(t, 200, status, "%s", text)
 	series = map[string]float64{}
-	for line := range strings.Lines(string(body)) {
+	for line := range strings.Lines(text) {
 		if name, value, found := cutLast(strings.TrimSpace(line), " "); found && !strings.HasPrefix(line, "#") {
-			if series[name], err = strconv.ParseFloat(value, 64); err != nil {
-				t.Fatal(line, err)
-			}
+			series[name] = must(strconv.ParseFloat(value, 64))(t)
 		}
 	}
-	return string(body), series
+	return text, series
 }
 
 func cutLast(text, sep string) (before, after string, found bool) {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	inject "github.com/neardup/sidecar/internal/faults"
 )
 
 // Secrets, each of which begins with the same letters.
@@ -63,25 +64,13 @@ func newMoody(t *testing.T) *moody {
 	t.Helper()
 	m := &moody{}
 	m.be(moods[0])
-	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	m.addr = l.Addr().String()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go m.talk(conn)
-		}
-	}()
+	m.addr = inject.Listen(t, nil, m.talk)
 	return m
 }
 
 func (m *moody) be(mood string) { m.mood.Store(&mood) }
 
-func (m *moody) talk(conn net.Conn) {
-	defer conn.Close()
+func (m *moody) talk(conn net.Conn, _ int) {
 	in := bufio.NewReader(conn)
 	for {
 		r, err := http.ReadRequest(in)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
+	inject "github.com/neardup/sidecar/internal/faults"
 )
 
 // TestTLSBothWays has the official clients come by TLS with a certificate, to an engine that wants one too: they load and page as they do
@@ -150,7 +151,7 @@ func securedEngine(t *testing.T, e *engines.Engine, config *tls.Config) *engines
 	t.Helper()
 	u := must(url.Parse(e.URL))(t)
 	behind := *e
-	behind.URL = "https://" + relayTLS(t, config, u.Host)
+	behind.URL = "https://" + inject.Listen(t, config, func(conn net.Conn, _ int) { pass(conn.(*tls.Conn), u.Host) })
 	return &behind
 }
 
@@ -159,25 +160,8 @@ func (p *pki) asking(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{p.pair(t)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: p.authority.Pool()}
 }
 
-// relayTLS passes what comes by TLS on to an address without, and returns its own.
-func relayTLS(t *testing.T, config *tls.Config, to string) string {
-	t.Helper()
-	l := must(tls.Listen("tcp", "127.0.0.1:0", config))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go pass(conn.(*tls.Conn), to)
-		}
-	}()
-	return l.Addr().String()
-}
-
+// pass passes what comes by TLS on to an address without.
 func pass(in *tls.Conn, to string) {
-	defer in.Close()
 	if in.Handshake() != nil {
 		return
 	}
@@ -235,11 +219,6 @@ func once(transport *http.Transport, url string, header ...string) (status int, 
 		request.Header.Set(header[i], header[i+1])
 	}
 	request.Close = true
-	resp, err := transport.RoundTrip(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(text), err
+	got, err := exchange(&http.Client{Transport: transport}, request)
+	return got.status, string(got.body), err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/faults"
 	"github.com/neardup/sidecar/internal/logtest"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -54,19 +55,10 @@ func askOn(transport http.RoundTripper, url string, last bool) (string, error) {
 // plainPort returns what answers a connection without TLS, or not at all.
 func plainPort(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
-	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = conn.Close() })
-			go answer(conn)
-		}
-	}()
-	return "https://" + l.Addr().String()
+	return "https://" + faults.Listen(t, nil, func(conn net.Conn, _ int) {
+		answer(conn)
+		<-t.Context().Done()
+	})
 }
 
 // TestEngineByTLS connects to engines that are as they should be and to others: every failure says what to do about it, and is a failed dial
