@@ -1,12 +1,9 @@
 package elastic
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -57,14 +54,7 @@ func onEach(t *testing.T, names []string, run func(t *testing.T, l *larder)) {
 // send sends a request to the engine itself, even when the test's context is done.
 func (l *larder) send(r *adapters.Request) *adapters.Reply {
 	l.t.Helper()
-	request := expect.Value(http.NewRequest(r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"), bytes.NewReader(r.Body)))(l.t)
-	for key, values := range r.Header {
-		request.Header[key] = values
-	}
-	resp := expect.Value(http.DefaultClient.Do(request))(l.t)
-	defer resp.Body.Close()
-	body := expect.Value(io.ReadAll(resp.Body))(l.t)
-	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
+	return adaptertest.Send(l.t, l.url, r)
 }
 
 func requestFor(method, path, query, body string) *adapters.Request {

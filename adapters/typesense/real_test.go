@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -46,9 +44,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 	b.rule = newRule(t, b.collection, fields...)
 	b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.3}}, b.rule)
 	b.direct("DELETE", "/collections/"+b.collection, "")
-	if status, body := b.direct("POST", "/collections", strings.ReplaceAll(schema, "NAME", b.collection)); status != 201 {
-		t.Fatalf("create: %d %s", status, body)
-	}
+	b.must(201)(b.direct("POST", "/collections", schema))
 	t.Cleanup(func() { b.direct("DELETE", "/collections/"+b.collection, "") })
 	return b
 }
@@ -66,18 +62,7 @@ func (b *bench) whole() *bench {
 // send sends a request as it stands.
 func (b *bench) send(r *adapters.Request) *adapters.Reply {
 	b.t.Helper()
-	// A clean-up runs when the test's own context is done.
-	request, err := http.NewRequest(r.Method, b.engine.URL+r.Path+"?"+r.RawQuery, bytes.NewReader(r.Body))
-	expect.OK(b.t, err)
-	for k, v := range r.Header {
-		request.Header[k] = v
-	}
-	resp, err := http.DefaultClient.Do(request)
-	expect.OK(b.t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	expect.OK(b.t, err)
-	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
+	return adaptertest.Send(b.t, b.engine.URL, r)
 }
 
 func (b *bench) request(method, path, body string) *adapters.Request {
