@@ -42,8 +42,7 @@ func jobsRule(t *testing.T, match string) *rule.Rule {
 // store opens a store under a rule with all fields of ours for the test's indices.
 func (l *larder) store(transport http.RoundTripper) *Store {
 	l.t.Helper()
-	u, err := url.Parse(l.url)
-	expect.OK(l.t, err)
+	u := expect.Value(url.Parse(l.url))(l.t)
 	s, _ := Dialect{}.Open(transport, []*url.URL{u}, rule.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
 	return s
 }

@@ -307,8 +307,7 @@ func (l *larder) makes(index, settings, mapping, fields string) bool {
 // views reads all documents in all ways, in the order of their ids.
 func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 	l.t.Helper()
-	traits, err := s.traitsOf(l.t.Context(), index)
-	expect.OK(l.t, err)
+	traits := expect.Value(s.traitsOf(l.t.Context(), index))(l.t)
 	ids := map[string]bool{}
 	for _, hit := range l.hits(index, "", `{"size":100,"sort":"_doc"}`) {
 		ids[hit.ID] = true
@@ -322,8 +321,7 @@ func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
 			for id = range ids {
 			}
 		}
-		v, err := s.view(l.t.Context(), index, id, routing, traits.vectors)
-		expect.OK(l.t, err)
+		v := expect.Value(s.view(l.t.Context(), index, id, routing, traits.vectors))(l.t)
 		list = append(list, v)
 	}
 	return list

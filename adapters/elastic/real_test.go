@@ -96,12 +96,9 @@ func (l *larder) put(index string, documents map[string]stored) {
 	var bulk []byte
 	for id, d := range documents {
 		l.stored[index+"\x00"+id] = d
-		line, err := json.Marshal(d.source)
-		expect.OK(l.t, err)
+		line := expect.Value(json.Marshal(d.source))(l.t)
 		if d.sketch != "" {
-			if line, err = rule.WithOurs(line, rule.Ours{Sketch: d.sketch}); err != nil {
-				l.t.Fatal(err)
-			}
+			line = expect.Value(rule.WithOurs(line, rule.Ours{Sketch: d.sketch}))(l.t)
 		}
 		bulk = fmt.Appendf(bulk, "{\"index\":{\"_id\":%q}}\n%s\n", id, line)
 	}

@@ -27,9 +27,9 @@ func TestLookFor(t *testing.T) {
 		Index: "ä b", Words: "say & \"hi\"", Size: 7, Fields: []string{"title", "meta.text"}, Titles: []string{"name"}, Judged: true,
 		Header: adapters.Header{keyHeader: {"x"}}, Deciding: []rule.Deciding{{Field: "at", Date: true}},
 	}
-	r := expect.Value(dialect.LookFor(l))(t)
-	got, err := url.ParseQuery(r.RawQuery)
+	r, err := dialect.LookFor(l)
 	expect.OK(t, err)
+	got := expect.Value(url.ParseQuery(r.RawQuery))(t)
 	want := url.Values{
 		"q": {`say & "hi"`}, "query_by": {"title,meta.text"}, "per_page": {"7"}, "highlight_fields": {"neardup_none"},
 		"include_fields": {"id,title,meta.text,meta,name,neardup_sketch,at"},

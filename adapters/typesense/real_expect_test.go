@@ -45,8 +45,7 @@ func (b *bench) read(c trial, params url.Values, page, perPage int) (list []list
 			case 1:
 				list[rank].seen = raw
 			default:
-				h, err := parseHit(raw)
-				expect.OK(b.t, err)
+				h := expect.Value(parseHit(raw))(b.t)
 				decoder := json.NewDecoder(bytes.NewReader(h.document))
 				decoder.UseNumber()
 				if err := decoder.Decode(&list[rank].values); err != nil {
@@ -79,8 +78,7 @@ func (c trial) readsText() bool {
 
 // listedFor is a hit as what the client's key lets be seen makes it.
 func (b *bench) listedFor(c trial, raw []byte) listed {
-	h, err := parseHit(raw)
-	expect.OK(b.t, err)
+	h := expect.Value(parseHit(raw))(b.t)
 	var document struct{ Body string }
 	if err := json.Unmarshal(h.document, &document); err != nil {
 		b.t.Fatal(err)
@@ -148,8 +146,7 @@ func (b *bench) expect(c trial, own []byte) expected {
 			}
 		}
 	}
-	members, err := jsonedit.Members(own)
-	expect.OK(b.t, err)
+	members := expect.Value(jsonedit.Members(own))(b.t)
 	total := count(members, "found")
 	if c.choice.collapsed() {
 		x.found = total - x.hidden

@@ -81,8 +81,7 @@ func (b *bench) searchKey() func(imposed map[string]any) string {
 		if len(imposed) == 0 {
 			return key.Value
 		}
-		params, err := json.Marshal(imposed)
-		expect.OK(b.t, err)
+		params := expect.Value(json.Marshal(imposed))(b.t)
 		mac := hmac.New(sha256.New, []byte(key.Value))
 		mac.Write(params)
 		digest := base64.StdEncoding.EncodeToString(mac.Sum(nil))

@@ -86,8 +86,7 @@ func (b *bench) through(method, path, body string) (int, string) {
 	c := d.Classify(r)
 	switch c.Kind {
 	case adapters.KindWrite:
-		indices, err := b.store().Prepare(b.t.Context(), c.Target, true)
-		expect.OK(b.t, err)
+		indices := expect.Value(b.store().Prepare(b.t.Context(), c.Target, true))(b.t)
 		w := adaptertest.Always(rule.Rules{b.rule}.For(indices[0].Name))
 		if !indices[0].Ready {
 			w = adaptertest.Unprepared(b.rule)
@@ -156,8 +155,7 @@ func (b *bench) put(documents []map[string]any) {
 	b.t.Helper()
 	var lines strings.Builder
 	for _, d := range documents {
-		line, err := json.Marshal(d)
-		expect.OK(b.t, err)
+		line := expect.Value(json.Marshal(d))(b.t)
 		lines.Write(append(line, '\n'))
 	}
 	if reply := b.must(200)(b.direct("POST", documentsPath+"/import", lines.String())); strings.Contains(reply, `"success":false`) {

@@ -111,8 +111,7 @@ var meddling = []struct {
 // state says what stands in our fields of a document: what its text has, less than that, or something else's.
 func (b *bench) state(source []byte) string {
 	computed, stored := b.rule.SketchOf(source)
-	d, err := storedDocument(source)
-	expect.OK(b.t, err)
+	d := expect.Value(storedDocument(source))(b.t)
 	o := rule.OursOf(source)
 	var keys []int64
 	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(numberOf(d.ID))} // no cluster, or one that stands for no text
@@ -151,8 +150,7 @@ func (b *bench) judged(filter string) (stale int) {
 		return list
 	}
 	idOf := func(source []byte) string {
-		d, err := storedDocument(source)
-		expect.OK(b.t, err)
+		d := expect.Value(storedDocument(source))(b.t)
 		return d.ID
 	}
 	var hits []rerank.Hit

@@ -230,8 +230,7 @@ func (a api) named(t *testing.T, name, index string) {
 
 // tidy drops the indices that an engine made for names that contain one of the parts.
 func (a api) tidy(t *testing.T, parts ...string) {
-	got, err := exchange(http.DefaultClient, must(http.NewRequest("GET", a.e.URL+"/_cat/indices?h=index&format=json&expand_wildcards=all", nil))(t))
-	check(t, err)
+	got := must(exchange(http.DefaultClient, must(http.NewRequest("GET", a.e.URL+"/_cat/indices?h=index&format=json&expand_wildcards=all", nil))(t)))(t)
 	var list []struct{ Index string }
 	decode(t, got.body, &list)
 	for _, i := range list {

@@ -1,4 +1,4 @@
-// Package expect holds what tests say again and again: that a call succeeds, and that two values are the same.
+// Package expect holds what tests say again and again: that a call succeeds, that a text is JSON, and that two values are the same.
 package expect
 
 import (

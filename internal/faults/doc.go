@@ -26,6 +26,8 @@
 // For the whole relay: [Relay.Refuse] closes the port and every connection (Reset or not), [Relay.Restore] opens it again on
 // the same port, [Relay.CutAll] ends the connections that are open and lets new ones in. TLS, pipelining, interim replies and
 // Expect are not known to it.
+//
+// [Listen] is a server whose every byte is the test's.
 package faults
 
 import (
