@@ -116,7 +116,9 @@ func TestCasesOfStoredDocuments(t *testing.T) {
 		"15: rule news-*, cases[5]: is not judged: document gone is not in news-*",
 	}
 	expect.Same(t, want, ran(t, "same: [host]", cases[1:], "'"+engine.URL+"'"), "")
-	if got := ran(t, "window: 7", "    - same: [{id: a}, {id: c}]\n", "'http://127.0.0.1:1/'"); len(got) != 1 || !strings.Contains(got[0], "can't be read: engine elasticsearch:") {
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer broken.Close()
+	if got := ran(t, "window: 7", "    - same: [{id: a}, {id: c}]\n", "'"+broken.URL+"'"); len(got) != 1 || !strings.Contains(got[0], "can't be read: engine elasticsearch:") {
 		t.Errorf("%q", got)
 	}
 }
