@@ -30,8 +30,9 @@ const (
 
 // choice is how the engine codes a successful reply to those who accept certain codings.
 type choice struct {
-	coding string // the Content-Encoding
-	varies bool   // the reply says that it varies by Accept-Encoding
+	coding string   // the Content-Encoding
+	varies bool     // the reply says that it varies by Accept-Encoding
+	ranges []string // the Accept-Ranges, which Typesense gives to what it codes
 }
 
 // choices are those choices of the engine that are codings, by Accept-Encoding. They are safe for concurrent use.
@@ -70,7 +71,7 @@ func (h *Handler) isNear() bool {
 // note notes how the engine coded a reply. It may leave an error uncoded, so those say nothing.
 func (c choices) note(accepted string, reply *adapters.Reply) {
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 && codings[strings.ToLower(coding[0])] && reply.Status/100 == 2 {
-		c.Set(accepted, choice{coding[0], lists(reply.Header["Vary"], "accept-encoding")}, ttlcache.DefaultTTL)
+		c.Set(accepted, choice{coding[0], lists(reply.Header["Vary"], "accept-encoding"), reply.Header["Accept-Ranges"]}, ttlcache.DefaultTTL)
 	}
 }
 
@@ -82,6 +83,9 @@ func (c choice) onto(reply *adapters.Reply) {
 	reply.Header["Content-Encoding"] = []string{c.coding}
 	if c.varies && !lists(reply.Header["Vary"], "accept-encoding") {
 		reply.Header["Vary"] = append(reply.Header["Vary"], "accept-encoding")
+	}
+	if len(c.ranges) > 0 {
+		reply.Header["Accept-Ranges"] = c.ranges
 	}
 }
 

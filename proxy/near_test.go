@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// TestNearEngine asks for pages in several codings. Each page has the Content-Encoding and Vary that the engine chooses, and the same bytes once
+// TestNearEngine asks for pages in several codings. Each page has the Content-Encoding, Vary and Accept-Ranges that the engine chooses, and the same bytes once
 // decoded. A near engine is asked for uncompressed replies as soon as its choice is known, another one never.
 func TestNearEngine(t *testing.T) {
 	chosen := map[string]string{ // by what arrives at the engine
@@ -39,6 +39,7 @@ func TestNearEngine(t *testing.T) {
 			return
 		case "gzip":
 			w.Header().Add("Vary", "Accept-Encoding")
+			w.Header().Set("Accept-Ranges", "none")
 			to = gzip.NewWriter(w)
 		case "deflate":
 			to = zlib.NewWriter(w)
@@ -66,6 +67,7 @@ func TestNearEngine(t *testing.T) {
 			a, coding := search(f, accepted), chosen[arrives]
 			expect.Same(t, coding, a.header.Get("Content-Encoding"), "the coding for %s", accepted)
 			expect.Same(t, strings.EqualFold(coding, "gzip"), len(a.header["Vary"]) == 2, "whether the reply varies for %s", accepted)
+			expect.Same(t, strings.EqualFold(coding, "gzip"), a.header.Get("Accept-Ranges") == "none", "whether the reply says that it has no ranges for %s", accepted)
 			from, decoded := strings.NewReader(a.body), io.Reader(nil)
 			switch strings.ToLower(coding) {
 			case "":
