@@ -124,18 +124,21 @@ func (f *file) read(text []byte) (*own, error) {
 		return nil, fmt.Errorf("is no JSON object: %s", hint)
 	}
 	d := &own{line: f.line, id: strconv.Itoa(f.line)}
+	unique := false // says the document
 	for _, field := range []string{"_id", "id"} {
 		value := jsonedit.Get(members, field)
-		if id, ok := jsonedit.Text(value); ok && id != "" {
-			d.id = id
-			break
-		}
+		id, ok := jsonedit.Text(value)
 		if _, err := strconv.ParseFloat(string(value), 64); err == nil {
-			d.id = string(value)
+			id, ok = string(value), true
+		}
+		if ok && id != "" {
+			d.id, unique = id, field == "_id"
 			break
 		}
 	}
-	if before, taken := f.ids[d.id]; taken {
+	if before, taken := f.ids[d.id]; taken && !unique { // an id may be that of a thing with several documents
+		d.id = "line-" + strconv.Itoa(f.line)
+	} else if taken {
 		return nil, fmt.Errorf("the id %.60s is in line %d too: give each document its own in _id, or none any", d.id, before)
 	}
 	f.ids[d.id] = f.line

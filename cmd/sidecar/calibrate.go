@@ -45,7 +45,7 @@ Which documents it compares:
   - a larger index with stored bands: --sample documents, each looked up in the whole index
   - a larger index without bands: --documents documents, chosen at random
 
---ask shows pairs of one index instead and asks which are the same. It chooses pairs that teach it much. After each answer it
+--ask shows pairs of one index instead and asks which are the same. It asks first about pairs that help most. After each answer it
 prints the threshold that follows, where the best one may lie, and the precision and recall expected on this index. It ends when
 more answers would hardly change the threshold, after about 20, and prints what to write into the configuration. Answers are kept
 in a file: the next run continues.

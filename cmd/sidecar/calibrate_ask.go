@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/neardup/sidecar/internal/cases"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/ask"
@@ -80,10 +81,12 @@ func (r *calibrateJob) runAsk(ctx context.Context) error {
 			c.others = append(c.others, a)
 		}
 	}
-	if err := c.talk(ctx); err != nil {
+	if err := c.talk(ctx); errors.Is(err, terminal.ErrInterrupted) {
+		return fmt.Errorf("%w: the answers are in %s: run it again to go on", err, c.file)
+	} else if err != nil {
 		return err
 	}
-	return r.conclude(&c)
+	return r.conclude(ctx, &c)
 }
 
 func valuesOnly(index string) error {
@@ -140,6 +143,9 @@ func (c *conversation) save() error {
 		lines := json.NewEncoder(w)
 		lines.SetEscapeHTML(false)
 		for _, a := range slices.Concat(c.others, c.session.Answers()) {
+			if a.At.IsZero() { // not a person's: a document of the pair is gone
+				continue
+			}
 			if err := lines.Encode(a); err != nil {
 				return err
 			}
@@ -158,7 +164,7 @@ func (c *conversation) talk(ctx context.Context) error {
 		c.print("%s there from earlier runs, in %s.\n", counted(n), c.file)
 	}
 	if n := len(c.others); n > 0 {
-		c.print("%s of no use: the documents are gone, or the threshold does not decide about them.\n", counted(n))
+		c.print("%s of no use: their documents are gone, or the threshold does not decide about them.\n", counted(n))
 	}
 	c.print("Are the two texts the same to your users, so that one is enough on a page?\n%s", howTo)
 	further := false // after it was settled
@@ -193,7 +199,11 @@ func (c *conversation) talk(ctx context.Context) error {
 		case letter == "q" || settled && !further && letter == "":
 			return nil
 		case letter == "u":
-			if _, ok := c.session.TakeBack(); !ok {
+			last, ok := c.session.TakeBack()
+			for ok && last.At.IsZero() { // the pair was skipped, since a document is gone
+				last, ok = c.session.TakeBack()
+			}
+			if !ok {
 				c.print("There is no answer to take back.\n")
 			}
 			further = false
@@ -360,7 +370,7 @@ func cells(text string) (n int) {
 }
 
 // conclude prints what follows, and writes it into the configuration if that is asked for.
-func (r *calibrateJob) conclude(c *conversation) error {
+func (r *calibrateJob) conclude(ctx context.Context, c *conversation) error {
 	f, present := c.session.Finding(), c.Rule.Profile.Threshold
 	if f.Same+f.Different == 0 {
 		c.print("No pair was judged: the threshold stays %.2f.\n", present)
@@ -368,8 +378,9 @@ func (r *calibrateJob) conclude(c *conversation) error {
 	}
 	c.print("\nThreshold %.2f, after %d same, %d different, %d skipped. The present one is %.2f.\n", f.Threshold, f.Same, f.Different, f.Skipped, present)
 	c.print("With a probability of 90 %% the best threshold lies from %.2f to %.2f.\n", f.Low, f.High)
-	c.print("Expected on this index: of the pairs that fold, %.0f %% are right; of those that should, %.0f %% fold.\n", 100*f.Precision, 100*f.Recall)
-	advice := ask.Advise(c.judgedPairs())
+	c.print("Expected on this index: %.0f %% of the pairs that fold should fold, and %.0f %% of the pairs that should fold do.\n", 100*f.Precision, 100*f.Recall)
+	rule := c.Rule.Together
+	advice := ask.Advise(c.judgedPairs(), append(slices.Concat(rule.Same, rule.Different), rule.WithinField))
 	for _, a := range advice {
 		c.print("A condition would help: %s.\n", a.Reason)
 	}
@@ -379,7 +390,8 @@ func (r *calibrateJob) conclude(c *conversation) error {
 		c.print("That is little to go by: judge at least %d pairs.\n", ask.Fewest)
 	}
 	entry := slices.Index(c.Engine.Rules, c.Rule)
-	c.print("\nIn the rule for %s:\n\n  threshold: %v\n", c.Engine.Config.Indices[entry].Match, f.Threshold)
+	match := c.Engine.Config.Indices[entry].Match
+	c.print("\nIn the rule for %s:\n\n  threshold: %v\n", match, f.Threshold)
 	for _, a := range advice {
 		c.print("  # %s\n", a.Rule)
 	}
@@ -392,19 +404,48 @@ func (r *calibrateJob) conclude(c *conversation) error {
 	if judged < ask.Fewest {
 		return fmt.Errorf("--write: %s too few to write a threshold: judge at least %d pairs", counted(judged), ask.Fewest)
 	}
-	text, err := os.ReadFile(r.file)
-	if err != nil {
-		return fmt.Errorf("--write: %w", err)
+	if _, left := c.session.Next(); left && !f.Settled {
+		return errors.New("--write: more answers may change the threshold, so it is not written: run it again to go on, or write it into the rule yourself")
 	}
-	changed, err := config.SetThreshold(text, os.LookupEnv, c.Engine.Config.Name, entry, f.Threshold)
-	if err != nil {
-		return fmt.Errorf("--write: %s: %w", r.file, err)
-	}
-	if err := os.WriteFile(r.file, changed, 0o600); err != nil { // which keeps the mode and the owner of a file that is there
+	if err := r.writeThreshold(ctx, c.Engine.Config.Name, entry, match, f.Threshold); err != nil {
 		return fmt.Errorf("--write: %w", err)
 	}
 	c.print("\nWritten to %s.\n", r.file)
 	return nil
+}
+
+// writeThreshold writes a threshold into the configuration, unless a case of texts would fail then.
+func (r *calibrateJob) writeThreshold(ctx context.Context, engine string, entry int, match string, threshold float64) error {
+	text, err := os.ReadFile(r.file)
+	if err != nil {
+		return err
+	}
+	changed, err := config.SetThreshold(text, os.LookupEnv, engine, entry, match, threshold)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.file, err)
+	}
+	c, err := config.Parse(changed, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	for i := range c.Engines {
+		results, err := cases.Run(ctx, &c.Engines[i], nil)
+		if err != nil {
+			return err
+		}
+		if failing := cases.Failing(results); len(failing) > 0 {
+			return fmt.Errorf("with threshold: %v a case fails, so it is not written: %s: change the case, or judge more pairs", threshold, failing[0].In(r.file))
+		}
+	}
+	// Written in place, the file keeps its mode and owner. The copy is there in case the program ends meanwhile.
+	whole := r.file + ".new"
+	if err := os.WriteFile(whole, changed, 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(r.file, changed, 0o600); err != nil {
+		return fmt.Errorf("%w: all of the new file is in %s", err, whole)
+	}
+	return os.Remove(whole)
 }
 
 // judgedPairs returns the pairs judged in this run, with what else their documents say.

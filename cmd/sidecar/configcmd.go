@@ -63,7 +63,8 @@ func configTestCommand() *cobra.Command {
 		Use:   "test",
 		Short: "Run the tests in the configuration: pairs that must fold, and pairs that must not",
 		Long: `Test runs the cases of all rules (docs/tuning.md). Searches decide by the same code. Stored documents are read with the credentials
-in the configuration. For a text, the conditions within, same and different do not count. It prints a line for each case.
+in the configuration. A text has no other fields, so the conditions of the rule are not
+checked for it. It prints a line for each case.
 
 Exit code 0: all cases are as they must be. 1: at least one is not, or could not be judged.`,
 		Example: `  sidecar config test

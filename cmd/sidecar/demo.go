@@ -16,8 +16,8 @@ of articles through the sidecar. Then it prints some searches, as the engine ans
 with requests to try and the playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and
 nothing is stored.
 
-With --documents it takes your own: one JSON object in each line, or a hit with the document in _source. Fields are chosen as init does. The
-id is in _id or id, or else the line number. It takes the first 10,000 documents, or 50 MB.
+With --documents it takes your own: one JSON object in each line. An object may also be a hit, with the document in _source. Fields are chosen
+as init does. The id is _id, or id, or else the line number. It takes 10,000 documents or 50 MB, whichever comes first.
 
 Exit code 0: done, or ended by a signal. 1: failed.`,
 		Example: `  sidecar demo

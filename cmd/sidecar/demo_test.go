@@ -65,6 +65,9 @@ func TestDemoOfDocuments(t *testing.T) {
 			t.Errorf("%.40q: %+v", text, got)
 		}
 	}
+	if got, _ = demo(`{"id":7,"t":"a b c"}` + "\n" + `{"id":7,"t":"d e f"}`); !strings.HasPrefix(got.stdout, "2 documents of ") {
+		t.Errorf("one id twice: %+v", got)
+	}
 	got, _ = demo(strings.Repeat(`{"t":"one line of a log with words"}`+"\n", 10_001))
 	if !strings.HasPrefix(got.stdout, "10000 documents of ") || !strings.Contains(got.stderr, "is left out from line 10001 on") {
 		t.Errorf("%d %.200s %s", got.code, got.stdout, got.stderr)

@@ -16,11 +16,12 @@ func TestSetThreshold(t *testing.T) {
 		{"  - fields: [title]\r\n    match: news\r\n", "  - fields: [title]\r\n    match: news\r\n    threshold: 0.71\r\n"},
 		{"  - {match: news, threshold: 0.640, fields: [title]} # é\n", "  - {match: news, threshold: 0.71, fields: [title]} # é\n"},
 		{"  - match: news\n    fields: [é]\n    threshold:   .6   # was 0.6\n", "  - match: news\n    fields: [é]\n    threshold:   0.71   # was 0.6\n"},
+		{"  - match: news\n    fields: [title]\n    cases: [{same: [a, b]}]\n", "  - match: news\n    threshold: 0.71\n    fields: [title]\n    cases: [{same: [a, b]}]\n"},
 		{"  - {match: news, fields: [title]}\n", ""},
 		{"  - match: news\n    fields: [title]\n    threshold: ${T}\n", "  - match: news\n    fields: [title]\n    threshold: 0.71\n"},
 		{"  - match: news\n    fields: [title]\n    threshold: &t 0.6\n  - match: more\n    fields: [title]\n    threshold: *t\n", ""},
 	} {
-		got, err := SetThreshold([]byte(head+c.entry), env, "a", 1, 0.71)
+		got, err := SetThreshold([]byte(head+c.entry), env, "a", 1, "news", 0.71)
 		if c.want == "" {
 			if err == nil || !strings.Contains(err.Error(), "engines[0].indices[1].threshold: can't be set without changing more: write threshold: 0.71 there yourself") {
 				t.Errorf("%s: %v\n%s", c.entry, err, got)
@@ -29,5 +30,9 @@ func TestSetThreshold(t *testing.T) {
 		}
 		expect.OK(t, err)
 		expect.Same(t, head+c.want, string(got), "")
+	}
+	_, err := SetThreshold([]byte(head+"  - match: news\n    fields: [title]\n"), env, "a", 0, "news", 0.71)
+	if err == nil || !strings.Contains(err.Error(), "the file has changed meanwhile: write threshold: 0.71 into the rule for news yourself") {
+		t.Errorf("another rule stands there: %v", err)
 	}
 }

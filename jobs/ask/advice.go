@@ -3,7 +3,9 @@ package ask
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -37,7 +39,7 @@ type Advice struct {
 const (
 	// leastJudged is how many pairs of each verdict must have a field before anything follows from it.
 	leastJudged = 4
-	// speaks is which share of the pairs called different must be parted by a rule; against which share of the others may.
+	// A rule must part at least this share (speaks) of the pairs called different, and at most this share (against) of the others.
 	speaks, against = 0.75, 0.1
 )
 
@@ -49,14 +51,17 @@ var spans = []struct {
 	{time.Hour, "1h"}, {6 * time.Hour, "6h"}, {24 * time.Hour, "1d"}, {3 * 24 * time.Hour, "3d"}, {7 * 24 * time.Hour, "7d"}, {30 * 24 * time.Hour, "30d"}, {365 * 24 * time.Hour, "365d"},
 }
 
-// Advise returns the rules that part pairs called different and leave those called the same.
-func Advise(judged []Judged) (list []Advice) {
+// Advise returns the rules that part pairs called different and leave those called the same. It leaves out fields that the rule has conditions on.
+func Advise(judged []Judged, conditions []string) (list []Advice) {
 	fields := map[string]bool{}
 	for _, j := range judged {
 		for name := range j.A {
 			fields[name] = true
 		}
 	}
+	maps.DeleteFunc(fields, func(name string, _ bool) bool {
+		return slices.Contains(conditions, name) || slices.Contains(conditions, name+".keyword")
+	})
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		moments := count(judged, func(j Judged) (parted, known bool) { _, known = apart(j, name); return false, known })
 		if moments.same+moments.different > 0 { // a moment is rarely the same twice
@@ -69,11 +74,11 @@ func Advise(judged []Judged) (list []Advice) {
 			return a != b, hasA && hasB
 		})
 		if differ.helps() {
-			list = append(list, Advice{"same: [" + name + "]", fmt.Sprintf("%d of %d pairs you called different differ in %s; %d of %d same ones do",
+			list = append(list, Advice{"same: [" + quoted(name) + "]", fmt.Sprintf("%d of %d pairs you called different differ in %s; %d of %d same ones do",
 				differ.differentParted, differ.different, name, differ.sameParted, differ.same)})
 		}
 		if equal := differ.turned(); equal.helps() {
-			list = append(list, Advice{"different: [" + name + "]", fmt.Sprintf("%d of %d pairs you called different have the same %s; %d of %d same ones do",
+			list = append(list, Advice{"different: [" + quoted(name) + "]", fmt.Sprintf("%d of %d pairs you called different have the same %s; %d of %d same ones do",
 				equal.differentParted, equal.different, name, equal.sameParted, equal.same)})
 		}
 	}
@@ -88,13 +93,23 @@ func adviseSpan(judged []Judged, name string) []Advice {
 			return gap > span.of, known
 		})
 		if parted.helps() {
-			return []Advice{{"within: {field: " + name + ", span: " + span.text + "}", fmt.Sprintf(
+			return []Advice{{"within: {field: " + quoted(name) + ", span: " + span.text + "}", fmt.Sprintf(
 				"%d of %d pairs you called different lie more than %s apart in %s; %d of %d same ones do",
 				parted.differentParted, parted.different, span.text, name, parted.sameParted, parted.same)}}
 		}
 	}
 	return nil
 }
+
+// quoted returns a name as YAML takes it.
+func quoted(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // tally counts pairs of each verdict, and those that a rule parts.
 type tally struct{ same, sameParted, different, differentParted int }

@@ -123,15 +123,16 @@ func TestAdvise(t *testing.T) {
 	var judged []Judged
 	for i := range 5 {
 		judged = append(judged,
-			Judged{true, Values{"city": "Rome", "id": "1", "day": "2024-03-01", "host": "a"}, Values{"city": "Rome", "id": fmt.Sprint(i), "day": "2024-03-02", "host": "b"}},
-			Judged{false, Values{"city": "Rome", "id": "1", "day": "2024-03-01", "host": "a"}, Values{"city": fmt.Sprint("Oslo", min(i, 3)), "id": fmt.Sprint(i), "day": "2024-05-02", "host": "a"}})
+			Judged{true, Values{"city": "Rome", "id": "1", "@day": "2024-03-01", "host": "a"}, Values{"city": "Rome", "id": fmt.Sprint(i), "@day": "2024-03-02", "host": "b"}},
+			Judged{false, Values{"city": "Rome", "id": "1", "@day": "2024-03-01", "host": "a"}, Values{"city": fmt.Sprint("Oslo", min(i, 3)), "id": fmt.Sprint(i), "@day": "2024-05-02", "host": "a"}})
 	}
 	judged[1].B["city"] = "Rome"
 	expect.Same(t, []Advice{
+		{"within: {field: \"@day\", span: 1d}", "5 of 5 pairs you called different lie more than 1d apart in @day; 0 of 5 same ones do"},
 		{"same: [city]", "4 of 5 pairs you called different differ in city; 0 of 5 same ones do"},
-		{"within: {field: day, span: 1d}", "5 of 5 pairs you called different lie more than 1d apart in day; 0 of 5 same ones do"},
 		{"different: [host]", "5 of 5 pairs you called different have the same host; 0 of 5 same ones do"},
-	}, Advise(judged), "")
-	expect.Same(t, []Advice(nil), Advise(judged[:6]), "of three pairs of each verdict")
-	expect.Same(t, []string{"city", "day", "id"}, Differing(judged[5].A, judged[5].B), "")
+	}, Advise(judged, nil), "")
+	expect.Same(t, []Advice(nil), Advise(judged[:6], nil), "of three pairs of each verdict")
+	expect.Same(t, []Advice(nil), Advise(judged, []string{"city", "@day", "host.keyword"}), "what the rule has conditions on")
+	expect.Same(t, []string{"@day", "city", "id"}, Differing(judged[5].A, judged[5].B), "")
 }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -178,7 +179,8 @@ func (c *Candidates) Show(ctx context.Context, ids ...string) (map[string]Shown,
 			}
 			s := Shown{Text: strings.Join(texts, "\n"), Values: ask.Values{}}
 			var members map[string]any
-			if json.Unmarshal(d.Source, &members) == nil {
+			numbers := json.NewDecoder(bytes.NewReader(d.Source))
+			if numbers.UseNumber(); numbers.Decode(&members) == nil {
 				c.values(s.Values, "", members)
 			}
 			delete(s.Values, "id") // of Typesense, which tells every document apart
@@ -199,7 +201,7 @@ func (c *Candidates) values(into ask.Values, at string, members map[string]any) 
 		switch v := value.(type) {
 		case map[string]any:
 			c.values(into, path+".", v)
-		case string, float64, bool:
+		case string, json.Number, bool:
 			if text := fmt.Sprint(v); len(text) <= longestValue {
 				into[path] = text
 			}
