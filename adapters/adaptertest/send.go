@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/sidecar/internal/expect"
 )
 
-// Send sends a request as it stands to a real engine, also when the test's context is done.
+// Send sends a request to a real engine, unchanged. It does so after the test's context has ended too, for cleaning up.
 func Send(t testing.TB, base string, r *adapters.Request) *adapters.Reply {
 	t.Helper()
 	request := expect.Value(http.NewRequest(r.Method, strings.TrimSuffix(base+r.Path+"?"+r.RawQuery, "?"), bytes.NewReader(r.Body)))(t)

@@ -203,9 +203,9 @@ func (r *scan) readShard(ctx context.Context, p part, i int) error {
 	}
 }
 
-// nextPage reads the next page of a range in its point in time, and says whether it is the last. It opens the point where there is none, again where it
-// is lost, and asks for less where the reply is too long. Where the engine grants no point it reads the shard as it is from page to page: what changes
-// meanwhile comes a second time then.
+// nextPage reads the next page of a range, and reports whether it is the last. It reads in a point in time. If there is no point yet, or the engine has
+// lost it, it opens one. If a reply is too long, it asks for fewer documents. If the engine grants no point, each page shows the shard as it is at that
+// moment, so a document that changes between two pages may come twice.
 func (r *scan) nextPage(ctx context.Context, s *shardRange) (hits []adapters.Stored, last bool, err error) {
 	for lost := 0; ; {
 		if s.point == "" && !r.live {

@@ -60,7 +60,7 @@ func (r *calibrateJob) runAsk(ctx context.Context) error {
 	if t.Rule.Sketcher.Scheme().Features == sketch.Value64 {
 		return valuesOnly(t.Index)
 	}
-	c := conversation{target: t, in: bufio.NewReader(terminal.UntilDone(ctx, r.in)), out: r.out, file: r.answers, judged: map[[2]string]ask.Judged{}}
+	c := conversation{job: &r.job, target: t, typed: bufio.NewReader(terminal.UntilDone(ctx, r.in)), file: r.answers, judged: map[[2]string]ask.Judged{}}
 	if c.file == "" {
 		c.file = unsafeInNames.ReplaceAllString("answers-"+t.Job.Engine+"-"+t.Index, "_") + ".jsonl"
 	}
@@ -120,21 +120,16 @@ func readAnswers(file string) (answers []ask.Answer, err error) {
 
 // conversation is one run of calibrate --ask.
 type conversation struct {
+	*job
 	target
 	found   *calibrate.Candidates
 	session *ask.Session
-	in      *bufio.Reader
-	out     io.Writer
+	typed   *bufio.Reader // by the person
 	file    string
 	// others are answers in the file that do not count.
 	others []ask.Answer
 	// judged are the pairs whose documents were shown in this run.
 	judged map[[2]string]ask.Judged
-}
-
-// print prints for people.
-func (c *conversation) print(format string, values ...any) {
-	_, _ = io.WriteString(c.out, terminal.Harmless(fmt.Sprintf(format, values...))) // an error of the output is kept by results
 }
 
 // save writes all answers to the file.
@@ -143,9 +138,6 @@ func (c *conversation) save() error {
 		lines := json.NewEncoder(w)
 		lines.SetEscapeHTML(false)
 		for _, a := range slices.Concat(c.others, c.session.Answers()) {
-			if a.At.IsZero() { // not a person's: a document of the pair is gone
-				continue
-			}
 			if err := lines.Encode(a); err != nil {
 				return err
 			}
@@ -158,25 +150,25 @@ const howTo = "s: same, d: different, k: skip, u: take the last answer back, q: 
 
 // talk asks until the threshold is settled, no pair is left or the person ends it.
 func (c *conversation) talk(ctx context.Context) error {
-	c.print("%s: %d documents, %d read, %d pairs to ask about. Twenty answers are enough for most indices.\n",
+	c.printf("%s: %d documents, %d read, %d pairs to ask about. Twenty answers are enough for most indices.\n",
 		c.Title(), c.found.Documents, c.found.Read, len(c.found.Pairs))
 	if n := len(c.session.Answers()); n > 0 {
-		c.print("%s there from earlier runs, in %s.\n", counted(n), c.file)
+		c.printf("%s there from earlier runs, in %s.\n", counted(n), c.file)
 	}
 	if n := len(c.others); n > 0 {
-		c.print("%s of no use: their documents are gone, or the threshold does not decide about them.\n", counted(n))
+		c.printf("%s of no use: their documents are gone, or the threshold does not decide about them.\n", counted(n))
 	}
-	c.print("Are the two texts the same to your users, so that one is enough on a page?\n%s", howTo)
+	c.printf("Are the two texts the same to your users, so that one is enough on a page?\n%s", howTo)
 	further := false // after it was settled
 	for {
 		pair, left := c.session.Next()
 		settled := c.session.Finding().Settled
 		switch {
 		case !left:
-			c.print("\nNo pair is left to ask about.\n")
+			c.printf("\nNo pair is left to ask about.\n")
 			return nil
 		case settled && !further:
-			c.print("\nMore answers would hardly change the threshold. Enter: end, m: more pairs, u: take the last answer back? ")
+			c.printf("\nMore answers would hardly change the threshold. Enter: end, m: more pairs, u: take the last answer back? ")
 		default:
 			shown, err := c.show(ctx, pair)
 			if err != nil {
@@ -186,7 +178,7 @@ func (c *conversation) talk(ctx context.Context) error {
 				continue
 			}
 		}
-		line, err := c.in.ReadString('\n')
+		line, err := c.typed.ReadString('\n')
 		if ctx.Err() != nil || errors.Is(err, terminal.ErrInterrupted) {
 			return terminal.ErrInterrupted
 		}
@@ -194,17 +186,13 @@ func (c *conversation) talk(ctx context.Context) error {
 		verdict := ask.Verdict("")
 		switch {
 		case err != nil && letter == "": // the input ended
-			c.print("\n")
+			c.printf("\n")
 			return nil
 		case letter == "q" || settled && !further && letter == "":
 			return nil
 		case letter == "u":
-			last, ok := c.session.TakeBack()
-			for ok && last.At.IsZero() { // the pair was skipped, since a document is gone
-				last, ok = c.session.TakeBack()
-			}
-			if !ok {
-				c.print("There is no answer to take back.\n")
+			if _, ok := c.session.TakeBack(); !ok {
+				c.printf("There is no answer to take back.\n")
 			}
 			further = false
 		case settled && !further:
@@ -217,7 +205,7 @@ func (c *conversation) talk(ctx context.Context) error {
 		case letter == "k":
 			verdict = ask.Skip
 		default:
-			c.print("%s", howTo)
+			c.printf("%s", howTo)
 			continue
 		}
 		if verdict != "" {
@@ -228,7 +216,7 @@ func (c *conversation) talk(ctx context.Context) error {
 		if err := c.save(); err != nil {
 			return err
 		}
-		c.print("%s\n", inShort(c.session.Finding()))
+		c.printf("%s\n", inShort(c.session.Finding()))
 	}
 }
 
@@ -248,7 +236,7 @@ func inShort(f ask.Finding) string {
 // shownWords is how many words of a text are shown at most, around how many beside those that differ.
 const shownWords, around = 160, 8
 
-// show shows a pair. It reports false, and skips it, if one of the documents is gone.
+// show shows a pair. If one of its documents is gone it passes the pair over, and reports false.
 func (c *conversation) show(ctx context.Context, p ask.Pair) (bool, error) {
 	documents, err := c.found.Show(ctx, p.A, p.B)
 	if err != nil {
@@ -257,13 +245,14 @@ func (c *conversation) show(ctx context.Context, p ask.Pair) (bool, error) {
 	a, hasA := documents[p.A]
 	b, hasB := documents[p.B]
 	if !hasA || !hasB {
-		return false, c.session.Answer(ask.Answer{A: p.A, B: p.B, Verdict: ask.Skip})
+		c.session.Pass(p)
+		return false, nil
 	}
 	c.judged[[2]string{p.A, p.B}] = ask.Judged{A: a.Values, B: b.Values}
 	x, y := ask.Mark(a.Text, b.Text, func(word string) string { return strings.Join(sketch.Words(word), " ") })
 	left := c.lines(ask.Excerpt(x, around, shownWords), c.column())
 	right := c.lines(ask.Excerpt(y, around, shownWords), c.column())
-	c.print("\nPair %d\n", len(c.session.Answers())+1)
+	c.printf("\nPair %d\n", len(c.session.Answers())+1)
 	if c.column() < c.width() {
 		left = append([]line{{text: "A  " + calibrate.Plain(c.column()-3, p.A)}}, left...)
 		right = append([]line{{text: "B  " + calibrate.Plain(c.column()-3, p.B)}}, right...)
@@ -279,16 +268,16 @@ func (c *conversation) show(ctx context.Context, p ask.Pair) (bool, error) {
 		}
 	} else {
 		for i, side := range [][]line{left, right} {
-			c.print("%c  %s\n", 'A'+i, calibrate.Plain(c.width()-3, []string{p.A, p.B}[i]))
+			c.printf("%c  %s\n", 'A'+i, calibrate.Plain(c.width()-3, []string{p.A, p.B}[i]))
 			for _, l := range side {
 				c.raw(l.text + "\n")
 			}
 		}
 	}
 	for _, name := range ask.Differing(a.Values, b.Values) {
-		c.print("%s: %s | %s\n", calibrate.Plain(40, name), calibrate.Plain(60, a.Values[name]), calibrate.Plain(60, b.Values[name]))
+		c.printf("%s: %s | %s\n", calibrate.Plain(40, name), calibrate.Plain(60, a.Values[name]), calibrate.Plain(60, b.Values[name]))
 	}
-	c.print("s/d/k/u/q? ")
+	c.printf("s/d/k/u/q? ")
 	return true, nil
 }
 
@@ -373,30 +362,30 @@ func cells(text string) (n int) {
 func (r *calibrateJob) conclude(ctx context.Context, c *conversation) error {
 	f, present := c.session.Finding(), c.Rule.Profile.Threshold
 	if f.Same+f.Different == 0 {
-		c.print("No pair was judged: the threshold stays %.2f.\n", present)
+		c.printf("No pair was judged: the threshold stays %.2f.\n", present)
 		return nil
 	}
-	c.print("\nThreshold %.2f, after %d same, %d different, %d skipped. The present one is %.2f.\n", f.Threshold, f.Same, f.Different, f.Skipped, present)
-	c.print("With a probability of 90 %% the best threshold lies from %.2f to %.2f.\n", f.Low, f.High)
-	c.print("Expected on this index: %.0f %% of the pairs that fold should fold, and %.0f %% of the pairs that should fold do.\n", 100*f.Precision, 100*f.Recall)
+	c.printf("\nThreshold %.2f, after %d same, %d different, %d skipped. The present one is %.2f.\n", f.Threshold, f.Same, f.Different, f.Skipped, present)
+	c.printf("With a probability of 90 %% the best threshold lies from %.2f to %.2f.\n", f.Low, f.High)
+	c.printf("Expected on this index: %.0f %% of the pairs that fold should fold, and %.0f %% of the pairs that should fold do.\n", 100*f.Precision, 100*f.Recall)
 	rule := c.Rule.Together
 	advice := ask.Advise(c.judgedPairs(), append(slices.Concat(rule.Same, rule.Different), rule.WithinField))
 	for _, a := range advice {
-		c.print("A condition would help: %s.\n", a.Reason)
+		c.printf("A condition would help: %s.\n", a.Reason)
 	}
-	c.print("The answers are kept in %s. Run the same command again to go on or to take answers back.\n", c.file)
+	c.printf("The answers are kept in %s. Run the same command again to go on or to take answers back.\n", c.file)
 	judged := f.Same + f.Different
 	if judged < ask.Fewest {
-		c.print("That is little to go by: judge at least %d pairs.\n", ask.Fewest)
+		c.printf("That is little to go by: judge at least %d pairs.\n", ask.Fewest)
 	}
 	entry := slices.Index(c.Engine.Rules, c.Rule)
 	match := c.Engine.Config.Indices[entry].Match
-	c.print("\nIn the rule for %s:\n\n  threshold: %v\n", match, f.Threshold)
+	c.printf("\nIn the rule for %s:\n\n  threshold: %v\n", match, f.Threshold)
 	for _, a := range advice {
-		c.print("  # %s\n", a.Rule)
+		c.printf("  # %s\n", a.Rule)
 	}
 	if len(advice) > 0 {
-		c.print("\nTake away the # of a condition that you want. A text field must be named by the keyword under it, such as city.keyword.\n")
+		c.printf("\nTake away the # of a condition that you want. A text field must be named by the keyword under it, such as city.keyword.\n")
 	}
 	if !r.write {
 		return nil
@@ -410,7 +399,7 @@ func (r *calibrateJob) conclude(ctx context.Context, c *conversation) error {
 	if err := r.writeThreshold(ctx, c.Engine.Config.Name, entry, match, f.Threshold); err != nil {
 		return fmt.Errorf("--write: %w", err)
 	}
-	c.print("\nWritten to %s.\n", r.file)
+	c.printf("\nWritten to %s.\n", r.file)
 	return nil
 }
 

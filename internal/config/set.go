@@ -70,7 +70,7 @@ func forgetLines(c *Config) {
 	}
 }
 
-// memberOf returns the value of a key of a mapping, nil if there is none.
+// memberOf returns the value of a key in a mapping, or nil.
 func memberOf(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -83,7 +83,7 @@ func memberOf(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// entryOf returns an entry of a list, nil if there is none.
+// entryOf returns an entry of a list, or nil.
 func entryOf(n *yaml.Node, at int) *yaml.Node {
 	if n == nil || n.Kind != yaml.SequenceNode || at >= len(n.Content) {
 		return nil

@@ -32,8 +32,8 @@ func Differing(a, b Values) (names []string) {
 // Advice is another rule that would help, and what speaks for it.
 type Advice struct {
 	// Rule is YAML of an entry of indices.
-	Rule   string `json:"rule"`
-	Reason string `json:"reason"`
+	Rule   string
+	Reason string
 }
 
 const (

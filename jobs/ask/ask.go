@@ -20,13 +20,13 @@ import (
 
 // Pair is a candidate.
 type Pair struct {
-	A         string  `json:"a"`
-	B         string  `json:"b"`
-	Agreement float64 `json:"agreement"`
+	A         string
+	B         string
+	Agreement float64
 	// Shingles is how many the shorter of the two has.
-	Shingles int `json:"shingles"`
+	Shingles int
 	// Groups are those that the two documents belong to: documents that are like one another, directly or by others between them.
-	Groups [2]int `json:"-"`
+	Groups [2]int
 }
 
 // Verdict is what a person says of a pair.
@@ -59,19 +59,19 @@ const Least = 0.15
 // Finding is what follows from the answers.
 type Finding struct {
 	// Threshold has the greatest expected F1. With a probability of 90 % the best one lies from Low to High.
-	Threshold float64 `json:"threshold"`
-	Low       float64 `json:"low"`
-	High      float64 `json:"high"`
+	Threshold float64
+	Low       float64
+	High      float64
 	// Precision and Recall are expected at the threshold, of the pairs of the index with another text.
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
+	Precision float64
+	Recall    float64
 	// Gain is by how much F1 is expected to be higher at the best threshold, if it were known.
-	Gain      float64 `json:"gain"`
-	Same      int     `json:"same"`
-	Different int     `json:"different"`
-	Skipped   int     `json:"skipped"`
+	Gain      float64
+	Same      int
+	Different int
+	Skipped   int
 	// Settled says that more answers would hardly change the threshold.
-	Settled bool `json:"settled"`
+	Settled bool
 }
 
 const (
@@ -111,6 +111,7 @@ type Session struct {
 	present float64
 	pairs   []Pair
 	places  map[[2]string]int
+	passed  map[int]bool // places of pairs that can't be shown
 	counts  Counts
 	answers []Answer
 	curves  []curve
@@ -118,7 +119,7 @@ type Session struct {
 
 // New begins a conversation: with candidates in an order that has nothing to do with their agreement, the counts of the index, and the present threshold.
 func New(pairs []Pair, counts Counts, present float64) *Session {
-	s := &Session{present: present, pairs: pairs, places: map[[2]string]int{}, counts: counts}
+	s := &Session{present: present, pairs: pairs, places: map[[2]string]int{}, passed: map[int]bool{}, counts: counts}
 	for i, p := range pairs {
 		s.places[key(p.A, p.B)] = i
 	}
@@ -139,8 +140,8 @@ func New(pairs []Pair, counts Counts, present float64) *Session {
 // key names a pair, whichever of the two comes first.
 func key(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-// Find returns the candidate of two ids.
-func (s *Session) Find(a, b string) (Pair, bool) {
+// find returns the candidate of two ids.
+func (s *Session) find(a, b string) (Pair, bool) {
 	place, known := s.places[key(a, b)]
 	if !known {
 		return Pair{}, false
@@ -148,12 +149,12 @@ func (s *Session) Find(a, b string) (Pair, bool) {
 	return s.pairs[place], true
 }
 
-// Answer takes an answer to a candidate. A later one on the same pair takes the place of the earlier one.
+// Answer takes an answer to a candidate. It replaces an earlier answer to the same pair.
 func (s *Session) Answer(a Answer) error {
 	if !slices.Contains([]Verdict{Same, Different, Skip}, a.Verdict) {
 		return fmt.Errorf("verdict: %.40q is unknown: use %s, %s or %s", a.Verdict, Same, Different, Skip)
 	}
-	if _, known := s.Find(a.A, a.B); !known {
+	if _, known := s.find(a.A, a.B); !known {
 		return fmt.Errorf("a, b: %.80q and %.80q are no pair that can be asked about", a.A, a.B)
 	}
 	s.answers = slices.DeleteFunc(s.answers, func(b Answer) bool { return key(a.A, a.B) == key(b.A, b.B) })
@@ -162,7 +163,10 @@ func (s *Session) Answer(a Answer) error {
 	return nil
 }
 
-// TakeBack takes the last answer back and returns it. It reports false if there is none.
+// Pass leaves a pair out of what is asked, without an answer: it can't be shown any more.
+func (s *Session) Pass(p Pair) { s.passed[s.places[key(p.A, p.B)]] = true }
+
+// TakeBack drops the last answer and returns it, or false if there was no answer.
 func (s *Session) TakeBack() (last Answer, ok bool) {
 	if len(s.answers) == 0 {
 		return Answer{}, false
@@ -184,7 +188,7 @@ func (s *Session) learn() {
 		off := (c.t - s.present) / spread
 		log := -off * off / 2
 		for _, a := range s.answers {
-			pair, _ := s.Find(a.A, a.B)
+			pair, _ := s.find(a.A, a.B)
 			same := slips + (1-2*slips)*c.at(pair.Agreement)
 			switch a.Verdict {
 			case Same:
@@ -212,14 +216,14 @@ func (s *Session) middle(quantile float64) float64 {
 	return 1
 }
 
-// What a candidate must be nearer by to be asked in spite of having been asked about before: its documents, their groups, its length.
+// Penalties, in agreement: what a candidate loses for each earlier question about one of its documents, one of their groups, or a pair of its length.
 const (
 	perDocument, perGroup, perLength = 0.1, 0.03, 0.002
 	// near is what counts as no distance.
 	near = 0.02
 )
 
-// Next returns the pair to ask about next. It reports false if every candidate was asked about.
+// Next returns the pair to ask about next, or false if no candidate is left.
 func (s *Session) Next() (Pair, bool) {
 	documents, groups, lengths, asked := map[string]float64{}, map[int]float64{}, map[int]float64{}, map[int]bool{}
 	judged := 0
@@ -242,7 +246,7 @@ func (s *Session) Next() (Pair, bool) {
 	best, least := -1, math.Inf(1)
 	for i := range s.pairs {
 		p := &s.pairs[i]
-		if p.Agreement < Least || asked[i] {
+		if p.Agreement < Least || asked[i] || s.passed[i] {
 			continue
 		}
 		cost := max(0, math.Abs(p.Agreement-target)-near)

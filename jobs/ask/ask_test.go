@@ -84,6 +84,15 @@ func TestSettles(t *testing.T) {
 	if err := s.Answer(Answer{A: l.pairs[0].A, B: l.pairs[0].B, Verdict: "maybe"}); err == nil || !strings.Contains(err.Error(), "use same, different or skip") {
 		t.Error(err)
 	}
+	last := s.Answers()[len(s.Answers())-1]
+	p, _ := s.Next()
+	s.Pass(p)
+	if other, _ := s.Next(); other == p {
+		t.Errorf("%v is asked about after it was passed over", p)
+	}
+	if back, ok := s.TakeBack(); !ok || back != last {
+		t.Errorf("taken back is %v, and not the last answer %v", back, last)
+	}
 	empty := New(nil, Counts{}, 0.64)
 	if p, ok := empty.Next(); ok || empty.Finding().Settled {
 		t.Errorf("%v asked of nothing: %+v", p, empty.Finding())

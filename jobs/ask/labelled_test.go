@@ -100,7 +100,7 @@ func (l *labelled) best() (f1, at float64) {
 	return f1, at
 }
 
-// judge answers up to so many questions by the labels, and gives one answer in ten wrongly if it slips.
+// judge answers some questions by the labels. If it slips, one answer in ten is wrong.
 func (l *labelled) judge(t *testing.T, seed uint64, questions int, slipping bool) *Session {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 7))

@@ -7,10 +7,10 @@ import (
 
 // Piece is a word of a text as it is shown, or a sign of a script that is written without spaces.
 type Piece struct {
-	Text string `json:"text"`
+	Text string
 	// Own says that the other text does not have it here. Joined says that no space goes before it.
-	Own    bool `json:"own,omitempty"`
-	Joined bool `json:"joined,omitempty"`
+	Own    bool
+	Joined bool
 }
 
 // Mark returns the pieces of two texts, and marks those that differ: a word is common if it stands beside the same word in the other text too.
@@ -85,8 +85,8 @@ func own(pieces []Piece, words []word, other map[[2]string]bool) {
 	}
 }
 
-// Excerpt returns the pieces with so many common ones on each side of those that differ, and an empty one where others were left out. At most
-// most pieces are returned.
+// Excerpt shortens a text to the pieces that differ, with up to around common pieces on each side of them. An empty piece stands where others were left
+// out. It returns at most most pieces.
 func Excerpt(pieces []Piece, around, most int) (list []Piece) {
 	keep := make([]bool, len(pieces))
 	any := false

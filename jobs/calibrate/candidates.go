@@ -57,7 +57,7 @@ func Gather(ctx context.Context, store adapters.Store, index string, rule *rule.
 	return found, nil
 }
 
-// gather takes a pair of documents with other texts, which stands for so many pairs of the index.
+// gather takes two documents whose texts differ. The pair stands for weight pairs of the index.
 func (c *calibration) gather(a, b int, value, weight float64) {
 	g := c.gathering
 	if g == nil || value < ask.Least {
@@ -74,9 +74,7 @@ func (c *calibration) gather(a, b int, value, weight float64) {
 
 // decided reports whether it is the threshold that decides whether two documents fold.
 func (c *calibration) decided(a, b int, value float64) bool {
-	profile := c.rule.Profile
-	profile.Threshold = 0
-	return profile.JudgeAt(&c.docs[a].sketch, &c.docs[b].sketch, value) == rerank.Agrees
+	return c.judgeAt(a, b, value) == rerank.Agrees
 }
 
 // join makes one group of those of two documents that are akin.

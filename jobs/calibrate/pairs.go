@@ -38,12 +38,12 @@ type unit struct {
 	near [128]bool
 }
 
-// hundredth is the place of an agreement in unit.near.
-func hundredth(value float64) int { return min(127, int(max(0, value)*100+0.5)) }
+// nearAt is the place of an agreement in unit.near.
+func nearAt(value float64) int { return min(127, int(max(0, value)*100+0.5)) }
 
 // marked reports whether there is a partner at an agreement from low to high.
 func (u *unit) marked(low, high float64) bool {
-	return slices.Contains(u.near[hundredth(low):hundredth(high)+1], true)
+	return slices.Contains(u.near[nearAt(low):nearAt(high)+1], true)
 }
 
 // makeUnits makes a unit of all documents with the same text.
@@ -91,9 +91,8 @@ func (c *calibration) countCandidate(i, j int, value float64) {
 func (c *calibration) countPartner(i, j int, value float64) {
 	u, v := &c.units[i], &c.units[j]
 	a, b := &c.docs[u.first].sketch, &c.docs[v.first].sketch
-	same, profile := a.SameText(b), c.rule.Profile
-	profile.Threshold = 0
-	if !profile.JudgeAt(a, b, value).Near() { // at no threshold
+	same := a.SameText(b)
+	if !c.judgeAt(u.first, v.first, value).Near() { // at no threshold
 		return
 	}
 	for t, threshold := range thresholds {
@@ -102,8 +101,15 @@ func (c *calibration) countPartner(i, j int, value float64) {
 		}
 	}
 	if !same { // of the same text nothing is left to chance
-		u.near[hundredth(value)] = true
+		u.near[nearAt(value)] = true
 	}
+}
+
+// judgeAt judges two documents of this agreement as the rule would at the lowest threshold.
+func (c *calibration) judgeAt(a, b int, value float64) rerank.Reason {
+	profile := c.rule.Profile
+	profile.Threshold = 0
+	return profile.JudgeAt(&c.docs[a].sketch, &c.docs[b].sketch, value)
 }
 
 // compareRandom compares random pairs of the sample, or all of them if there are no more than randomPairs.

@@ -91,7 +91,7 @@ func (c *calibration) offer(a, b int, value float64) {
 	}
 }
 
-// put puts a pair into a pool that keeps so many.
+// put adds a pair to a pool that keeps at most as many pairs as given, chosen by chance.
 func (c *calibration) put(list *pool, most, a, b int, value float64) {
 	ranks := [2]uint64{c.docs[a].rank, c.docs[b].rank}
 	if ranks[1] < ranks[0] {
