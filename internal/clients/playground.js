@@ -9,6 +9,7 @@
 
 const { readFileSync } = require('node:fs')
 const { parseArgs } = require('node:util')
+const axe = require('axe-core')
 const { chromium } = require('playwright-core')
 
 const string = { type: 'string' }
@@ -127,6 +128,18 @@ const actions = {
       while (!all.every(details => details.querySelector('.note'))) await new Promise(resolve => requestAnimationFrame(resolve))
       return all.flatMap(element => [...element.querySelectorAll('.text *')].map(one => one.localName))
     }),
+  // axe is what the page's state has against the rules of accessibility, light and dark: [scheme, rule, place, what is wrong].
+  async axe ({ page }) {
+    const found = []
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.evaluate(axe.source) // past the page's policy, as a debugger
+      for (const { id, nodes } of await page.evaluate(() => window.axe.run().then(result => result.violations)))
+        for (const { target, failureSummary } of nodes) found.push([colorScheme, id, target.flat().join(' '), failureSummary])
+    }
+    await page.emulateMedia({ colorScheme: null, reducedMotion: null })
+    return found
+  },
   // tell evaluates an expression in the page.
   tell: (visit, { script }) => visit.page.evaluate(script)
 }

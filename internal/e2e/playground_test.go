@@ -188,7 +188,9 @@ func TestPlaygroundCredentials(t *testing.T) {
 	seen := visitPage(t, w.admin, "",
 		act("look"), act("login", "user", "reader", "password", "wrong"), act("look"), act("login", right...), act("look"),
 		act("reload"), act("look"), act("login", append(right, "keep", true)...), act("look"), act("reload"), act("look"),
-		act("tab"), act("look"), act("login", "key", "c2VjcmV0"), act("look"), act("click", "on", "#login-open"), act("click", "on", "#forget"), act("look"))
+		act("tab"), act("look"), act("login", "key", "c2VjcmV0"), act("look"), act("click", "on", "#login-open"), act("axe"), act("click", "on", "#forget"), act("look"))
+	accessible(t, seen[8])
+	seen = slices.Delete(seen, 8, 9)
 	type want struct {
 		found, login, problem bool
 		session               int
@@ -212,6 +214,28 @@ func TestPlaygroundCredentials(t *testing.T) {
 	}
 	if log := strings.Join(w.lines(), "\n"); strings.Contains(log, "secret") || strings.Contains(log, "c2VjcmV0") {
 		t.Errorf("credentials in the log: %s", log)
+	}
+}
+
+// accessible fails the test for what axe-core has against states of a page.
+func accessible(t *testing.T, states ...json.RawMessage) {
+	t.Helper()
+	for n, state := range states {
+		for _, violation := range seenAs[[][]string](t, state) {
+			t.Errorf("axe %d: %q", n, violation)
+		}
+	}
+}
+
+// TestPlaygroundAccessible has axe-core look at the page: with results, with versions compared word by word, and without results.
+func TestPlaygroundAccessible(t *testing.T) {
+	w := shelfPage(t, documents(t))
+	seen := visitPage(t, w.admin, "#engine=shelf&index=shelf", act("axe"),
+		act("type", "text", "the"), act("axe"), act("words"), act("axe"),
+		act("type", "text", "zzz"), act("axe"), act("tell", "script", "document.documentElement.lang = ''"), act("axe"))
+	accessible(t, seen[0], seen[1], seen[3], seen[4])
+	if broken := seenAs[[][]string](t, seen[6]); len(broken) != 2 || broken[1][0] != "dark" || broken[1][1] != "html-has-lang" {
+		t.Errorf("of a page that breaks a rule axe says %q", broken)
 	}
 }
 
