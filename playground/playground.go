@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"path"
@@ -127,12 +128,22 @@ type Handler struct {
 //go:embed assets
 var embedded embed.FS
 
+// Files are the page and all that it loads.
+var Files = must(fs.Sub(embedded, "assets"))
+
+func must(files fs.FS, err error) fs.FS {
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return files
+}
+
 // New returns a handler without engines. Call [Handler.Set] to add them.
 func New() *Handler {
 	h := &Handler{slots: make(chan struct{}, concurrency), mux: http.NewServeMux()}
 	h.Set(&Scene{Engines: []Engine{}, Presets: []Preset{}, Links: []Link{}})
-	h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { asset(w, "index.html") })
-	h.mux.HandleFunc("GET "+Prefix+"{file}", func(w http.ResponseWriter, r *http.Request) { asset(w, r.PathValue("file")) })
+	h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { ServeFile(w, "index.html", Files) })
+	h.mux.HandleFunc("GET "+Prefix+"{file}", func(w http.ResponseWriter, r *http.Request) { ServeFile(w, r.PathValue("file"), Files) })
 	h.mux.HandleFunc("GET "+Prefix+"api/engines", h.engines)
 	h.mux.HandleFunc(Prefix+"api/indices", h.endpoint(h.indices))
 	h.mux.HandleFunc(Prefix+"api/search", h.endpoint(h.search))
@@ -155,15 +166,16 @@ var types = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// asset answers one of the embedded files.
-func asset(w http.ResponseWriter, name string) {
-	text, err := embedded.ReadFile(path.Join("assets", path.Base(name)))
-	if err != nil {
-		answer(w, http.StatusNotFound, failure{What: "there is no such file", Hint: "The page is at /."})
-		return
+// ServeFile answers a file of a page, from the first folder that has it.
+func ServeFile(w http.ResponseWriter, name string, folders ...fs.FS) {
+	for _, folder := range folders {
+		if text, err := fs.ReadFile(folder, name); err == nil {
+			w.Header().Set("Content-Type", types[path.Ext(name)])
+			_, _ = w.Write(text) // an error means that the client has disconnected
+			return
+		}
 	}
-	w.Header().Set("Content-Type", types[path.Ext(name)])
-	_, _ = w.Write(text) // an error means that the client has disconnected
+	answer(w, http.StatusNotFound, failure{What: "there is no such file", Hint: "The page is at /."})
 }
 
 // engines answers with the scene.

@@ -125,6 +125,7 @@ var allowed = map[string][]string{
 		"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "jobs",
 		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal", "internal/cases", "internal/jsonedit",
 	},
+	"internal/localpage":        {"playground"},
 	"internal/logtest":          {},
 	"internal/certs":            {},
 	"internal/config":           {"internal/rule", "sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},

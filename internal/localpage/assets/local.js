@@ -1,0 +1,48 @@
+// The page's requests to the command that serves it.
+
+const drawer = 'neardup.key'
+
+// The key comes in the address. The tab keeps it, so that the page can be loaded again, and the address loses it.
+const key = (() => {
+  const hash = new URLSearchParams(location.hash.slice(1))
+  const given = hash.get('key')
+  try {
+    if (given) sessionStorage.setItem(drawer, given)
+    else return sessionStorage.getItem(drawer)
+  } catch {
+    return given // a browser that keeps nothing
+  }
+  hash.delete('key')
+  history.replaceState(null, '', '#' + hash)
+  return given
+})()
+
+// call asks the command: by GET, or by POST if there is a body. It returns the answer, or throws an Error that says what is wrong.
+export async function call (what, body, signal) {
+  let reply, answer
+  try {
+    reply = await fetch('/api/' + what, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { Authorization: 'Bearer ' + key },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal
+    })
+    answer = await reply.json()
+  } catch (error) {
+    if (error.name === 'AbortError') throw error
+    throw new Error(reply ? `The answer (status ${reply.status}) is not JSON.` : 'The command does not answer. Is it still running?')
+  }
+  if (!reply.ok) throw new Error(answer.error)
+  return answer
+}
+
+// save offers a file of the API for download.
+export async function save (what, name) {
+  const reply = await fetch('/api/' + what, { headers: { Authorization: 'Bearer ' + key } })
+  if (!reply.ok) throw new Error((await reply.json()).error)
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(await reply.blob())
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}

@@ -1,0 +1,146 @@
+// Package localpage serves the page of a command to a browser on the same machine.
+//
+// The address that the command prints ends in a random key. The page's own script reads it and sends it with each request to the API (assets/local.js).
+// The key stands behind the #, so a browser sends it to nobody by itself. It goes in a header and not in a cookie: cookies of 127.0.0.1 go to every port.
+// Requests that name another host are refused, so that no name of somebody else's leads here.
+package localpage
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/neardup/sidecar/playground"
+)
+
+// MaxBody is the size limit of a request's body in bytes.
+const MaxBody = 1 << 20
+
+// Page is what is served.
+type Page struct {
+	// Files has index.html and the page's own scripts. The files of the playground (style.css, dom.js, diff.js) and local.js are served beside them.
+	Files fs.FS
+	// API answers requests below /api/, if they have the key.
+	API http.Handler
+}
+
+//go:embed assets
+var assets embed.FS
+
+// Serve serves a page at a port of 127.0.0.1 until the context ends; 0 stands for any free port. It calls started with the address, which has the key.
+func Serve(ctx context.Context, port int, p Page, started func(address string)) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("the page: %w", err)
+	}
+	key := rand.Text()
+	server := &http.Server{
+		Handler: p.handler(key), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for what is under way
+		defer cancel()
+		if server.Shutdown(last) != nil {
+			_ = server.Close()
+		}
+	})
+	started("http://" + listener.Addr().String() + "/#key=" + key)
+	err = server.Serve(listener)
+	if !stop() {
+		<-closed
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("the page: %w", err)
+	}
+	return nil
+}
+
+// handler returns the handler of everything.
+func (p Page) handler(key string) http.Handler {
+	own, _ := fs.Sub(assets, "assets") // never fails: the name is valid
+	file := func(name string, w http.ResponseWriter) {
+		playground.ServeFile(w, name, p.Files, own, playground.Files)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { file("index.html", w) })
+	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { file(r.PathValue("file"), w) })
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+key)) != 1 {
+			Refuse(w, http.StatusUnauthorized, errors.New("the key is wrong: open the address that the command has printed"))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		p.API.ServeHTTP(w, r)
+	})
+	ownOrigin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Content-Security-Policy": playground.Policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+		} {
+			w.Header().Set(name, value)
+		}
+		switch {
+		case !loopback(r.Host):
+			Refuse(w, http.StatusMisdirectedRequest, fmt.Errorf("%.100q is not this page's host: open the address that the command has printed", r.Host))
+		case ownOrigin.Check(r) != nil:
+			Refuse(w, http.StatusForbidden, errors.New("the request comes from another page"))
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// loopback reports whether a Host header names this machine. The port may be another one: that of a tunnel.
+func loopback(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	return name == "127.0.0.1" || name == "localhost" || name == "::1"
+}
+
+// Answer writes a value as JSON.
+func Answer(w http.ResponseWriter, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		Refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, _ = w.Write(text) // an error means that the client has disconnected
+}
+
+// Refuse writes an error, which local.js throws in the page.
+func Refuse(w http.ResponseWriter, status int, err error) {
+	text, _ := json.Marshal(map[string]string{"error": err.Error()})
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // as above
+}
+
+// Read reads the JSON body of a request into a value. If it is not valid it answers so, and returns false.
+func Read(w http.ResponseWriter, r *http.Request, value any) bool {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		Refuse(w, http.StatusMethodNotAllowed, errors.New("only POST is answered here"))
+		return false
+	}
+	if err := json.NewDecoder(r.Body).Decode(value); err != nil {
+		Refuse(w, http.StatusBadRequest, fmt.Errorf("the body: %w", err))
+		return false
+	}
+	return true
+}
