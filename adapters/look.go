@@ -1,16 +1,26 @@
 package adapters
 
-import "github.com/neardup/sidecar/internal/rule"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 
-// What a person who looks at lists asks of an engine: which indices there are, and a search of the words that were typed. Each
-// adapter has functions that make the requests and read the replies. None of them changes anything.
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+)
 
-// Look is a search of typed words in one index, or of documents by their ids.
+// What a person who looks at lists asks of an engine: which indices there are, and a search of the words that were typed or of a client's
+// own. Each adapter has functions that make the requests and read the replies. None of them changes anything.
+
+// Look is a search of typed words in one index, a client's own search of it, or one of documents by their ids.
 type Look struct {
 	Index, Words string
+	// Search, if not nil, is a client's own search, in place of Words: see [Query].
+	Search []byte
 	// IDs, if not nil, are the documents to find, in place of Words. The engine may find others too.
 	IDs []string
-	// Size is how many ranks are read.
+	// Size is how many ranks are read, from the first on. 0 reads the page that Search asks for, as its client would: Fields and Titles do not count.
 	Size int
 	// Header carries the credentials with which it is made.
 	Header Header
@@ -39,10 +49,48 @@ type LookedHit struct {
 	Name string
 	// Score is a JSON number, nil where there is none.
 	Score []byte
+	// Folded are the hits that are listed as folded into this one, where a control asks for that.
+	Folded []Named
 }
+
+// Named is the name of a document: its index, as in Name of a hit, and its id.
+type Named struct{ Index, ID string }
 
 // Listed is a concrete index and how many documents it holds, -1 where that is not told.
 type Listed struct {
 	Index
 	Documents int
+}
+
+// Query is what a person searches for, or what a log holds of a search: words, or a client's own search.
+type Query struct {
+	Words string
+	// Search, if not nil, counts in place of Words. It is the JSON body of a search, or for an engine of parameters these, as a JSON object or as a
+	// query string. Controls of ours in it do not count.
+	Search []byte
+	// Index is the index that it was sent to, where a log says so.
+	Index string
+}
+
+// Object returns an error that says what is wrong, and where, unless a text is a JSON object.
+func Object(text []byte) error {
+	if _, err := jsonedit.Members(text); err == nil {
+		return nil
+	}
+	var value json.RawMessage
+	if wrong, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &value)); ok {
+		before := text[:max(min(int(wrong.Offset), len(text))-1, 0)]
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+		return fmt.Errorf("it is no JSON: line %d, column %d: %w", line, column, wrong)
+	}
+	return errors.New("it is no JSON object: begin it with { and end it with }")
+}
+
+// Typed returns a line of words, which may be a JSON string.
+func Typed(line string) string {
+	var words string
+	if json.Unmarshal([]byte(line), &words) != nil {
+		return line
+	}
+	return words
 }

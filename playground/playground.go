@@ -53,6 +53,8 @@ type Source interface {
 	Authorize(Credentials) adapters.Header
 	// Listed returns the indices that these headers may see.
 	Listed(context.Context, adapters.Header) ([]adapters.Listed, error)
+	// ReadQuery returns the query that a line of text holds: words, or a client's own search.
+	ReadQuery(line string) (adapters.Query, error)
 	// LookFor returns the request for a search, and LookedAt reads the reply.
 	LookFor(adapters.Look) (*adapters.Request, error)
 	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)

@@ -48,6 +48,13 @@ func (madeUp) Authorize(c Credentials) adapters.Header {
 	return adapters.Header{"Authorization": {c.User + ":" + c.Password + c.Key}}
 }
 
+func (madeUp) ReadQuery(line string) (adapters.Query, error) {
+	if strings.HasPrefix(line, "{") {
+		return adapters.Query{Search: []byte(line)}, adapters.Object([]byte(line))
+	}
+	return adapters.Query{Words: line}, nil
+}
+
 func (madeUp) LookFor(l adapters.Look) (*adapters.Request, error) {
 	body, err := json.Marshal(l.Words)
 	return &adapters.Request{Method: "POST", Path: "/" + l.Index, Header: l.Header, Body: body}, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestLookFor(t *testing.T) {
 func TestLookedAt(t *testing.T) {
 	reply := `{"hits":{"total":{"value":9,"relation":"eq"},"hits":[
 {"_index":".ds-logs-2026.01.02-000003","_id":"1","_score":1.25,"_source":{"b":"x"},"fields":{"neardup_sketch":["abc"],"host":["h","i"]}},
-{"_index":"a","_id":"2","_score":null}]}}`
+{"_index":"a","_id":"2","_score":null,"inner_hits":{"neardup":{"hits":{"hits":[{"_index":"b","_id":"3"}]}}}}]}}`
 	got, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
 	if err != nil || got.Total != 9 || len(got.Hits) != 2 || got.Doubting {
 		t.Fatalf("%v %+v", err, got)
@@ -63,6 +64,9 @@ func TestLookedAt(t *testing.T) {
 		string(first.Score) != "1.25" || string(first.Document) != `{"b":"x"}` ||
 		fmt.Sprint(first.Shown.Values(rule.Deciding{Field: "host"})) != "[h i]" {
 		t.Errorf("%+v", first)
+	}
+	if len(first.Folded) > 0 || len(second.Folded) != 1 || second.Folded[0] != (adapters.Named{Index: "b", ID: "3"}) {
+		t.Errorf("folded %v, %v", first.Folded, second.Folded)
 	}
 	if second.Score != nil || string(second.Shown.Document(nil)) != "{}" || len(second.Stored) > 0 {
 		t.Errorf("%+v", second)
@@ -81,6 +85,54 @@ func TestLookedAt(t *testing.T) {
 		_, err := dialect.LookedAt(look, &adapters.Reply{Status: c.status, Body: []byte(c.body)})
 		if err == nil || adapters.StatusOf(err) != c.want || c.want == 0 && !errors.Is(err, adapters.ErrNotUnderstood) {
 			t.Errorf("%s: %v", c.body, err)
+		}
+	}
+}
+
+// TestLookForSearch: a client's own search keeps its page, or has the first ranks read, without our controls.
+func TestLookForSearch(t *testing.T) {
+	const own = `{"from":5,"size":3,"query":{"term":{"a":1}},"_source":false,"docvalue_fields":["x"],"neardup":"off","aggs":{},"sort":["d"]}`
+	l := adapters.Look{Index: "a", Search: []byte(own), Fields: []string{"body"}}
+	body := func() string { return string(expect.Value(dialect.LookFor(l))(t).Body) }
+	expect.Same(t, strings.Replace(own, `"neardup":"off",`, "", 1), body(), "the client's page")
+	l.Size, l.Judged = 200, true
+	expect.Same(t, `{"query":{"term":{"a":1}},"sort":["d"],"size":200,"track_total_hits":true,"_source":["body"],"docvalue_fields":["neardup_sketch"]}`,
+		body(), "the first ranks")
+	for text, want := range map[string]string{`{"query":` + "\n" + ` {]}`: "line 2, column 3", `[]`: "begin it with {"} {
+		l.Search = []byte(text)
+		if _, err := dialect.LookFor(l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestReadQuery: words, bodies and the lines of slow logs are told apart.
+func TestReadQuery(t *testing.T) {
+	const body = `{"size":5,"query":{"match":{"t":"a ] b"}}}`
+	quoted, _ := json.Marshal(body)
+	for line, want := range map[string]adapters.Query{
+		" storm over sylt\t":   {Words: "storm over sylt"},
+		`"say \"hi\""`:         {Words: `say "hi"`},
+		`"not closed`:          {Words: `"not closed`},
+		"[a] source[b":         {Words: "[a] source[b"},
+		body:                   {Search: []byte(body)},
+		`{"type":{"odd":"x"}}`: {Search: []byte(`{"type":{"odd":"x"}}`)},
+		`{"@timestamp":"x","log.level":"WARN","elasticsearch.slowlog.message":"[.ds-news-2026.01.02-000003][0]","elasticsearch.slowlog.source":` + string(quoted) + `}`: {
+			Search: []byte(body), Index: "news",
+		},
+		`{"type": "index_search_slowlog", "message": "[news-2][11]", "took": "1ms", "source": ` + string(quoted) + `}`: {Search: []byte(body), Index: "news-2"},
+		`[2026-01-02T03:04:05,678][WARN ][i.s.s.query] [node-1] [news-2][0] took[5ms], took_millis[5], total_hits[3 hits], stats[], ` +
+			`search_type[QUERY_THEN_FETCH], total_shards[1], source[` + body + `], id[], `: {Search: []byte(body), Index: "news-2"},
+		`[2026-01-02T03:04:05,678][TRACE][c.s.r.slowlog] [node-1] took[5ms], shards[{total: 1}], source[], id[]`: {Search: []byte(`{}`)},
+	} {
+		got, err := dialect.ReadQuery(line)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, %+v (%s)", line, err, got, got.Search)
+		}
+	}
+	for _, line := range []string{`{"query":`, `[x] [a][0] took[1ms], source[{"query":{"mat`} {
+		if q, err := dialect.ReadQuery(line); err == nil {
+			t.Errorf("%s: %+v", line, q)
 		}
 	}
 }

@@ -1,15 +1,18 @@
 package typesense
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -18,24 +21,104 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if strings.ContainsAny(l.Index, "/*,") || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single collection: name one of those that there are", l.Index)
 	}
-	words, shown := cmp.Or(l.Words, "*"), append([]string{"id"}, withRoots(slices.Concat(l.Fields, l.Titles))...)
-	if l.Judged {
-		shown = append(append(shown, rule.SketchField), decidingFields(l.Deciding)...)
+	params, err := paramsFor(l)
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
 	}
-	params := url.Values{
-		"q": {words}, "query_by": {strings.Join(l.Fields, ",")}, "per_page": {strconv.Itoa(l.Size)},
-		"include_fields": {strings.Join(shown, ",")}, "highlight_fields": {noField},
+	query := params.Encode()
+	if len(query) <= maxQuery-maxQuery/8 { // what a control adds has room too
+		return &adapters.Request{
+			Method: "GET", Path: "/collections/" + url.PathEscape(l.Index) + "/documents/search", RawQuery: query, Header: l.Header,
+		}, nil
+	}
+	if l.Search == nil {
+		return nil, errors.New("query: it is too long for this engine: type fewer words")
+	}
+	search := jsonedit.AppendString([]byte(`{"collection":`), l.Index)
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		search = jsonedit.AppendString(append(jsonedit.AppendString(append(search, ','), name), ':'), params.Get(name))
+	}
+	header := adapters.Header{"Content-Type": {"application/json"}}
+	maps.Copy(header, l.Header)
+	body := slices.Concat([]byte(`{"searches":[`), search, []byte("}]}"))
+	return &adapters.Request{Method: "POST", Path: "/multi_search", Header: header, Body: body}, nil
+}
+
+// paramsFor returns the parameters of a look.
+func paramsFor(l adapters.Look) (params url.Values, err error) {
+	params = url.Values{"q": {cmp.Or(l.Words, "*")}, "query_by": {strings.Join(l.Fields, ",")}}
+	if l.Search != nil {
+		if params, err = paramsIn(l.Search); err != nil {
+			return nil, err
+		}
 	}
 	if l.IDs != nil {
 		params.Set("filter_by", "id:[`"+strings.Join(l.IDs, "`,`")+"`]")
 	}
-	query := params.Encode()
-	if len(query) > maxQuery-maxQuery/8 { // what a control adds has room too
-		return nil, errors.New("query: it is too long for this engine: type fewer words")
+	if l.Search != nil && l.Size == 0 { // the client's own page, with ids
+		if shown := params.Get("include_fields"); shown != "" {
+			params.Set("include_fields", "id,"+shown)
+		}
+		hidden := slices.DeleteFunc(fieldList(params.Get("exclude_fields")), func(name string) bool { return name == "id" })
+		if params.Del("exclude_fields"); len(hidden) > 0 {
+			params.Set("exclude_fields", strings.Join(hidden, ","))
+		}
+		return params, nil
 	}
-	return &adapters.Request{
-		Method: "GET", Path: "/collections/" + url.PathEscape(l.Index) + "/documents/search", RawQuery: query, Header: l.Header,
-	}, nil
+	if params.Get("group_by") != "" {
+		return nil, errors.New("it has group_by: such searches are left alone")
+	}
+	for _, name := range steered {
+		if name != "vector_query" && name != "preset" {
+			params.Del(name)
+		}
+	}
+	shown := append([]string{"id"}, withRoots(slices.Concat(l.Fields, l.Titles))...)
+	if l.Judged {
+		shown = append(append(shown, rule.SketchField), decidingFields(l.Deciding)...)
+	}
+	params.Set("per_page", strconv.Itoa(l.Size))
+	params.Set("include_fields", strings.Join(shown, ","))
+	params.Set("highlight_fields", noField)
+	return params, nil
+}
+
+// paramsIn returns the parameters of a client's own search, a JSON object or a query string, without a key in it: the look has its own.
+func paramsIn(search []byte) (url.Values, error) {
+	values, odd := valuesOf(paramsOf(string(search))), false
+	if bytes.HasPrefix(bytes.TrimSpace(search), []byte("{")) {
+		if err := adapters.Object(search); err != nil {
+			return nil, err
+		}
+		members, _ := jsonedit.Members(search)
+		if jsonedit.Get(members, "searches") != nil {
+			return nil, errors.New("it holds several searches: give each by itself")
+		}
+		if values, odd = valuesIn(members); odd {
+			return nil, errors.New("a parameter is a list, an object or null: give each as a text, a number, true or false")
+		}
+	}
+	params := url.Values{}
+	for name, value := range values {
+		if name != "" && name != "collection" && !adapters.IsControl(name) && !strings.HasPrefix(strings.ToLower(name), "x-typesense-") {
+			params.Set(name, value)
+		}
+	}
+	return params, nil
+}
+
+// ReadQuery returns the query of a line: words, as they are or as a JSON string, or the parameters of a search, as a JSON object or as a query string.
+func (Dialect) ReadQuery(line string) (q adapters.Query, err error) {
+	line = strings.TrimSpace(line)
+	isQuery := !strings.ContainsAny(line, " \t") && slices.ContainsFunc(paramsOf(line), func(p adapters.Param) bool { return p.Name == "q" })
+	if !isQuery && !strings.HasPrefix(line, "{") {
+		return adapters.Query{Words: adapters.Typed(line)}, nil
+	}
+	params, err := paramsIn([]byte(line))
+	if isQuery { // it is shown, so it has no key
+		line = params.Encode()
+	}
+	return adapters.Query{Search: []byte(line)}, err
 }
 
 // LookedAt reads the reply to a look. Where the engine refused, the error is of its own words and status.
@@ -43,7 +126,14 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 	if err := refusalOf(reply.Status, reply.Body); err != nil {
 		return adapters.Looked{}, err
 	}
-	result, err := parseResult(reply.Body, nil)
+	body := reply.Body
+	if results, err := jsonedit.Elements(member(body, "results")); err == nil && len(results) == 1 && l.Search != nil { // a multi-search
+		body = results[0]
+	}
+	result, err := parseResult(body, nil)
+	if declined, ok := errors.AsType[*adapters.Declined](err); ok {
+		return adapters.Looked{}, &refusal{declined.Status, declined.Reason}
+	}
 	if err != nil {
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
@@ -57,10 +147,20 @@ func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked
 		}
 		seen.Withheld, seen.Shown = false, lookedHit{h, q}
 		looked.Hits = append(looked.Hits, adapters.LookedHit{
-			Seen: seen, Document: h.unflattened(), Name: result.collection, Score: member(h.raw, "text_match"),
+			Seen: seen, Document: h.unflattened(), Name: result.collection, Score: member(h.raw, "text_match"), Folded: foldedIn(result.collection, h.raw),
 		})
 	}
 	return looked, nil
+}
+
+// foldedIn returns the hits that are listed as folded into one.
+func foldedIn(collection string, hit []byte) (list []adapters.Named) {
+	listed, _ := jsonedit.Elements(member(hit, "neardup", "hits")) // none where none are listed
+	for _, folded := range listed {
+		id, _ := jsonedit.Text(member(folded, "id"))
+		list = append(list, adapters.Named{Index: collection, ID: id})
+	}
+	return list
 }
 
 // lookedHit is a hit of a look: its document is the whole one, as far as the key lets it be seen.

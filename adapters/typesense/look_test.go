@@ -54,6 +54,62 @@ func TestLookFor(t *testing.T) {
 	}
 }
 
+// TestLookForSearch: a client's own search keeps its page, or has the first ranks read, without our controls and without a key.
+func TestLookForSearch(t *testing.T) {
+	l := adapters.Look{Index: "a", Fields: []string{"body"}, Search: []byte(
+		`{"collection":"b","q":"x","query_by":"t","per_page":3,"page":2,"include_fields":"t","exclude_fields":"id,u","prefix":false,"neardup":"off"}`)}
+	params := func() url.Values {
+		return expect.Value(url.ParseQuery(expect.Value(dialect.LookFor(l))(t).RawQuery))(t)
+	}
+	expect.Same(t, url.Values{
+		"q": {"x"}, "query_by": {"t"}, "per_page": {"3"}, "page": {"2"}, "include_fields": {"id,t"}, "exclude_fields": {"u"}, "prefix": {"false"},
+	}, params(), "the client's page")
+	l.Size = 200
+	expect.Same(t, url.Values{
+		"q": {"x"}, "query_by": {"t"}, "per_page": {"200"}, "include_fields": {"id,body"}, "prefix": {"false"}, "highlight_fields": {noField},
+	}, params(), "the first ranks")
+	l.Search, l.Size = []byte("q=a+b&query_by=t&x-typesense-api-key=secret"), 0
+	expect.Same(t, url.Values{"q": {"a b"}, "query_by": {"t"}}, params(), "a query string")
+	l.Search = []byte(`{"q":"` + strings.Repeat("x", 9000) + `","query_by":"t"}`)
+	r := expect.Value(dialect.LookFor(l))(t)
+	if r.Path != "/multi_search" || !strings.HasPrefix(string(r.Body), `{"searches":[{"collection":"a","q":"xxx`) {
+		t.Errorf("a long search: %s %.100s", r.Path, r.Body)
+	}
+	const hits = `{"found":1,"page":1,"request_params":{"collection_name":"a","per_page":7},"hits":[{"document":{"id":"1"},"neardup":{"hits":[{"id":"2"}]}}]}`
+	got, err := dialect.LookedAt(l, &adapters.Reply{Status: 200, Body: []byte(`{"results":[` + hits + `]}`)})
+	if err != nil || len(got.Hits) != 1 || len(got.Hits[0].Folded) != 1 || got.Hits[0].Folded[0] != (adapters.Named{Index: "a", ID: "2"}) {
+		t.Errorf("%v %+v", err, got)
+	}
+	_, err = dialect.LookedAt(l, &adapters.Reply{Status: 200, Body: []byte(`{"results":[{"code":404,"error":"Not found."}]}`)})
+	expect.Same(t, 404, adapters.StatusOf(err), "%v", err)
+	for text, want := range map[string]string{
+		`{"q":`: "column 5", `{"searches":[]}`: "several searches", `{"q":["x"]}`: "a list", `{"q":"x","group_by":"h"}`: "group_by",
+	} {
+		l.Search, l.Size = []byte(text), 5
+		if _, err := dialect.LookFor(l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestReadQuery: words, objects and query strings are told apart, and no key stays.
+func TestReadQuery(t *testing.T) {
+	for line, want := range map[string]adapters.Query{
+		" storm over sylt ": {Words: "storm over sylt"},
+		`"q=1"`:             {Words: "q=1"},
+		"is q=1 & x=2 so":   {Words: "is q=1 & x=2 so"},
+		`{"q":"x"}`:         {Search: []byte(`{"q":"x"}`)},
+		"query_by=t&q=a%20b&x-typesense-api-key=secret": {Search: []byte("q=a+b&query_by=t")},
+	} {
+		got, err := dialect.ReadQuery(line)
+		expect.OK(t, err)
+		expect.Same(t, want, got, "%s", line)
+	}
+	if q, err := dialect.ReadQuery(`{"q":`); err == nil {
+		t.Errorf("%+v", q)
+	}
+}
+
 // TestLookedAt: hits are read as a search that is collapsed reads them, and refusals are the engine's own.
 func TestLookedAt(t *testing.T) {
 	const reply = `{"found":9,"page":1,"request_params":{"collection_name":"a","per_page":7,"q":"x"},"hits":[

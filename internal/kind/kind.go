@@ -62,6 +62,8 @@ type Adapter interface {
 	// Words returns a search of an index for words in some of its text fields, short enough to be typed and without credentials. The word * finds
 	// every document.
 	Words(index string, fields []string, words string) *adapters.Request
+	// ReadQuery returns the query that a line of text holds: words, or a client's own search.
+	ReadQuery(line string) (adapters.Query, error)
 	// LookFor returns the request for a list that the playground shows, LookedAt reads its reply.
 	LookFor(adapters.Look) (*adapters.Request, error)
 	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
