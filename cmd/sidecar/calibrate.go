@@ -50,8 +50,7 @@ prints the threshold that follows, where the best one may lie, and the precision
 more answers would hardly change the threshold, after about 20, and prints what to write into the configuration. Answers are kept
 in a file: the next run continues.
 
---html writes a report with tables and bars. It is one file that loads nothing from the network. It quotes your documents: give it
-only to people who may read them.
+--html writes a report with tables and bars. It quotes your documents: give it only to people who may read them.
 
 Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024

@@ -49,7 +49,7 @@ func clusterCommand() *cobra.Command {
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
 		Long: `Cluster groups the near-duplicates among all documents of an index, or of a file. A file needs no engine. Two documents are linked
 if they are near-duplicates, by the same rules as in a search (docs/guarantees.md, What folds). A cluster is all documents that such
-links connect. The result does not depend on the order of the documents or on the memory.
+links connect.
 
 There are three algorithms:
 
@@ -64,18 +64,15 @@ the defaults apply to a file. With --config its section sketch and one rule appl
 
 It prints a report. --report json (or --output json) prints it as JSON.
 
-If --output names a file, each document is written there with its cluster and the size of the cluster. Its agreement is
-that with one document of the cluster, the same for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is
-complete. The report is still printed.
+If --output names a file, each document is written there with its cluster, the size of the cluster, and its agreement with one document
+of the cluster, the same for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is complete.
 
 --write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. Only ids that
 change are written. A document that somebody else changes meanwhile is skipped.
 
 --memory limits the memory for texts and sketches. Add about 40 bytes for each document. What does not fit goes to temporary files.
-They are removed however the run ends.
 
---engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run on this machine, and the
-result arrives here: see docs/clusters.md.
+--engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run here: see docs/clusters.md.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024

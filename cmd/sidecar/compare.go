@@ -28,8 +28,7 @@ decides. Of HTML it compares the text.
 With --docs and --pairs it compares many pairs. Documents are one JSON object in each line, as for sidecar sketch. Pairs are
 lines of two ids with a tab between; further columns are ignored, and a first line that begins with id_a and id_b is skipped.
 For each pair it prints, in the same order: both ids, the agreement, its standard error, and whether they are
-near-duplicates. If a document has no word or the two can't be compared, the numbers are 0 and the answer is no. Documents
-are kept in memory; the number of pairs is not limited.
+near-duplicates. If a document has no word or the two can't be compared, the numbers are 0 and the answer is no.
 
 The sketches decide, as in a search; the exact values are printed beside them. --threshold, or a threshold in the rule of a
 configuration, replaces the preset's.

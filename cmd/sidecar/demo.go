@@ -11,10 +11,9 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See it work: an embedded engine, a small corpus, a search without collapsing and with it",
-		Long: `Demo starts an embedded search engine, which is a small one inside this program, and a sidecar in front of it. It writes a corpus
-of articles through the sidecar. Then it prints some searches, as the engine answers them and as the sidecar does. It keeps running,
-with requests to try and the playground, which shows what folds at which threshold (docs/playground.md). Nothing is installed and
-nothing is stored.
+		Long: `Demo starts a small search engine inside this program, and a sidecar in front of it. It writes a corpus of articles through the
+sidecar. Then it prints some searches, as the engine answers them and as the sidecar does. It keeps running, with requests to try and
+the playground (docs/playground.md). Nothing is installed or stored.
 
 With --documents it takes your own: one JSON object in each line. An object may also be a hit, with the document in _source. Fields are chosen
 as init does. The id is _id, or id, or else the line number. It takes 10,000 documents or 50 MB, whichever comes first.

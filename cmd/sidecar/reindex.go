@@ -39,8 +39,8 @@ It works on --slices parts of an index at once. If you start the same command on
 stored in the engine. With --resume an interrupted job goes on, on any machine. Without --resume it starts again, and writes only
 what is missing. If the engine is busy, the job slows down.
 
---watch keeps running. Clients may update parts of texts or write directly to the engine: it fixes the sketches that are then missing
-or old.
+--watch keeps running, for clients that update parts of texts or write directly to the engine: it fixes the sketches that are then
+missing or old.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, but the engine refused some documents.`,
 		Example: `  sidecar reindex --dry-run

@@ -30,7 +30,7 @@ cut off.
 Under systemd it reports when it is ready, when it reloads and when it stops, and answers the watchdog. It takes over a socket if the
 name of the socket is that of an engine, or admin. Its log goes to standard error, as text or JSON (log.format).
 
-With --to it serves in front of one engine without a configuration, and prints three lines that say what it does; else it prints nothing. It chooses the fields
+With --to it serves in front of one engine without a configuration, and prints three lines that say what it does. It chooses the fields
 of each index as init does, with the same credentials from the environment, and for new indices by their names.`,
 		Example: `  sidecar serve
   sidecar serve --to http://localhost:9200

@@ -23,7 +23,7 @@ func setupCommand() *cobra.Command {
 composable and legacy ones. Each pattern of such a template must be matched by a rule: a template for news-* and blog-* is left alone
 unless there is a rule for both. Component templates stay as they are. The fields are the sketch and, if a rule uses them (bands,
 on_duplicate, native), bands and clusters. It makes no template, changes no template of the engine's own and no document. You can run
-it at any time: what is prepared already stays as it is. Run it again when a rule gets bands or clusters: until its indices declare
+it at any time. Run it again when a rule gets bands or clusters: until its indices declare
 these fields, their documents are stored with none of our fields, not even a sketch. It prints one line for each index and template.
 
 Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or something is not ready.`,

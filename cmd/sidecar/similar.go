@@ -43,9 +43,8 @@ It prints a line for each, the most alike first: index, id, agreement, its stand
 --source shows the documents too, with the exact resemblance.
 
 It looks them up by bands, which the rule must store (bands: auto). This finds at least 99 of 100 documents whose agreement is exactly
-the rule's threshold, and more of those above it. With a --threshold below the rule's it misses more of the documents at that
-threshold, and prints which percentage of them it finds. --scan compares with every sketch of the index instead. That takes longer,
-misses nothing and needs no bands.
+the rule's threshold, and more of those above it. With a --threshold below the rule's it misses more, and prints which percentage it
+finds. --scan compares with every sketch of the index instead. That takes longer, misses nothing and needs no bands.
 
 Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar similar --index news-2024 4711

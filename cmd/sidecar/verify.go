@@ -41,11 +41,9 @@ sketch. It writes nothing unless --repair is given. For each index it counts the
   without text             there is no text and no sketch
 
 If the rule stores bands or clusters, it checks them too. They can be absent, stale (made from another sketch) or left over from an
-earlier rule. A cluster can also be foreign (made with another threshold or scheme). Bands are never foreign: in the JSON that number
-is 0. On Elasticsearch and OpenSearch it also names mappings that fill our fields (copy_to, an alias, a runtime field).
+earlier rule. A cluster can also be foreign (made with another threshold or scheme). On Elasticsearch and OpenSearch it also names mappings that fill our fields (copy_to, an alias, a runtime field).
 
---repair fixes the documents. If a document changes meanwhile, it rereads it. sidecar reindex fixes the same, but skips a document
-that changes meanwhile.
+--repair fixes the documents. If a document changes meanwhile, it rereads it. (sidecar reindex skips it.)
 
 --sample checks a number of random documents of each index instead of all.
 
