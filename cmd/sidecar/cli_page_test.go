@@ -81,6 +81,7 @@ var printsJSON = map[string][]printedJSON{
 	"similar":      {printed[similar.Similar]("One object:")},
 	"remove":       {printed[indicesOf[jobs.Removal]]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},
+	"config test":  {printed[onboard.Tested]("One object:")},
 	"version":      {printed[buildinfo.Info]("One object:")},
 	"cluster": {
 		printed[cluster.Report]("One object, the report:"),
@@ -191,6 +192,15 @@ var meanings = map[string]map[string]string{
 	},
 	"compare": {
 		"coverage": "see docs/similar.md",
+	},
+	"config test": {
+		".cases[].case": "its place among the cases of its rule, from 0",
+		"line":          "of the file",
+		"want":          "same or different",
+		"cases[].ok":    "it is as it must be",
+		"compared":      "both documents could be compared",
+		"found":         "what decides, in words",
+		".ok":           "cases that are as they must be",
 	},
 }
 
@@ -329,6 +339,7 @@ func TestResultsHaveTheirShape(t *testing.T) {
 	}{
 		{"version", 0, "sidecar version --output json"},
 		{"config check", 0, "sidecar config check --output json"},
+		{"config test", 0, "sidecar config test --texts --output json"},
 		{"config check", 0, "sidecar config check --output json --config bad.yaml"},
 		{"sketch", 0, "sidecar sketch --fields headline,body.text --output json docs.jsonl"},
 		{"compare", 0, "sidecar compare --output json old.txt new.html"},
@@ -374,7 +385,7 @@ engines:
   - kind: elasticsearch
     listen: 127.0.0.1:0
     urls: ["http://127.0.0.1:1"]
-    indices: [{match: "news-*", fields: [title]}, {match: links, fields: [links], preset: goods, sketch: {family: m_smallest}}]
+    indices: [{match: "news-*", fields: [title], cases: [{same: [a ferry, A ferry]}]}, {match: links, fields: [links], preset: goods, sketch: {family: m_smallest}}]
 `,
 	} {
 		expect.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))

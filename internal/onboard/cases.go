@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// tested is the result of [Test] for JSON.
-type tested struct {
+// Tested is what [Test] prints as JSON.
+type Tested struct {
 	File   string       `json:"file"`
 	Cases  []testedCase `json:"cases"`
 	OK     int          `json:"ok"`
@@ -28,7 +28,7 @@ type testedCase struct {
 
 // Test runs the cases of a configuration, or with textsOnly those without stored documents. It prints a line for each, or all of them as JSON.
 func Test(ctx context.Context, c *config.Config, textsOnly, asJSON bool, out io.Writer) error {
-	all := tested{File: c.File, Cases: []testedCase{}}
+	all := Tested{File: c.File, Cases: []testedCase{}}
 	for i := range c.Engines {
 		e := &c.Engines[i]
 		var opened *upstream.Engine
@@ -60,7 +60,7 @@ func Test(ctx context.Context, c *config.Config, textsOnly, asJSON bool, out io.
 	return nil
 }
 
-func (t *tested) print(asJSON bool, out io.Writer) error {
+func (t *Tested) print(asJSON bool, out io.Writer) error {
 	if asJSON {
 		return terminal.WriteJSON(out, t)
 	}
