@@ -154,6 +154,8 @@ type Journal interface {
 	// Entries returns the entries of a job that were appended before the call, in the order of their slots and numbers, or of all jobs
 	// where the name is empty.
 	Entries(ctx context.Context, job string) ([]Entry, error)
+	// Since is Entries for one slot of a job, from a number on.
+	Since(ctx context.Context, job string, slot, number int) ([]Entry, error)
 	// Drop removes the entries of a slot of a job with a number below the given one, or all of the job where the slot is negative.
 	Drop(ctx context.Context, job string, slot, below int) error
 }

@@ -166,6 +166,10 @@ func (s *site) Entries(ctx context.Context, job string) ([]adapters.Entry, error
 	return s.ledger.Entries(ctx, job)
 }
 
+func (s *site) Since(context.Context, string, int, int) ([]adapters.Entry, error) {
+	panic("no job asks")
+}
+
 func (s *site) Drop(ctx context.Context, job string, slot, below int) error {
 	if err := s.reach(ctx); err != nil || s.chance(s.trouble) {
 		return err

@@ -35,6 +35,12 @@ func (l *ledger) Entries(_ context.Context, job string) ([]adapters.Entry, error
 	return slices.DeleteFunc(slices.Clone(l.entries), func(e adapters.Entry) bool { return job != "" && e.Job != job }), nil
 }
 
+// Since implements adapters.Journal.
+func (l *ledger) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
+	list, err := l.Entries(ctx, job)
+	return slices.DeleteFunc(list, func(e adapters.Entry) bool { return e.Slot != slot || e.Number < number }), err
+}
+
 // Drop implements adapters.Journal.
 func (l *ledger) Drop(_ context.Context, job string, slot, below int) error {
 	l.mu.Lock()

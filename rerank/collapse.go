@@ -21,6 +21,8 @@ type Hit struct {
 	Pinned bool
 	// Traits are what the profile uses beside the sketch.
 	Traits Traits
+	// Decided is what people have decided about the hit, nil for nothing.
+	Decided *Decided
 	// Others are the Traits under the other bases of a search ([Profile.Basis]). A condition uses the basis of the hit that may fold, the
 	// choice of a representative that of the leader. Without Traits of that basis nothing folds under a condition, and the hit has no merit.
 	Others map[string]Traits

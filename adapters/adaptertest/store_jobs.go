@@ -384,6 +384,11 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 	if has := func(e adapters.Entry) bool { return e.Job == other }; err != nil || !slices.ContainsFunc(every, has) {
 		t.Errorf("the other job is not among all: %v", err)
 	}
+	for number, after := range [][]adapters.Entry{want[4:8], want[5:8], want[6:8], want[7:8], nil} {
+		if got, err := journal.Since(ctx, job, 1<<29, number); err != nil || !gocmp.Equal(after, got) {
+			t.Errorf("since %d: %v %s", number, err, gocmp.Diff(after, got))
+		}
+	}
 	if err := journal.Drop(ctx, job, 1<<29, 2); err != nil {
 		t.Error(err)
 	}

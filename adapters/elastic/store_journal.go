@@ -88,7 +88,17 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 }
 
 // Entries implements adapters.Journal.
-func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entry, err error) {
+func (j *journal) Entries(ctx context.Context, job string) ([]adapters.Entry, error) {
+	return j.find(ctx, ofJob(job))
+}
+
+// Since implements adapters.Journal.
+func (j *journal) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
+	return j.find(ctx, ofJob(job, `{"term":{"part":`+strconv.Itoa(slot)+`}}`, `{"range":{"number":{"gte":`+strconv.Itoa(number)+`}}}`))
+}
+
+// find returns the entries that a query finds.
+func (j *journal) find(ctx context.Context, query string) (list []adapters.Entry, err error) {
 	err = j.s.refresh(ctx, JournalIndex)
 	for after := ""; err == nil; {
 		var reply struct {
@@ -100,7 +110,7 @@ func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entr
 			}
 		}
 		body := `{"size":` + strconv.Itoa(journalPage) + `,"track_total_hits":false,"sort":["job","part","number"]` + after +
-			`,"query":` + ofJob(job) + `}`
+			`,"query":` + query + `}`
 		if err = j.s.do(ctx, post(JournalIndex+"/_search", "", body), &reply); err != nil {
 			break
 		}

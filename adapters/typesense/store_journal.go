@@ -74,11 +74,22 @@ func (j journal) Append(ctx context.Context, job string, e adapters.Entry) (bool
 
 // Entries implements adapters.Journal.
 func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, error) {
-	params := &api.ExportDocumentsParams{}
-	if job != "" {
-		filter := "key:=" + jobKey(job)
-		params.FilterBy = &filter
+	if job == "" {
+		return j.find(ctx, job, nil)
 	}
+	filter := "key:=" + jobKey(job)
+	return j.find(ctx, job, &filter)
+}
+
+// Since implements adapters.Journal.
+func (j journal) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
+	filter := fmt.Sprintf("key:=%s && part:=%d && number:>=%d", jobKey(job), slot, number)
+	return j.find(ctx, job, &filter)
+}
+
+// find returns the entries of a job, or of all where the name is empty, that the filter lets through.
+func (j journal) find(ctx context.Context, job string, filter *string) ([]adapters.Entry, error) {
+	params := &api.ExportDocumentsParams{FilterBy: filter}
 	resp, err := j.api.ExportDocuments(ctx, JournalIndex, params)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal in %s: %w", JournalIndex, err)

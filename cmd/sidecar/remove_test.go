@@ -143,6 +143,11 @@ func (d *drawer) Entries(_ context.Context, job string) (list []adapters.Entry, 
 	return list, nil
 }
 
+func (d *drawer) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
+	list, err := d.Entries(ctx, job)
+	return slices.DeleteFunc(list, func(e adapters.Entry) bool { return e.Slot != slot || e.Number < number }), err
+}
+
 func (d *drawer) Drop(_ context.Context, job string, part, below int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -112,6 +112,7 @@ var allowed = map[string][]string{
 	"bench/e2e":              nil,
 	"bench/internal/corpora": nil,
 	"internal/terminal":      {},
+	"internal/decided":       {"internal/rule", "rerank", "adapters"},
 	"internal/documents":     {"internal/rule", "adapters", "internal/jsonedit"},
 	"internal/offline":       {"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "internal/config", "internal/documents", "internal/terminal", "internal/jsonedit"},
 	"internal/buildinfo":     {},

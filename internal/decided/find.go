@@ -1,0 +1,138 @@
+package decided
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/rule"
+)
+
+// idsAtOnce is how many documents are read in one request.
+const idsAtOnce = 500
+
+// Place is a concrete index whose documents are looked up, with its rule.
+type Place struct {
+	adapters.Index
+	Rule *rule.Rule
+}
+
+// PairIndex is the Index of its pairs.
+func (p Place) PairIndex() string {
+	if p.As != "" {
+		return p.As
+	}
+	return p.Name
+}
+
+// Texts are the fingerprints of stored documents, by the Index of their pairs and by id. That of a document without text is 0.
+type Texts map[string]map[string]uint64
+
+// ReadTexts reads the texts of documents in the places, as far as they are there. ids are those for the Index of pairs; those for an empty one are looked
+// up in all places.
+func ReadTexts(ctx context.Context, store adapters.Store, places []Place, ids map[string][]string) (Texts, error) {
+	found := Texts{}
+	for _, place := range places {
+		name := place.PairIndex()
+		list := slices.Concat(ids[""], ids[name])
+		slices.Sort(list)
+		if found[name] == nil {
+			found[name] = map[string]uint64{}
+		}
+		for some := range slices.Chunk(slices.Compact(list), idsAtOnce) {
+			err := store.Scan(ctx, place.Name, place.Rule, adapters.Selection{IDs: some}, func(p adapters.Page) error {
+				for _, d := range p.Documents {
+					text := uint64(0)
+					if computed, _ := place.Rule.SketchOf(d.Source); computed != nil {
+						text = computed.Fingerprint
+					}
+					found[name][d.ID] = text
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, fmt.Errorf("index %s: %w", place.Name, err)
+			}
+		}
+	}
+	return found, nil
+}
+
+// Find looks the documents of pairs up, in their Index or, if that is empty, in all places, and returns the pairs with their Index and the texts of both
+// documents. Its error names each pair of which it finds no two documents with a text in one index.
+func Find(ctx context.Context, store adapters.Store, places []Place, pairs ...Pair) ([]Pair, error) {
+	ids := map[string][]string{}
+	for _, p := range pairs {
+		ids[p.Index] = append(ids[p.Index], p.A, p.B)
+	}
+	texts, err := ReadTexts(ctx, store, places, ids)
+	if err != nil {
+		return nil, err
+	}
+	list, errs := slices.Clone(pairs), []error(nil)
+	for i := range list {
+		if err := texts.fill(&list[i]); err != nil {
+			if errs = append(errs, err); len(errs) == mostErrors {
+				break
+			}
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// mostErrors is how many errors are reported at once.
+const mostErrors = 20
+
+// fill sets the index and the texts of a pair.
+func (t Texts) fill(p *Pair) error {
+	var found []string
+	missing := p.A
+	for name, texts := range t {
+		if p.Index != "" && p.Index != name {
+			continue
+		}
+		_, a := texts[p.A]
+		_, b := texts[p.B]
+		switch {
+		case a && b:
+			found = append(found, name)
+		case a:
+			missing = p.B
+		}
+	}
+	slices.Sort(found)
+	switch {
+	case len(found) == 0 && p.Index != "" && t[p.Index] == nil:
+		return fmt.Errorf("%s: there is no index of this name that a rule matches", p.Index)
+	case len(found) == 0:
+		return fmt.Errorf("%s and %s: there is no document %s beside the other one: check the id and the index", p.A, p.B, missing)
+	case len(found) > 1:
+		return fmt.Errorf("%s and %s: both are in %s and in %s: name one index", p.A, p.B, found[0], found[1])
+	}
+	p.Index = found[0]
+	p.TextA, p.TextB = t[p.Index][p.A], t[p.Index][p.B]
+	for id, text := range map[string]uint64{p.A: p.TextA, p.B: p.TextB} {
+		if text == 0 {
+			return fmt.Errorf("%s and %s: document %s has no text in the fields of its rule, and is compared with nothing", p.A, p.B, id)
+		}
+	}
+	return nil
+}
+
+// Again says why a pair is not obeyed and is to be asked again, empty if it is obeyed.
+func (t Texts) Again(p *Pair) string {
+	for _, side := range []struct {
+		id   string
+		text uint64
+	}{{p.A, p.TextA}, {p.B, p.TextB}} {
+		switch text, there := t[p.Index][side.id]; {
+		case !there:
+			return fmt.Sprintf("%s is not there any more", side.id)
+		case text != side.text:
+			return fmt.Sprintf("the text of %s has changed", side.id)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package decided
+
+import (
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Verdict is what was decided about a pair.
+type Verdict string
+
+// The verdicts. Forgotten takes back what was decided before.
+const (
+	Same      Verdict = "same"
+	Different Verdict = "different"
+	Forgotten Verdict = ""
+)
+
+// Pair is a decision about two documents of an index. Which of them is A makes no difference.
+type Pair struct {
+	// Index is the name that rules are matched against: the index, or the data stream that it belongs to. A and B are the ids.
+	Index   string  `json:"index"`
+	A       string  `json:"a"`
+	B       string  `json:"b"`
+	Verdict Verdict `json:"verdict,omitempty"`
+	// TextA and TextB are the fingerprints of the texts that were decided about.
+	TextA uint64 `json:"text_a,omitempty"`
+	TextB uint64 `json:"text_b,omitempty"`
+	// By is who decided, empty if unknown, At when.
+	By string    `json:"by,omitempty"`
+	At time.Time `json:"at,omitzero"`
+}
+
+// Name is a pair without what was decided. It is equal for the same two documents.
+type Name struct{ Index, A, B string }
+
+// Name returns the pair's name.
+func (p *Pair) Name() Name {
+	if p.A > p.B {
+		return Name{p.Index, p.B, p.A}
+	}
+	return Name{p.Index, p.A, p.B}
+}
+
+// says reports whether both pairs, which have one name, say the same of the same texts. The zero Pair says nothing.
+func (p Pair) says(q Pair) bool {
+	if p.A != q.A {
+		q.TextA, q.TextB = q.TextB, q.TextA
+	}
+	return p.Verdict == q.Verdict && (p.Verdict == Forgotten || p.TextA == q.TextA && p.TextB == q.TextB)
+}
+
+// document returns the number that stands for a document. Other documents have others but by chance, and a document is only taken for another
+// one if it has its text, too.
+func document(index, id string) uint64 {
+	return xxhash.Sum64String(id)*0x9e3779b97f4a7c15 ^ xxhash.Sum64String(index)
+}
