@@ -49,11 +49,28 @@ type JobStore interface {
 // EngineStore is a Store with all that commands ask of an engine.
 type EngineStore interface {
 	JobStore
+	Cleaner
 	Inspector
 	Surveyor
 	// Listed returns the indices that the credentials may see, data streams as themselves and hidden ones where a rule matches them, with
 	// how many documents each holds as far as the engine says.
 	Listed(context.Context) ([]Listed, error)
+}
+
+// Cleaner deletes or hides documents, and puts them back. Documents come from a Scan that was not Brief, with all fields. Each method that
+// writes returns one result for each document, in order; the error is for the request as a whole. [Patched] means that it was done.
+type Cleaner interface {
+	// Lossless returns why documents of a concrete index, once deleted, could not be put back as they were, and found as they were; nil if
+	// they can.
+	Lossless(ctx context.Context, index string) error
+	// Delete deletes documents, and gives way to whatever happened to them since they were read. Where the engine knows no condition, one
+	// that changed just then is put back as it had become.
+	Delete(ctx context.Context, index string, documents []Stored) ([]Result, error)
+	// Create stores documents by their ID, Routing and Source. One under an id that is there stays: the result is [Changed].
+	Create(ctx context.Context, index string, documents []Stored) ([]Result, error)
+	// SetField sets one field at the top of each document to the value in JSON that is at its place, or takes it out where that is nil. It gives
+	// way as Delete does; where the engine knows no condition, no other field of the document changes.
+	SetField(ctx context.Context, index, field string, documents []Stored, values [][]byte) ([]Result, error)
 }
 
 // Provisioner is a Store of an engine with index templates, ingest pipelines and mappings that fill fields.
@@ -176,6 +193,8 @@ func (e Entry) Compare(f Entry) int {
 // Stored is a document as the engine holds it.
 type Stored struct {
 	ID string
+	// Routing is the text that the engine chose the document's place by, where its writer gave one.
+	Routing string
 	// Source is the document's JSON with at least the rule's fields and our own.
 	Source []byte
 	// Version is the adapter's own mark of the document's state, which Patch compares.

@@ -45,6 +45,8 @@ func TestStoreJobs(t *testing.T, s StoreSubject, j StoreJobs) {
 	t.Run("all of ours", x.testAllOfOurs)
 	t.Run("journal", x.testJournal)
 	t.Run("removed", x.testRemoved)
+	t.Run("deleted and put back", x.testDeleted)
+	t.Run("a field set and taken out", x.testSetField)
 }
 
 type benchOfJobs struct {

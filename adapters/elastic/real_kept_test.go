@@ -181,6 +181,15 @@ func TestRealKept(t *testing.T) {
 					near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) <= rounded*math.Abs(x) })
 					expect.By{near}.Same(t, sources, k.sources(index), "the sources")
 				}
+				if k.deletedAndBack(s, index, c.refused) {
+					after := k.views(s, index, c.routing, len(c.documents))
+					for i := range before {
+						if where, was, is := before[i].difference(after[i]); where != "" {
+							t.Errorf("document %d, deleted and put back: %s was %s and is %s", i+1, where, was, is)
+						}
+					}
+					expect.Same(t, found, k.found(index, c.search, c.scores), "%s, deleted and put back", c.search)
+				}
 				s.Release(t.Context(), index)
 				if aliases := k.must("GET", "/"+index+"/_alias", ""); strings.Contains(aliases, "neardup-writes") {
 					t.Errorf("an alias is left: %s", aliases)

@@ -40,7 +40,7 @@ func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []a
 	}()
 	for i, p := range patches {
 		v := versionOf(p)
-		before, err := s.view(ctx, t.index, p.ID, v.routing, t.vectors)
+		before, err := s.view(ctx, t.index, p.ID, p.Routing, t.vectors)
 		if err != nil {
 			return i, fmt.Errorf("read document %s in all its fields: %w", p.ID, err)
 		}
@@ -55,7 +55,7 @@ func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []a
 		if results[i] != adapters.Patched {
 			continue
 		}
-		after, err := s.view(ctx, t.index, p.ID, v.routing, t.vectors)
+		after, err := s.view(ctx, t.index, p.ID, p.Routing, t.vectors)
 		if err != nil {
 			return i, fmt.Errorf("read document %s in all its fields: %w", p.ID, err)
 		}

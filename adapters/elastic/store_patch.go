@@ -41,10 +41,16 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 		return nil, nil
 	}
 	results, done := make([]adapters.Result, len(patches)), 0
+	if slices.ContainsFunc(patches, func(p adapters.Stored) bool { return p.Wanted == nil }) {
+		return nil, adapters.ErrUnwanted
+	}
 	var t *destination
 	uuid, err := uuidOf(patches)
 	if err == nil {
 		t, err = s.openDestination(ctx, index, uuid)
+	}
+	if err == nil {
+		err = t.unwritable
 	}
 	if err == nil { // the first document of an index goes alone, and is compared with what it was
 		done, err = s.writeAndCompare(ctx, t, patches, results)
@@ -66,12 +72,9 @@ func (s *Store) Patch(ctx context.Context, index string, _ *rule.Rule, patches [
 }
 
 // uuidOf returns the UUID of the index that the documents were read from. It fails if that was not always the same one.
-func uuidOf(patches []adapters.Stored) (uuid string, err error) {
-	for _, p := range patches {
+func uuidOf(documents []adapters.Stored) (uuid string, err error) {
+	for _, p := range documents {
 		v, ok := p.Version.(version)
-		if p.Wanted == nil {
-			return "", adapters.ErrUnwanted
-		}
 		if !ok || v.uuid == "" {
 			return "", fmt.Errorf("document %s was not read from this store, or not in whole", p.ID)
 		}
@@ -93,6 +96,8 @@ type destination struct {
 	// update says that documents are changed by the engine's own update, embeds that the engine computes embeddings of texts, vectors that it
 	// shows vectors only where they are asked for.
 	update, embeds, vectors bool
+	// unwritable says why no document can be written again and be what it was; nil if each can.
+	unwritable error
 	// alias is empty where there can be none: an index of a data stream takes no aliases, and credentials may forbid it. Then each request
 	// asks for the UUID first, and documents are changed by updates, which never replace a text.
 	alias string
@@ -102,8 +107,7 @@ type destination struct {
 	compared bool
 }
 
-// openDestination adds our alias to the index that documents were read from, unless an earlier call did. It fails where the index can't be
-// written to.
+// openDestination adds our alias to the index that documents were read from, unless an earlier call did.
 func (s *Store) openDestination(ctx context.Context, index, uuid string) (*destination, error) {
 	s.shared.opening.Lock()
 	defer s.shared.opening.Unlock()
@@ -114,14 +118,12 @@ func (s *Store) openDestination(ctx context.Context, index, uuid string) (*desti
 	if err == nil && traits.uuid != uuid || missing(err) {
 		return nil, adapters.ErrRecreated
 	}
-	if err == nil {
-		err = traits.writable()
-	}
 	if err != nil {
 		return nil, err
 	}
 	t := &destination{
 		index: index, uuid: uuid, alias: aliasOf(uuid), update: traits.update, embeds: traits.embeds, vectors: traits.vectors,
+		unwritable: traits.writable(),
 	}
 	added, err := s.addAlias(ctx, t)
 	if err != nil {
@@ -187,7 +189,11 @@ func (t *destination) keepsLines(p adapters.Stored) bool {
 // send writes some documents in one request, and sets their results. seqNo is the sequence number that the last of them got.
 func (s *Store) send(ctx context.Context, t *destination, patches []adapters.Stored, results []adapters.Result) (seqNo int64, err error) {
 	if t.keepsLines(patches[0]) {
-		results[0], seqNo, err = s.patchOne(ctx, t, patches[0])
+		document, err := rule.WithOurs(patches[0].Source, *patches[0].Wanted)
+		if err != nil {
+			return 0, fmt.Errorf("document %s: %w", patches[0].ID, err)
+		}
+		results[0], seqNo, err = s.writeOne(ctx, t, patches[0], document)
 		return seqNo, err
 	}
 	var body []byte
@@ -202,16 +208,28 @@ func (s *Store) send(ctx context.Context, t *destination, patches []adapters.Sto
 		}
 		sent = append(sent, i)
 	}
-	if len(sent) == 0 {
-		return 0, nil
-	}
-	var reply struct { // for each document
-		Items []map[string]struct {
-			Status int
-			SeqNo  int64 `json:"_seq_no"`
-			Error  struct{ Type string }
+	outcomes, err := s.bulk(ctx, t, body, len(sent))
+	for n, i := range sent {
+		if err == nil {
+			results[i], seqNo = resultOf(outcomes[n].Status), outcomes[n].SeqNo
 		}
 	}
+	return seqNo, err
+}
+
+// outcome is what became of one action of a bulk.
+type outcome struct {
+	Status int
+	SeqNo  int64 `json:"_seq_no"`
+	Error  struct{ Type string }
+}
+
+// bulk sends the lines of n actions, and returns what became of each. Where the engine is busy, each has its status for that.
+func (s *Store) bulk(ctx context.Context, t *destination, body []byte, n int) (outcomes []outcome, err error) {
+	if n == 0 {
+		return nil, nil
+	}
+	var reply struct{ Items []map[string]outcome }
 	pinned := t.alias != ""
 	err = s.throughAlias(ctx, t, func() error {
 		reply.Items = nil
@@ -229,23 +247,20 @@ func (s *Store) send(ctx context.Context, t *destination, patches []adapters.Sto
 		return err
 	})
 	if errors.Is(err, adapters.ErrBusy) {
-		for _, i := range sent {
-			results[i] = adapters.Busy
-		}
-		return 0, nil
+		return slices.Repeat([]outcome{{Status: http.StatusTooManyRequests}}, n), nil
 	}
-	if err == nil && len(reply.Items) != len(sent) {
-		err = fmt.Errorf("%d results for %d documents", len(reply.Items), len(sent))
+	if err == nil && len(reply.Items) != n {
+		err = fmt.Errorf("%d results for %d documents", len(reply.Items), n)
 	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for n, i := range sent {
-		for _, outcome := range reply.Items[n] {
-			results[i], seqNo = resultOf(outcome.Status), outcome.SeqNo
+	for _, item := range reply.Items {
+		for _, outcome := range item {
+			outcomes = append(outcomes, outcome)
 		}
 	}
-	return seqNo, nil
+	return outcomes, nil
 }
 
 // throughAlias sends a request that writes to the destination. Where another process has removed the alias it adds it and sends again.
@@ -290,17 +305,22 @@ func (t *destination) appendPatch(body []byte, p adapters.Stored) ([]byte, error
 		action = `{"update":{"_id":`
 		document, err = merged(p, !t.embeds), nil
 	}
-	body = versionOf(p).appendCondition(jsonedit.AppendString(append(body, action...), p.ID))
+	body = appendCondition(jsonedit.AppendString(append(body, action...), p.ID), p)
 	return append(append(append(body, "}}\n"...), document...), '\n'), err
 }
 
 // appendCondition appends, to the action of a document, that it must be in the place and the state in which it was read.
-func (v version) appendCondition(body []byte) []byte {
-	body = fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, v.seqNo, v.primaryTerm)
-	if v.routing != "" {
-		body = jsonedit.AppendString(append(body, `,"routing":`...), v.routing)
+func appendCondition(body []byte, d adapters.Stored) []byte {
+	v := versionOf(d)
+	return appendRouting(fmt.Appendf(body, `,"if_seq_no":%d,"if_primary_term":%d`, v.seqNo, v.primaryTerm), d)
+}
+
+// appendRouting appends a document's routing, if it has one, to what is sent of it.
+func appendRouting(body []byte, d adapters.Stored) []byte {
+	if d.Routing == "" {
+		return body
 	}
-	return body
+	return jsonedit.AppendString(append(body, `,"routing":`...), d.Routing)
 }
 
 // merged returns the update that merges our fields into a document: fields that are to go become null. A
@@ -330,23 +350,22 @@ func resultOf(status int) adapters.Result {
 	return adapters.Refused
 }
 
-// patchOne writes a document by itself, with each byte of it.
-func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Stored) (result adapters.Result, seqNo int64, err error) {
-	document, err := rule.WithOurs(p.Source, *p.Wanted)
-	if err != nil {
-		return 0, 0, fmt.Errorf("document %s: %w", p.ID, err)
+// writeOne writes a document by itself, with each byte of it: in place of the state in which it was read, or, if it never was, as a new one.
+func (s *Store) writeOne(ctx context.Context, t *destination, d adapters.Stored, document []byte) (result adapters.Result, seqNo int64, err error) {
+	request := esapi.IndexRequest{
+		Index: url.PathEscape(t.name()), DocumentID: url.PathEscape(d.ID), Routing: d.Routing, Pipeline: "_none", OpType: "create",
 	}
-	v := versionOf(p)
-	number, term := int(v.seqNo), int(v.primaryTerm)
+	if v, read := d.Version.(version); read {
+		number, term := int(v.seqNo), int(v.primaryTerm)
+		request.OpType, request.IfSeqNo, request.IfPrimaryTerm = "", &number, &term
+	}
 	var said struct {
 		SeqNo int64 `json:"_seq_no"`
 	}
 	pinned := t.alias != ""
 	err = s.throughAlias(ctx, t, func() error {
-		err := s.do(ctx, esapi.IndexRequest{
-			Index: url.PathEscape(t.name()), DocumentID: url.PathEscape(p.ID), Routing: v.routing, Pipeline: "_none",
-			IfSeqNo: &number, IfPrimaryTerm: &term, RequireAlias: &pinned, Body: bytes.NewReader(document),
-		}, &said)
+		request.Index, request.RequireAlias, request.Body = url.PathEscape(t.name()), &pinned, bytes.NewReader(document)
+		err := s.do(ctx, request, &said)
 		switch status := adapters.StatusOf(err); {
 		case status == 0, status == http.StatusUnauthorized, status == http.StatusForbidden, lostBy(err):
 			return err

@@ -344,8 +344,8 @@ func (f *scanPage) read(d *jsonedit.Reader, uuid string, byID bool) {
 			continue
 		}
 		v := version{uuid: uuid, seqNo: number(get("_seq_no")), primaryTerm: number(get("_primary_term")), number: number(get("_version"))}
-		v.routing, _ = jsonedit.Text(get("_routing"))
-		f.hits, f.sort = append(f.hits, adapters.Stored{ID: id, Source: get("_source"), Version: v}), get("sort")
+		routing, _ := jsonedit.Text(get("_routing"))
+		f.hits, f.sort = append(f.hits, adapters.Stored{ID: id, Routing: routing, Source: get("_source"), Version: v}), get("sort")
 	}
 }
 
@@ -353,8 +353,7 @@ func (f *scanPage) read(d *jsonedit.Reader, uuid string, byID bool) {
 type version struct {
 	seqNo, primaryTerm int64
 	// number is the document's version; known of those that were read by their ids alone.
-	number  int64
-	routing string
+	number int64
 	// uuid is the index's.
 	uuid string
 }

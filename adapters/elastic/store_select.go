@@ -106,7 +106,7 @@ func (r *scan) readNow(ctx context.Context, wanted []adapters.Stored) error {
 			return err
 		}
 		for _, d := range found.absent {
-			astray := !r.sel.Brief && !slices.ContainsFunc(wanted[:n], func(w adapters.Stored) bool { return w.ID == d.id && versionOf(w).routing != "" })
+			astray := !r.sel.Brief && !slices.ContainsFunc(wanted[:n], func(w adapters.Stored) bool { return w.ID == d.id && w.Routing != "" })
 			switch {
 			case d.failed != "" && !(astray && strings.HasPrefix(d.failed, "routing_missing_exception")):
 				return fmt.Errorf("document %s: %s", d.id, d.failed)
@@ -137,9 +137,7 @@ func (r *scan) gets(list []adapters.Stored) string {
 	for i, d := range list {
 		b = append(b, [...]string{`{"docs":[{`, `,{`}[min(i, 1)]+r.source+`"_id":`...)
 		b = jsonedit.AppendString(b, d.ID)
-		if v := versionOf(d); v.routing != "" {
-			b = jsonedit.AppendString(append(b, `,"routing":`...), v.routing)
-		}
+		b = appendRouting(b, d)
 		b = append(b, '}')
 	}
 	return string(append(b, `]}`...))
@@ -154,7 +152,7 @@ func (r *scan) readRouted(ctx context.Context, ids []string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.readNow(ctx, slices.DeleteFunc(found.hits, func(d adapters.Stored) bool { return versionOf(d).routing == "" })); err != nil {
+		if err := r.readNow(ctx, slices.DeleteFunc(found.hits, func(d adapters.Stored) bool { return d.Routing == "" })); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,84 @@
+package elastic
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
+)
+
+// deletedAndBack deletes all documents of an index and puts them back, if the engine says that this loses nothing. It may never say so of an
+// index whose documents can't even be written again.
+func (l *larder) deletedAndBack(s *Store, index, refused string) bool {
+	l.t.Helper()
+	ctx := l.t.Context()
+	switch err := s.Lossless(ctx, index); {
+	case err != nil:
+		return false
+	case refused != "" && refused != "?" && refused != "document":
+		l.t.Errorf("its documents could be put back, though they can't be written again: %s", refused)
+	}
+	var all []adapters.Stored
+	expect.OK(l.t, s.Scan(ctx, index, nil, adapters.Selection{Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
+		all = append(all, p.Documents...)
+		return nil
+	}))
+	for _, write := range []func() ([]adapters.Result, error){
+		func() ([]adapters.Result, error) { return s.Delete(ctx, index, all) },
+		func() ([]adapters.Result, error) { return s.Create(ctx, index, all) },
+	} {
+		results, err := write()
+		expect.OK(l.t, err)
+		for i, result := range results {
+			expect.Same(l.t, adapters.Patched, result, "document %s", all[i].ID)
+		}
+	}
+	return true
+}
+
+// TestRealLossless refuses what TestRealKept does not: a data stream.
+func TestRealLossless(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		stream := l.name + "stream"
+		l.must("PUT", "/_index_template/"+stream, `{"index_patterns":["`+stream+`"],"data_stream":{},"priority":500}`)
+		l.must("POST", "/"+stream+"/_doc?refresh=true", `{"@timestamp":"2024-01-01T00:00:00Z","title":"a line"}`)
+		t.Cleanup(func() { l.drop("_data_stream/" + stream); l.drop("_index_template/" + stream) })
+		s := l.store(http.DefaultTransport)
+		list := expect.Value(s.Resolve(t.Context(), stream))(t)
+		if err := s.Lossless(t.Context(), list[0].Name); err == nil || !strings.Contains(err.Error(), "data stream "+stream) {
+			t.Errorf("%s: %v", list[0].Name, err)
+		}
+	})
+}
+
+// TestLosslessNeedsAllFields takes credentials for which an engine hides fields: both engines then refuse every update, in these words.
+func TestLosslessNeedsAllFields(t *testing.T) {
+	for _, words := range []string{
+		"Can't execute an update request if field or document level security is enabled",
+		"Update is not supported when FLS or DLS or Fieldmasking is activated", "",
+	} {
+		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.Contains(r.URL.Path, "_update") && words != "":
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"error":{"type":"illegal_argument_exception","reason":"` + words + `"}}`))
+			case strings.Contains(r.URL.Path, "_update"):
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(`{"error":{"type":"index_not_found_exception","reason":"no such index [news] and [require_alias] request flag is [true]"}}`))
+			default:
+				_, _ = w.Write([]byte(`{"news":{"settings":{"index.uuid":"u","index.number_of_shards":"1"},"mappings":{}}}`))
+			}
+		}))
+		at := expect.Value(url.Parse(engine.URL))(t)
+		s := Dialect{}.Open(http.DefaultTransport, []*url.URL{at}, nil)(nil, "")
+		err := s.Lossless(t.Context(), "news")
+		if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), "may see only a part") {
+			t.Errorf("%q: %v", words, err)
+		}
+		engine.Close()
+	}
+}
