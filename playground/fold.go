@@ -102,35 +102,20 @@ func ordersOf(hits []rerank.Hit) []int {
 	return orders
 }
 
-// curve is the data for the page's drawing of p(r): the probability that two documents fold, by their true resemblance (or containment, if
-// that is the measure).
-type curve struct {
-	// Positions is how many positions are compared; two documents fold if enough of them are equal. 0 for families without positions.
-	Positions int `json:"positions"`
-	// Matching is the probability that a position is equal, Errors the standard error of the estimate, at 0, 1/100, … 1.
-	Matching []float64 `json:"matching"`
-	Errors   []float64 `json:"errors"`
-}
-
-// curveOf returns the curve of a scheme. shingles are the numbers of shingles of the documents.
-func curveOf(s sketch.Scheme, measure rerank.Measure, shingles []uint32) curve {
-	c := curve{Matching: make([]float64, 101), Errors: make([]float64, 101)}
-	precision := calibrate.NewPrecision(s, shingles)
+// errorsOf returns the standard error of an agreement of 0, 1/100, … 1. shingles are the numbers of shingles of the documents.
+func errorsOf(s sketch.Scheme, measure rerank.Measure, shingles []uint32) []float64 {
+	errs, precision, edge := make([]float64, 101), calibrate.NewPrecision(s, shingles), 0.0
 	if precision.Counts() {
-		c.Positions = s.Positions
+		edge = 0.5 / float64(s.Positions) // half a position, so that no agreement is without error
 	}
-	for i := range c.Matching {
+	for i := range errs {
 		resemblance, slope := float64(i)/100, 1.0
 		if value := resemblance; measure == rerank.Containment { // of two documents of about the same size
 			resemblance, slope = value/(2-value), 2/((2-value)*(2-value))
 		}
-		c.Matching[i] = round(precision.Matching(resemblance), 1e6)
 		if s.Family != sketch.Hamming {
-			c.Errors[i] = round(precision.Deviation(resemblance)/slope, 1e4)
+			errs[i] = math.Round(1e4*precision.Deviation(min(max(resemblance, edge), 1-edge))/slope) / 1e4
 		}
 	}
-	return c
+	return errs
 }
-
-// round rounds a value to a multiple of 1/parts.
-func round(value, parts float64) float64 { return math.Round(value*parts) / parts }

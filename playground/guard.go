@@ -74,7 +74,7 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			what := fmt.Sprintf("the body is larger than %d bytes", MaxBody)
-			return nil, fail(http.StatusRequestEntityTooLarge, what, "Type fewer words.")
+			return nil, fail(http.StatusRequestEntityTooLarge, what, "Send a shorter query.")
 		}
 		return nil, fail(http.StatusBadRequest, "the body could not be read", "Try again.")
 	}
@@ -104,7 +104,7 @@ func failureOf(ctx context.Context, err error, c Credentials) *failure {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		return fail(status, text, "The engine is busy: try again in a moment.")
 	case status >= 400 && status < 500:
-		return fail(http.StatusBadRequest, text, "The engine refuses this search: check the types of the rule's fields in the index.")
+		return fail(http.StatusBadRequest, text, "The engine refuses this search: correct it, or check the types of the rule's fields in the index.")
 	case status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
 		return fail(http.StatusBadGateway, text, checkEngine)
 	case status >= 500:

@@ -71,6 +71,8 @@ type Rule struct {
 	Threshold float64  `json:"threshold"`
 	Window    int      `json:"window"`
 	Preset    string   `json:"preset"`
+	// Unfit has the presets that the rule can't take, each with the reason.
+	Unfit map[string]string `json:"unfit"`
 }
 
 // View is a rule, under its own preset or another one.
@@ -93,8 +95,6 @@ type View struct {
 type Preset struct {
 	Name      string  `json:"name"`
 	Threshold float64 `json:"threshold"`
-	// Needs are the keys that a rule must have for it.
-	Needs []string `json:"needs"`
 }
 
 // Link is another page on the same address.

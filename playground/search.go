@@ -24,10 +24,11 @@ type searchReply struct {
 	Total int   `json:"total"`
 	Hits  []hit `json:"hits"`
 	// Pairs are those of pairsOf.
-	Pairs   [][]float64   `json:"pairs"`
-	Apart   []apart       `json:"apart"`
-	Rule    ruleInfo      `json:"rule"`
-	Curve   curve         `json:"curve"`
+	Pairs [][]float64 `json:"pairs"`
+	Apart []apart     `json:"apart"`
+	Rule  ruleInfo    `json:"rule"`
+	// Errors are those of errorsOf.
+	Errors  []float64     `json:"errors"`
 	Sidecar collapsedPage `json:"sidecar"`
 	Timing  timing        `json:"timing"`
 	YAML    string        `json:"yaml"`
@@ -61,7 +62,7 @@ type ruleInfo struct {
 	Match     string   `json:"match"`
 	Fields    []string `json:"fields"`
 	Threshold float64  `json:"threshold"`
-	// Window is the window of the collapsed search, at most MaxRanks.
+	// Window is the one that was asked for, or else the configured one. Of more than MaxRanks, MaxRanks are compared.
 	Window int `json:"window"`
 	// MaxWindow is the largest that a user can choose.
 	MaxWindow      int      `json:"max_window"`
@@ -88,10 +89,9 @@ type collapsedPage struct {
 	Error  string   `json:"error,omitempty"`
 }
 
-// timing is in milliseconds. Plain is for the engine's own search, the others are for the collapsed one.
+// timing is that of the collapsed search, in milliseconds.
 type timing struct {
 	Engine float64 `json:"engine_ms"`
-	Plain  float64 `json:"plain_ms"`
 	Own    float64 `json:"own_ms"`
 	Total  float64 `json:"total_ms"`
 }
@@ -129,11 +129,16 @@ func (a *request) search(e *Engine) (*search, error) {
 		return nil, err
 	}
 	s := &search{engine: e, view: view, threshold: cmp.Or(a.Threshold, view.Rule.Profile.Threshold)}
-	s.window = min(cmp.Or(a.Window, view.Rule.Window), view.MaxWindow, MaxRanks)
+	s.window = min(cmp.Or(a.Window, view.Rule.Window), view.MaxWindow)
 	s.look = adapters.Look{
 		Index: a.Index, Words: strings.TrimSpace(a.Query), Size: MaxRanks, Header: e.Authorize(a.Credentials),
 		Fields: view.Rule.Fields, Titles: titles, Deciding: view.Rule.Deciding(),
 	}
+	q, err := e.ReadQuery(s.look.Words)
+	if err != nil {
+		return nil, Wrong("query: "+short(err.Error()), "Correct it. Words to search for may not begin with {.")
+	}
+	s.look.Search = q.Search
 	return s, nil
 }
 
@@ -143,8 +148,7 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	var plain, whole proxy.Times
-	list, err := s.plain(proxy.WithTimes(ctx, &plain))
+	list, err := s.plain(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -161,16 +165,14 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *request) (any, error
 	pairs, kept := compared(hits, all)
 	reply := &searchReply{
 		Total: list.Total, Hits: all, Pairs: pairs, Apart: kept, Rule: s.rule(), YAML: s.view.YAML,
-		Curve: curveOf(s.view.Rule.Sketcher.Scheme(), s.view.Rule.Profile.Measure, shingles),
+		Errors: errorsOf(s.view.Rule.Sketcher.Scheme(), s.view.Rule.Profile.Measure, shingles),
 	}
-	reply.Sidecar, err = s.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)
+	var times proxy.Times
+	reply.Sidecar, err = s.collapsed(proxy.WithTimes(ctx, &times), list, a.Credentials)
 	if err != nil {
 		return nil, err
 	}
-	reply.Timing = timing{
-		Engine: milliseconds(whole.Engine), Own: milliseconds(whole.Own), Total: milliseconds(whole.Total),
-		Plain: milliseconds(plain.Engine),
-	}
+	reply.Timing = timing{milliseconds(times.Engine), milliseconds(times.Own), milliseconds(times.Total)}
 	return reply, nil
 }
 
@@ -183,7 +185,7 @@ func (s *search) plain(ctx context.Context) (adapters.Looked, error) {
 	look.Judged = true
 	ask, err := s.engine.LookFor(look)
 	if err != nil {
-		return adapters.Looked{}, Wrong(err.Error(), "Choose another index, or type other words.")
+		return adapters.Looked{}, Wrong(short(err.Error()), "Change the query, or choose another index.")
 	}
 	reply, err := call(ctx, s.view.Handler, ask, "off")
 	if err != nil {
@@ -279,7 +281,7 @@ func (s *search) rule() ruleInfo {
 	scheme := r.Sketcher.Scheme()
 	return ruleInfo{
 		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Preset: s.view.Preset,
-		Window: s.window, MaxWindow: min(s.view.MaxWindow, MaxRanks),
+		Window: s.window, MaxWindow: s.view.MaxWindow,
 		Keep: max(r.Profile.Keep, 1), Transitive: r.Transitive, MinShingles: r.Profile.MinShingles,
 		MinWords: r.Profile.MinWords, Numbers: string(cmp.Or(r.Profile.Numbers, rerank.CountNumbers)),
 		Measure:    string(cmp.Or(r.Profile.Measure, rerank.Resemblance)),
@@ -296,7 +298,7 @@ func (s *search) collapsed(ctx context.Context, list adapters.Looked, c Credenti
 	if err != nil {
 		return out, err
 	}
-	reply, err := call(ctx, s.view.Handler, ask, fmt.Sprintf("on; threshold=%v; window=%d", s.threshold, s.window))
+	reply, err := call(ctx, s.view.Handler, ask, fmt.Sprintf("on; threshold=%v; window=%d", s.threshold, min(s.window, MaxRanks)))
 	if err != nil {
 		return out, err
 	}

@@ -2,7 +2,7 @@
 //
 //	playground_modules.js --assets FOLDER --cases FILE.json
 //
-// FILE has {fold, diff, curve, yaml}, lists of cases; what is printed has the answers in the same form and order.
+// FILE has {fold, diff, yaml}, lists of cases; what is printed has the answers in the same form and order.
 'use strict'
 
 const { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs')
@@ -32,15 +32,6 @@ const answers = {
       const whole = list => list.before + list.map(({ text, rest }) => text + rest).join('')
       return { a: x.map(t => t.key), b: y.map(t => t.key), whole: [whole(x), whole(y)], runs, ms: performance.now() - began }
     },
-  // curve: {curve, threshold, at: […]}
-  curve:
-    ({ matches, folds, deviation, doubt }) =>
-    ({ curve, threshold, at }) => ({
-      matches: matches(curve, threshold),
-      folds: at.map(folds(curve, threshold)),
-      errors: at.map(r => deviation(curve, r)),
-      ...doubt(curve, threshold)
-    }),
   // yaml: {yaml, threshold, window}
   yaml:
     ({ yamlOf }) =>
@@ -57,7 +48,6 @@ async function run () {
     const modules = {
       fold: await load('fold.js'),
       diff: await load('diff.js'),
-      curve: await load('curve.js'),
       yaml: await load('panel.js')
     }
     const cases = JSON.parse(readFileSync(args.cases, 'utf8'))

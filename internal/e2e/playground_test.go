@@ -106,7 +106,7 @@ func TestPlaygroundByKeyboard(t *testing.T) {
 		act("tell", "script", "document.querySelector('#collapsed-pager .place').textContent"),
 		act("look"))
 	last := seenAs[pageLook](t, seen[3])
-	if got := seenAs[string](t, seen[0]); !strings.Contains(got, "threshold: 0.55\n") || !strings.Contains(got, "window: 199\n") || got != last.YAML {
+	if got := seenAs[string](t, seen[0]); !strings.Contains(got, "threshold: 0.55\n") || !strings.Contains(got, "window: 999\n") || got != last.YAML {
 		t.Errorf("copied: %s", got)
 	}
 	if got := seenAs[[]any](t, seen[1]); got[0] != "summary" || got[1] != true {
@@ -115,7 +115,7 @@ func TestPlaygroundByKeyboard(t *testing.T) {
 	if got := seenAs[string](t, seen[2]); !strings.HasPrefix(got, "11–") {
 		t.Errorf("the second page is %q", got)
 	}
-	if last.Threshold != 0.55 || last.Window != 199 || !strings.Contains(last.Address, "q=the&") {
+	if last.Threshold != 0.55 || last.Window != 999 || !strings.Contains(last.Address, "q=the&") {
 		t.Errorf("%v %v %s", last.Threshold, last.Window, last.Address)
 	}
 }

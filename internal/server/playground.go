@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/neardup/sidecar/adapters"
@@ -23,7 +24,7 @@ func (s *process) setPlayground(c *config.Config, backends map[string]*backend) 
 	scene := &playground.Scene{Version: buildinfo.Of().String(), Links: s.status.links(), Log: s.log}
 	for _, p := range config.Presets() {
 		scene.Presets = append(scene.Presets, playground.Preset{
-			Name: p.Name, Threshold: p.Start(c.Sketch).Threshold, Needs: append([]string{}, p.Needs...),
+			Name: p.Name, Threshold: p.Start(c.Sketch).Threshold,
 		})
 	}
 	for i := range c.Engines {
@@ -50,9 +51,25 @@ func (s *process) playgroundEngine(c *config.Config, e *config.Engine, u *backen
 	for _, i := range e.Indices {
 		p.Rules = append(p.Rules, playground.Rule{
 			Match: i.Match, Fields: i.Fields, Threshold: i.Threshold, Window: i.Window, Preset: i.Preset,
+			Unfit: unfit(i, c.Sketch),
 		})
 	}
 	return p
+}
+
+// unfit returns the presets that a rule can't take, each with the reason.
+func unfit(i config.Index, section config.Sketch) map[string]string {
+	reasons := map[string]string{}
+	for _, name := range config.PresetNames() {
+		if name == i.Preset {
+			continue
+		}
+		_, err := i.Under(name, section)
+		if bad, ok := errors.AsType[*config.PresetError](err); ok {
+			reasons[name] = strings.TrimPrefix(bad.Why, "preset "+name+" ")
+		}
+	}
+	return reasons
 }
 
 // source is one engine for the playground; it implements playground.Source.

@@ -1,13 +1,13 @@
 // The two lists: the engine's hits, each with what happens to it, and the collapsed ones, each with what folded into it.
 //
-// A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, open (ranks whose words are shown), words (the
-// elements made for them, by both ranks), and jump(rank), which leads to a hit in the collapsed list.
+// A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, sought (query.sought), open (ranks whose words are
+// shown), words (the elements made for them, by both ranks), and jump(rank), which leads to a hit in the collapsed list.
 
-import { deviation } from './curve.js'
 import { diff, tokens } from './diff.js'
-import { scale } from './chart.js'
 import { counted, make, spoken, two } from './dom.js'
 import { between } from './fold.js'
+import { deviation, scale } from './histogram.js'
+import { excerpt, marked } from './query.js'
 
 const few = 4 // folded versions that are shown at once
 const snippetLength = 400
@@ -96,7 +96,7 @@ function nearly (view, rank, group) {
     n =>
       leads.has(n.rank) &&
       n.agreement < view.threshold &&
-      n.agreement >= view.threshold - deviation(view.reply.curve, n.agreement)
+      n.agreement >= view.threshold - deviation(view.reply.errors, n.agreement)
   )
   if (!close.length) return apart(view, rank)
   const best = close.reduce((a, b) => (b.agreement > a.agreement ? b : a))
@@ -118,17 +118,16 @@ function apart (view, rank) {
 const texts = (view, hit) => view.reply.rule.fields.map(name => hit.fields[name] ?? '')
 
 function heading (view, hit) {
-  return make('h3', { dir: 'auto', lang: '' }, hit.title || shorten(texts(view, hit)[0] ?? '', 80) || hit.id)
+  return make('h3', { dir: 'auto', lang: '' }, marked(hit.title || hit.id, view.sought))
 }
 
 function snippet (view, hit) {
   const rest = texts(view, hit)
     .filter(text => text && text !== hit.title)
     .join(' ')
-  return rest ? make('p', { class: 'snippet', dir: 'auto', lang: '' }, shorten(rest, snippetLength)) : null
+  if (!rest) return null
+  return make('p', { class: 'snippet', dir: 'auto', lang: '' }, marked(excerpt(rest, view.sought, snippetLength), view.sought))
 }
-
-const shorten = (text, most) => (text.length > most ? (text.slice(0, most).toWellFormed?.() ?? text.slice(0, most)) : text)
 
 // about shows the other details of a hit.
 function about (view, rank) {
@@ -206,14 +205,13 @@ function version (view, group, rank) {
 
 // measured is the agreement with the representative or, if these two could not fold, with the leader.
 function measured (view, group, rank) {
-  const { curve } = view.reply
   const pair = between(view.near, group.representative, rank)
   if (!pair) {
     const led = between(view.near, group.leader, rank)
     return make('span', { class: 'agreement' }, led ? `${two(led.agreement)} with rank ${group.leader + 1}` : 'by way of others')
   }
   if (pair.same) return make('span', { class: 'agreement' }, scale(1, 0, view.threshold), make('span', null, 'same text'))
-  const error = deviation(curve, pair.agreement)
+  const error = deviation(view.reply.errors, pair.agreement)
   const close = pair.agreement < view.threshold + error
   return make(
     'span',
@@ -309,7 +307,7 @@ function whole (view, hit) {
           'div',
           { class: 'part' },
           make('p', { class: 'name' }, name),
-          make('p', { class: 'text', dir: 'auto', lang: '' }, hit.fields[name] ?? '')
+          make('p', { class: 'text', dir: 'auto', lang: '' }, marked(hit.fields[name] ?? '', view.sought))
         )
       )
     }

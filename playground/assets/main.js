@@ -3,11 +3,12 @@
 import { engines, indices, known, Problem, search } from './api.js'
 import { byId, count, counted, make, two } from './dom.js'
 import { fold, nearest, neighbours } from './fold.js'
-import { least } from './chart.js'
+import { least, listen as listenTo } from './histogram.js'
 import { collapsedItem, engineItem } from './lists.js'
 import { Login } from './login.js'
 import { Pages } from './pager.js'
 import { copy, showReply, showThreshold } from './panel.js'
+import { isJSON, sought } from './query.js'
 
 let most = 200 // hits that a reply has
 
@@ -38,7 +39,7 @@ function readAddress () {
   chosen.query = hash.get('q') ?? ''
   chosen.preset = there.presets.some(one => one.name === hash.get('preset')) ? hash.get('preset') : ''
   chosen.threshold = number('threshold', least, 1)
-  chosen.window = Math.floor(number('window', 1, most)) || null
+  chosen.window = Math.floor(number('window', 1, Infinity)) || null
 }
 
 function address () {
@@ -114,18 +115,18 @@ function showPresets () {
     byId('preset'),
     [
       { value: '', text: own?.preset ? `as configured: ${own.preset}` : 'as configured' },
-      ...there.presets.map(({ name, threshold, needs }) => ({
-        value: name,
-        text: `${name}, ${threshold}${needs?.length ? `; needs ${needs.join(', ')}` : ''}`
-      }))
+      ...there.presets.map(({ name, threshold }) => {
+        const why = own?.unfit[name]
+        return { value: name, text: `${name}, ${threshold}${why ? `: ${why}` : ''}`, disabled: Boolean(why) }
+      })
     ],
     chosen.preset
   )
 }
 
 const showWindow = () => {
-  byId('window').value = chosen.window ?? view.reply?.rule.window ?? Math.min(rule()?.window ?? most, most)
-  byId('window').max = view.reply?.rule.max_window ?? most
+  byId('window').value = chosen.window ?? view.reply?.rule.window ?? rule()?.window ?? ''
+  byId('window').max = view.reply?.rule.max_window ?? ''
 }
 
 async function pickEngine (name) {
@@ -178,21 +179,6 @@ async function pickIndex (name) {
   await find(true).catch(trouble)
 }
 
-// pickPreset searches the index with another preset. If that fails, it says why and changes nothing.
-async function pickPreset (name) {
-  const before = { ...chosen }
-  Object.assign(chosen, { preset: name, threshold: null, window: null })
-  try {
-    await find(true)
-  } catch (error) {
-    if (!(error instanceof Problem) || error.refused || !view.reply) throw error
-    Object.assign(chosen, before)
-    showPresets()
-    showWindow()
-    warn(error)
-  }
-}
-
 // ---- a search
 
 function renew () {
@@ -206,14 +192,14 @@ async function find (add) {
   const { signal } = asking
   cancelAnimationFrame(drawing)
   if (writing) writeAddress()
-  byId('query').value = chosen.query
+  showQuery(chosen.query)
   showWindow()
   byId('problem').hidden = true
   busy()
   if (!view.reply) byId('empty').textContent = 'Searching …'
   try {
     const reply = await search(question(), signal)
-    Object.assign(view, { reply, near: neighbours(reply.hits, reply.pairs) })
+    Object.assign(view, { reply, near: neighbours(reply.hits, reply.pairs), sought: sought(chosen.query) })
     if (chosen.window) chosen.window = reply.rule.window // no more than the configuration allows
     view.open.clear()
     view.words.clear()
@@ -232,6 +218,16 @@ async function find (add) {
   } finally {
     if (!signal.aborted) idle()
   }
+}
+
+// showQuery puts a query into its box, which is as high as it.
+function showQuery (query) {
+  const box = byId('query')
+  if (box.value !== query) box.value = query
+  box.style.height = 'auto'
+  box.style.height = `${box.scrollHeight + box.offsetHeight - box.clientHeight}px`
+  box.removeAttribute('aria-invalid')
+  byId('query-says').hidden = !isJSON(query)
 }
 
 function question () {
@@ -255,6 +251,13 @@ function trouble (error) {
 }
 
 function warn ({ message, hint }) {
+  const [, line, column] = /line (\d+), column (\d+)/.exec(message) ?? []
+  if (line && isJSON(chosen.query)) { // the place in the query
+    const at = chosen.query.split('\n').slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, Number(column) - 1)
+    byId('query').focus()
+    byId('query').setSelectionRange(at, at + 1)
+    byId('query').setAttribute('aria-invalid', true)
+  }
   byId('problem').replaceChildren(make('p', null, make('strong', null, message)), ...(hint ? [make('p', null, hint)] : []))
   byId('problem').hidden = false
 }
@@ -290,9 +293,8 @@ function refold () {
   byId('empty').hidden = found
   byId('bench').hidden = !found
   if (!found) {
-    byId('empty').textContent = chosen.query
-      ? `The engine finds nothing for “${chosen.query}” in ${chosen.index}.`
-      : `${chosen.index} is empty.`
+    const wanted = isJSON(chosen.query) ? 'this search' : `“${chosen.query}”`
+    byId('empty').textContent = chosen.query ? `The engine finds nothing for ${wanted} in ${chosen.index}. No query finds all.` : `${chosen.index} is empty.`
     return
   }
   showThreshold(view)
@@ -316,15 +318,11 @@ function summarise () {
   const hits = counted(reply.hits.length, 'hit')
   const highest = view.best.reduce((a, b) => Math.max(a, b), 0)
   byId('summary').replaceChildren(
-    make('b', null, hits),
     ...(gone
-      ? [' → ', make('b', null, count(folded.shown.length)), ` shown: ${count(gone)} folded into ${count(groups)}.`]
+      ? [make('b', null, `${count(gone)} of ${hits} hidden`), ` in ${counted(groups, 'group')}, ${count(folded.shown.length)} shown.`]
       : [
-          highest >= least
-            ? `: none folds at ${two(view.threshold)}; the greatest agreement is ${two(highest)}.`
-            : reply.hits.length > 1
-              ? ': no two of them are alike.'
-              : '.'
+          make('b', null, `None of ${hits} hidden`),
+          highest >= least ? `: the greatest agreement is ${two(highest)}.` : reply.hits.length > 1 ? ': no two are alike.' : '.'
         ])
   )
   byId('engine-count').textContent = count(reply.hits.length)
@@ -383,8 +381,18 @@ function listen () {
     Object.assign(chosen, { index: '', preset: '', threshold: null, window: null })
     pickEngine(event.target.value).catch(trouble)
   })
-  byId('preset').addEventListener('change', event => pickPreset(event.target.value).catch(trouble))
-  byId('threshold').addEventListener('input', event => setThreshold(event.target.valueAsNumber))
+  byId('query').addEventListener('input', event => showQuery(event.target.value))
+  byId('query').addEventListener('keydown', event => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    if (isJSON(event.target.value) && !event.ctrlKey && !event.metaKey) return
+    event.preventDefault()
+    byId('ask').requestSubmit()
+  })
+  byId('preset').addEventListener('change', event => {
+    Object.assign(chosen, { preset: event.target.value, threshold: null, window: null })
+    find(true).catch(trouble)
+  })
+  listenTo(setThreshold)
   byId('exactly').addEventListener('input', event => setThreshold(event.target.valueAsNumber))
   byId('exactly').addEventListener('change', event => {
     event.target.value = view.threshold
@@ -395,7 +403,7 @@ function listen () {
   })
   byId('window').addEventListener('input', event => {
     const window = Math.floor(event.target.valueAsNumber)
-    if (!(window >= 1 && window <= (view.reply?.rule.max_window ?? most))) return
+    if (!(window >= 1 && window <= (view.reply?.rule.max_window))) return
     chosen.window = window
     later()
   })
@@ -403,12 +411,8 @@ function listen () {
   byId('which').addEventListener('change', event => {
     byId('lists').dataset.which = event.target.value
   })
-  byId('table')
-    .closest('details')
-    .addEventListener('toggle', () => view.reply && showThreshold(view))
   for (const name of ['mouseover', 'focusin']) byId('lists').addEventListener(name, light)
   byId('lists').addEventListener('mouseleave', light)
-  new ResizeObserver(() => view.reply && showThreshold(view)).observe(byId('curve'))
   window.addEventListener('popstate', () => {
     clearTimeout(writing)
     writing = 0
@@ -418,17 +422,9 @@ function listen () {
   })
 }
 
-// place moves the details after the lists on narrow screens.
-function place () {
-  const narrow = matchMedia('(max-width: 45.99rem)')
-  const put = () => (narrow.matches ? byId('bench') : byId('tune')).append(byId('facts'))
-  narrow.addEventListener('change', put)
-  put()
-}
-
 async function start () {
   listen()
-  place()
+  byId('settings').open = matchMedia('(min-width: 72rem)').matches
   const { version, engines: list, presets, links = [], ranks = most } = await engines()
   most = ranks
   there = { engines: list, presets, indices: [], note: '' }

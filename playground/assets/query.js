@@ -1,0 +1,56 @@
+// A query: words, or the JSON of a client's own search; and its words in the texts that were found.
+
+import { tokens } from './diff.js'
+import { make } from './dom.js'
+
+export const isJSON = query => query.trimStart().startsWith('{')
+
+// without are the members of a search whose texts are no words to search for.
+const without = /^(filter|must_not|fields?|default_field|path|type|(default_)?operator|analyzer|minimum_should_match|fuzziness|rewrite|(score|boost)_mode|functions|script.*)$/
+
+// wordsIn adds the texts in a part of a search to a list.
+function wordsIn (part, list) {
+  if (typeof part === 'string') list.push(part)
+  else if (part && typeof part === 'object')
+    for (const [name, value] of Object.entries(part)) if (!without.test(name)) wordsIn(value, list)
+  return list
+}
+
+const unspaced = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
+
+// sought returns an expression for the words that a query searches for, null for none.
+export function sought (query) {
+  let texts = [query]
+  if (isJSON(query)) {
+    const { query: wanted, q } = JSON.parse(query)
+    texts = wordsIn([wanted, q], [])
+  }
+  const words = new Set(tokens(texts.join(' ')).map(({ text }) => text.toLowerCase()).filter(text => /[\p{L}\p{N}]/u.test(text)))
+  if (!words.size) return null
+  const one = word => {
+    const text = word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+    return unspaced.test(word) ? text : `(?<![\\p{L}\\p{M}\\p{N}])${text}(?![\\p{L}\\p{M}\\p{N}])`
+  }
+  return new RegExp([...words].map(one).join('|'), 'giu')
+}
+
+// marked returns a text with the words that are sought in <mark>.
+export function marked (text, sought) {
+  const list = []
+  let from = 0
+  for (const { 0: word, index } of sought ? text.matchAll(sought) : []) {
+    list.push(text.slice(from, index), make('mark', null, word))
+    from = index + word.length
+  }
+  return [...list, text.slice(from)]
+}
+
+// excerpt returns a part of a text: from shortly before the first word that is sought, if that stands far in.
+export function excerpt (text, sought, most) {
+  const first = sought ? text.search(sought) : 0
+  let from = 0
+  if (first > 40) from = text.indexOf(' ', first - 25) + 1
+  if (from > first) from = first // a long word stands before
+  const cut = text.slice(from, from + most)
+  return (from ? '… ' : '') + (cut.toWellFormed?.() ?? cut)
+}
