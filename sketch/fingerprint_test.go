@@ -53,6 +53,18 @@ func TestFingerprintAlone(t *testing.T) {
 				if ok && got != k.Fingerprint {
 					t.Fatalf("%+q: %x, the sketch has %x", texts, got, k.Fingerprint)
 				}
+				inBytes := make([][]byte, len(texts))
+				for i, text := range texts {
+					inBytes[i] = []byte(text)
+				}
+				var of Sketch
+				if s.FingerprintBytes(inBytes...) != got || s.SketchBytesInto(&of, inBytes...) != ok {
+					t.Fatalf("%+q is another text in bytes", texts)
+				}
+				for _, text := range inBytes {
+					clear(text)
+				}
+				expect.Same(t, k, of, "the sketch of %+q in bytes, which are no more", texts)
 				if ok {
 					sketched++
 				}

@@ -37,7 +37,7 @@ type Subject struct {
 	// that what stands in our field is cleared of whatever index.
 	LastCounts, Clears bool
 	// Doubts is what the dialect sets an Enricher's Doubts to; nil for nothing.
-	Doubts func(text string) bool
+	Doubts func(text []byte) bool
 	// Reads are replies that hold fields of ours.
 	Reads []Read
 	// Show returns requests, each with the engine's reply that shows the documents as they are stored, or the first of them where it

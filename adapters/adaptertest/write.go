@@ -93,9 +93,9 @@ var _ rule.Clustering = Starting{}
 func (s Starting) Start(o rule.Operation) bool { return s.Starts(o) }
 
 // Sketch implements rule.Clustering.
-func (s Starting) Sketch(_ rule.Operation, rule *rule.Rule, texts []string, _ bool) (*sketch.Sketch, bool) {
-	made, ok := rule.Sketch(texts)
-	return &made, ok
+func (s Starting) Sketch(_ rule.Operation, rule *rule.Rule, texts [][]byte, _ bool) (*sketch.Sketch, bool) {
+	made := &sketch.Sketch{}
+	return made, rule.SketchInto(made, texts)
 }
 
 // Cluster implements rule.Clustering.

@@ -34,7 +34,7 @@ func TestRealCoerced(t *testing.T) {
 			stored := 0
 			for i, line := range strings.Split(reply, "\n") {
 				if strings.Contains(line, `"success":true`) {
-					if stored++; !coerced(texts[i]) {
+					if stored++; !coerced([]byte(texts[i])) {
 						t.Errorf("%q is stored as %s", texts[i], line)
 					}
 				}

@@ -179,24 +179,24 @@ func (l *legibleOnes) Read(p []byte) (n int, err error) {
 
 // coerced reports whether the engine takes a text for a number or a truth value where the schema says that the field holds such, be
 // it only because its first document did. It reads numbers as C does, up to a zero byte.
-func coerced(text string) bool {
-	text, _, cut := strings.Cut(text, "\x00")
-	text = strings.TrimLeft(text, " \t\n\v\f\r")
-	if text == "" {
+func coerced(text []byte) bool {
+	text, _, cut := bytes.Cut(text, []byte{0})
+	text = bytes.TrimLeft(text, " \t\n\v\f\r")
+	if len(text) == 0 {
 		return cut
 	}
 	switch c := text[0] | 0x20; {
 	case c == 't' || c == 'f':
-		return strings.EqualFold(text, "true") || strings.EqualFold(text, "false")
+		return bytes.EqualFold(text, []byte("true")) || bytes.EqualFold(text, []byte("false"))
 	case c == 'i' || c == 'n':
 		if len(text) > len("infinity") { // no copy of a long text is made for an error that says it is no number
-			return hexadecimal.MatchString(text)
+			return hexadecimal.Match(text)
 		}
 	case c > '9' || c < '+':
 		return false // as nearly all texts, without more of a look
 	}
-	_, err := strconv.ParseFloat(text, 64)
-	return err == nil || errors.Is(err, strconv.ErrRange) || hexadecimal.MatchString(text)
+	_, err := strconv.ParseFloat(string(text), 64)
+	return err == nil || errors.Is(err, strconv.ErrRange) || hexadecimal.Match(text)
 }
 
 // hexadecimal are the forms of numbers that C knows and Go does not.

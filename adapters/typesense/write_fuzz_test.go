@@ -27,6 +27,6 @@ func FuzzCoerced(f *testing.F) {
 		if rest == "" {
 			want = cut
 		}
-		expect.Same(t, want, coerced(text), "%q", text)
+		expect.Same(t, want, coerced([]byte(text)), "%q", text)
 	})
 }

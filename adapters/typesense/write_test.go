@@ -139,7 +139,7 @@ func TestCoerced(t *testing.T) {
 		"1984": true, " -5": true, "+1.5e3": true, "1e400": true, "99999999999999999999": true, "0x1F": true, "nan(x)": true, "inf": true, "True": true,
 		"\x00 and more": true, "7\x00 and more": true, "": false, "1984 ": false, "a 5": false, "5 apples": false, "one\x00two": false, "truth": false, ".": false,
 	} {
-		expect.Same(t, want, coerced(text), "%q", text)
+		expect.Same(t, want, coerced([]byte(text)), "%q", text)
 	}
 }
 

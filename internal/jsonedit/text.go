@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -12,30 +13,9 @@ import (
 
 // Text returns the decoded string, and false if value is no JSON string. A character that is written in more bytes of UTF-8 than it needs
 // reads as that character, as Elasticsearch and OpenSearch have it: a name of ours may be spelled so.
-func Text(value []byte) (string, bool) { return Decoded(value, false) }
-
-// Decoded is [Text] of a value that may be known to be valid UTF-8.
-func Decoded(value []byte, valid bool) (string, bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", false
-	}
-	if valid = valid || utf8.Valid(value); !valid {
-		value = shortened(value)
-	}
-	inner := value[1 : len(value)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), true
-	}
-	if valid {
-		if s, ok := unescaped(inner); ok {
-			return s, true
-		}
-	}
-	var s string
-	if json.Unmarshal(value, &s) != nil {
-		return "", false
-	}
-	return s, true
+func Text(value []byte) (string, bool) {
+	text, _, ok := TextIn(nil, value, false)
+	return string(text), ok
 }
 
 // TextBytes is [Text] as bytes, which share the value's memory if nothing in it is escaped.
@@ -43,33 +23,59 @@ func TextBytes(value []byte) ([]byte, bool) {
 	if len(value) >= 2 && value[0] == '"' && simple(value) {
 		return value[1 : len(value)-1 : len(value)-1], true
 	}
-	text, ok := Text(value)
-	return []byte(text), ok
+	text, _, ok := TextIn(nil, value, false)
+	return text, ok
 }
 
-// unescaped decodes what is between the quotes of a JSON string of valid UTF-8 as encoding/json does, in a fraction of its time.
+// TextIn is [TextBytes] of a value that may be known to be valid UTF-8. Where it can't share the value's memory, it appends the text to room, which it
+// returns longer.
+func TextIn(room, value []byte, valid bool) (text, _ []byte, ok bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return nil, room, false
+	}
+	if valid = valid || utf8.Valid(value); !valid {
+		value = shortened(value)
+	}
+	inner := value[1 : len(value)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner[:len(inner):len(inner)], room, true
+	}
+	start, known := len(room), false
+	if valid {
+		room, known = appendUnescaped(room, inner)
+	}
+	if !known {
+		var s string
+		if json.Unmarshal(value, &s) != nil {
+			return nil, room[:start], false
+		}
+		room = append(room[:start], s...)
+	}
+	return room[start:len(room):len(room)], room, true
+}
+
+// appendUnescaped appends what is between the quotes of a JSON string of valid UTF-8, decoded as encoding/json does, in a fraction of its time.
 // It returns false for what may not be there, and for surrogates.
-func unescaped(inner []byte) (string, bool) {
-	var b strings.Builder
-	b.Grow(len(inner)) // no escape stands for more bytes than it has
+func appendUnescaped(dst, inner []byte) ([]byte, bool) {
+	dst = slices.Grow(dst, len(inner)) // no escape stands for more bytes than it has
 	for {
 		n := plain(inner)
-		b.Write(inner[:n])
+		dst = append(dst, inner[:n]...)
 		if inner = inner[n:]; len(inner) == 0 {
-			return b.String(), true
+			return dst, true
 		}
 		n = escape(inner)
 		switch {
 		case n == 0:
-			return "", false
+			return dst, false
 		case inner[1] != 'u':
-			b.WriteByte(standsFor[inner[1]])
+			dst = append(dst, standsFor[inner[1]])
 		default:
 			r, err := strconv.ParseUint(string(inner[2:n]), 16, 16)
 			if err != nil || utf16.IsSurrogate(rune(r)) {
-				return "", false
+				return dst, false
 			}
-			b.WriteRune(rune(r))
+			dst = utf8.AppendRune(dst, rune(r))
 		}
 		inner = inner[n:]
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // SketchOf returns the sketch of a whole document's JSON, and the one that it stores. Each is nil where there is none.
@@ -20,7 +21,8 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	if !found.readable() {
 		return nil, stored
 	}
-	if s, ok := r.Sketch(found.list); ok {
+	var s sketch.Sketch
+	if r.SketchInto(&s, found.list) {
 		computed = &Encoded{Sketch: s, Text: s.String()}
 	}
 	return computed, stored
@@ -45,8 +47,9 @@ func HasSketch(document []byte) bool {
 
 // texts is what was found of a rule's fields in a document.
 type texts struct {
-	// list are the texts, field after field in the rule's order.
-	list []string
+	// list are the texts, field after field in the rule's order. They share the document's memory, or are in room: good until the next document.
+	list [][]byte
+	room []byte
 	// grazed says that it sets an object above a field without the field. Merged into an object that keeps the field; but it replaces a list.
 	grazed bool
 	// odd says what is wrong where a field holds something other than texts, which the engine may write in another way than it was sent, or where a
@@ -123,7 +126,7 @@ func leads(name, path string) bool {
 
 // textsIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
 func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
-	*t = texts{list: t.list[:0]}
+	*t = texts{list: t.list[:0], room: t.room[:0]}
 	set, nested := 0, false
 	for _, field := range r.Fields {
 		if t.descend(members, field) {
@@ -186,7 +189,8 @@ func (t *texts) collect(value []byte) {
 	case '"':
 		valid := utf8.Valid(value)
 		t.invalid = t.invalid || !valid
-		if text, ok := jsonedit.Decoded(value, valid); ok {
+		text, room, ok := jsonedit.TextIn(t.room, value, valid)
+		if t.room = room; ok {
 			t.list = append(t.list, text)
 		}
 	case '[':
@@ -203,13 +207,36 @@ func (t *texts) collect(value []byte) {
 func TextsIn(members []jsonedit.Member, field string) (list []string, set bool, err error) {
 	var t texts
 	set = t.descend(members, field)
-	return t.list, set, t.odd
+	return t.strings(), set, t.odd
 }
+
+// strings returns copies of the texts.
+func (t *texts) strings() []string {
+	if t.list == nil {
+		return nil
+	}
+	list := make([]string, len(t.list))
+	for i, text := range t.list {
+		list[i] = string(text)
+	}
+	return list
+}
+
+// forget lets go of the texts, and of a long room.
+func (t *texts) forget() {
+	clear(t.list)
+	if cap(t.room) > maxRoom {
+		t.room = nil
+	}
+}
+
+// maxRoom is the size of the largest room for texts that is kept for the next document.
+const maxRoom = 64 << 10
 
 // Texts returns the texts of the rule's fields in a document's JSON, nil where they can't be read: then there is no sketch either.
 func (r *Rule) Texts(document []byte) []string {
 	if _, found := r.read(document); found.readable() {
-		return found.list
+		return found.strings()
 	}
 	return nil
 }
@@ -240,5 +267,5 @@ func (r *Rule) TextsOf(document []byte) []string {
 			}
 		}
 	}
-	return found.list
+	return found.strings()
 }

@@ -85,7 +85,7 @@ type Clustering interface {
 	// Start is called with each operation before its document, and reports whether it stays in the write.
 	Start(o Operation) bool
 	// Sketch makes the sketch of a document's texts, good until the next call, and reports whether they hold a word. It keeps no texts.
-	Sketch(o Operation, rule *Rule, texts []string, partial bool) (*sketch.Sketch, bool)
+	Sketch(o Operation, rule *Rule, texts [][]byte, partial bool) (*sketch.Sketch, bool)
 	// Cluster is called with each sketch that is to be stored, and returns its cluster, or "" where no other document is in it.
 	Cluster(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
 	// Number returns a number for the cluster of a document without a sketch: the same for the same id, and for no other; 0 for none.
@@ -105,7 +105,7 @@ type Traits struct {
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
 	Unsure bool
 	// Doubts, if set, reports whether the engine may store a text as something else: a document with such a text gets no sketch.
-	Doubts func(text string) bool
+	Doubts func(text []byte) bool
 	// LastCounts says that of members with the same name the engine takes the last: a client's own value of our field is then not
 	// cut out but followed by ours, so that whatever the engine quotes of the document is the client's up to there.
 	LastCounts bool
@@ -323,7 +323,7 @@ func memoryFor(members []jsonedit.Member) (n int) {
 // forget lets go of the last document, so that none is held while the next one is awaited.
 func (e *Enricher) forget(members []jsonedit.Member) {
 	clear(members)
-	clear(e.found.list)
+	e.found.forget()
 	e.list = members[:0]
 }
 

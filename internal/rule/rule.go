@@ -176,13 +176,14 @@ func (r *Rule) Source() uint16 {
 
 // Sketch returns the sketch of the texts, in the stored form's terms, and false if they hold no word.
 func (r *Rule) Sketch(texts []string) (s sketch.Sketch, ok bool) {
-	ok = r.SketchInto(&s, texts)
+	ok = r.Sketcher.SketchInto(&s, texts...)
+	s.Source = r.Source()
 	return s, ok
 }
 
-// SketchInto is Sketch into a sketch that is there.
-func (r *Rule) SketchInto(s *sketch.Sketch, texts []string) bool {
-	ok := r.Sketcher.SketchInto(s, texts...)
+// SketchInto is Sketch of texts in bytes, into a sketch that is there.
+func (r *Rule) SketchInto(s *sketch.Sketch, texts [][]byte) bool {
+	ok := r.Sketcher.SketchBytesInto(s, texts...)
 	s.Source = r.Source()
 	return ok
 }
@@ -215,7 +216,7 @@ func (r *Rule) current(found *texts, s *sketch.Sketch, members []jsonedit.Member
 }
 
 func (r *Rule) fits(found *texts, s *sketch.Sketch) bool {
-	return found.readable() && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
+	return found.readable() && r.Sketcher.FingerprintBytes(found.list...) == s.Fingerprint
 }
 
 // Encoded is a sketch together with its stored form.
