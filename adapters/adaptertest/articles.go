@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -54,4 +56,16 @@ func word(random *rand.Rand, at int) string {
 	default:
 		return text
 	}
+}
+
+// ProcessorTime returns what reports, at the end of a benchmark, how long the process has computed for each operation since: beside other work the
+// clock says little.
+func ProcessorTime(b *testing.B) (report func()) {
+	used := func() int64 {
+		var u syscall.Rusage
+		expect.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	before := used()
+	return func() { b.ReportMetric(float64(used()-before)/1000/float64(b.N), "cpu-µs/op") }
 }

@@ -3,12 +3,10 @@ package elastic
 import (
 	"bytes"
 	"fmt"
-	"syscall"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
-	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -38,14 +36,14 @@ func BenchmarkExchange(b *testing.B) {
 			}
 			class, request := searchFor("/news-1/_search", "", fmt.Sprintf(`{"from":%d,"size":%d}`, c.from, c.size))
 			b.ReportAllocs()
-			before := processorTime(b)
+			cost := adaptertest.ProcessorTime(b)
 			for b.Loop() {
 				answer, err := adaptertest.Run(Dialect{}.ParseSearch(class, request, plan), engine)
 				if err != nil || answer.Outcomes[0].Read < c.from+c.size || answer.Outcomes[0].Folded > 0 != (c.share > 0) {
 					b.Fatal(answer, err)
 				}
 			}
-			b.ReportMetric(float64(processorTime(b)-before)/1000/float64(b.N), "cpu-µs/op") // beside other work the clock says little
+			cost()
 			n := 0
 			for _, reply := range replies {
 				n += len(reply.Body)
@@ -53,13 +51,6 @@ func BenchmarkExchange(b *testing.B) {
 			b.SetBytes(int64(n))
 		})
 	}
-}
-
-// processorTime returns the nanoseconds that this process has computed for.
-func processorTime(b *testing.B) int64 {
-	var u syscall.Rusage
-	expect.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 // articleReply answers a search as the engine does whose list the documents are.

@@ -22,12 +22,14 @@ func BenchmarkExchange(b *testing.B) {
 			reply := articleReply(b, rule, share, valuesOf(paramsOf(ask.RawQuery))["per_page"])
 			b.SetBytes(int64(len(reply.Body)))
 			b.ReportAllocs()
+			cost := adaptertest.ProcessorTime(b)
 			for b.Loop() {
 				answer, err := adaptertest.Run(search(request, plan), func(*adapters.Request) *adapters.Reply { return reply })
 				if err != nil || answer.Outcomes[0].Read != 50 || answer.Outcomes[0].Folded > 0 != (share > 0) {
 					b.Fatal(answer, err)
 				}
 			}
+			cost()
 		})
 	}
 }

@@ -33,9 +33,8 @@ func (b *bench) own() error {
 		}
 		for _, f := range found {
 			row := measured.Row{What: f.name, Engine: about.name}
-			row.Contenders = []measured.Contender{{Name: ours, Figures: map[string]float64{"own": median(f.ns) / 1000, "memory": f.bytes, "allocations": f.allocations}}}
-			v := over("own", "", "µs", f.ns)
-			v.Value, v.Low, v.High = v.Value/1000, v.Low/1000, v.High/1000
+			row.Contenders = []measured.Contender{{Name: ours, Figures: map[string]float64{"own": median(f.micros), "memory": f.bytes, "allocations": f.allocations}}}
+			v := over("own", "", "µs", f.micros)
 			if f.name != "deep" {
 				v = judged(within(v, 150), fmt.Sprintf("%.0f allocations of %.0f kB together", f.allocations, f.bytes/1000))
 			}
@@ -50,7 +49,7 @@ func (b *bench) own() error {
 // benchmark is what several runs of one have shown.
 type benchmark struct {
 	name               string
-	ns                 []float64
+	micros             []float64 // of processor time
 	bytes, allocations float64
 }
 
@@ -81,8 +80,8 @@ func (b *bench) benchmarks(arguments []string) (list []benchmark, err error) {
 				return nil, fmt.Errorf("read %q: %w", line, err)
 			}
 			switch fields[k] {
-			case "ns/op":
-				list[i].ns = append(list[i].ns, v)
+			case "cpu-µs/op":
+				list[i].micros = append(list[i].micros, v)
 			case "B/op":
 				list[i].bytes = v
 			case "allocs/op":
