@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -93,7 +92,7 @@ func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.S
 	seen := make([]rule.Seen, len(list))
 	var last, id []byte // the last hit's index, and room
 	var name, index string
-	var room strings.Builder
+	var ids adapters.Strings
 	for i := range list {
 		one := &list[i]
 		if named := one.at(one.index); last == nil || !bytes.Equal(named, last) {
@@ -107,14 +106,8 @@ func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.S
 		if id, err = one.appendID(id, reply.numbered); err != nil {
 			return nil, err
 		}
-		if room.Cap()-room.Len() < len(id) { // the ids of the hits before keep theirs
-			room.Reset()
-			room.Grow(max(len(id), 1<<10))
-		}
-		start := room.Len()
-		room.Write(id)
 		one.in = reply
-		seen[i] = rule.Seen{Index: index, ID: room.String()[start:], Shown: one}
+		seen[i] = rule.Seen{Index: index, ID: ids.Of(id), Shown: one}
 		if r.Judged {
 			seen[i].Stored = sketchIn(one.at(one.sketch))
 		}

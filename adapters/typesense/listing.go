@@ -24,6 +24,7 @@ type result struct {
 	// Where some of its members are, zero for those that are not there. atPerPage and atCopy are in request_params: its per_page and its page.
 	atHits, atFound, atPage, atPerPage, atCopy extent
 	members                                    []jsonedit.Member // room for those of the hits
+	ids                                        adapters.Strings
 	err                                        error             // why it is no answer; a *Declined is the engine's own error
 }
 

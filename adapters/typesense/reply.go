@@ -328,7 +328,8 @@ func (res *result) readDocument(h *hit, in *jsonedit.Reader, body []byte, start 
 		h.dotted = h.dotted || bytes.IndexByte(key, '.') >= 0
 		switch {
 		case string(key) == "id":
-			h.id, _ = jsonedit.Text(value)
+			id, _ := jsonedit.TextBytes(value)
+			h.id = res.ids.Of(id)
 		case bytes.HasPrefix(key, []byte(rule.FieldPrefix)) && rule.Our(string(key)):
 			if string(key) == rule.SketchField {
 				h.stored, _ = jsonedit.TextBytes(value)
