@@ -108,13 +108,14 @@ type path struct {
 	known int      // how many of parts are those of keys
 	names []string // names that were decoded before: a reply has the same again and again
 
-	keyRoom [128]byte
-	endRoom [8]int
+	keyRoom            [128]byte
+	endRoom            [8]int
+	partRoom, nameRoom [8]string
 }
 
 func newEditor(data []byte, cuts Cuts) *editor {
-	e := &editor{Reader: NewReader(data), Cuts: cuts, hold: -1, path: path{parts: make([]string, 0, 8), names: make([]string, 0, 8)}}
-	e.grammar, e.keys, e.ends = lenient, e.keyRoom[:0], e.endRoom[:0]
+	e := &editor{Reader: NewReader(data), Cuts: cuts, hold: -1}
+	e.grammar, e.keys, e.ends, e.parts, e.names = lenient, e.keyRoom[:0], e.endRoom[:0], e.partRoom[:0], e.nameRoom[:0]
 	return e
 }
 

@@ -32,12 +32,12 @@ func membersUpTo(data []byte, most int) ([]Member, error) {
 		return nil, ErrMalformed
 	}
 	var room [16]Member // most objects have no more, and so take what they have
-	list := room[:0]
+	list, keys := room[:0], Strings{}
 	for r.Next() {
 		if len(list) == most {
 			return nil, errTooMany
 		}
-		key := string(r.Key())
+		key := keys.Of(r.Key())
 		value := r.Value()
 		list = append(list, Member{Key: key, Value: value, Start: r.key, End: r.at})
 	}
@@ -134,6 +134,20 @@ func Get(members []Member, key string) []byte {
 	return nil
 }
 
+// Lookup returns the value of the last member with the key in an object, or nil.
+func Lookup(object []byte, key string) (value []byte) {
+	r := NewReader(object)
+	for r.Enter('{'); r.Next(); {
+		if string(r.Key()) == key {
+			value = r.Value()
+		}
+	}
+	if !r.Done() {
+		return nil
+	}
+	return value
+}
+
 // Repeated reports whether two members have the same key.
 func Repeated(members []Member) bool {
 	seen := make(map[string]struct{}, len(members))
@@ -173,18 +187,47 @@ func (e Edits) Pieces(text []byte) [][]byte {
 // Set returns the object with the value of the first member of that key replaced, or with a new last member if there is none. All
 // other bytes stay.
 func Set(object []byte, key string, value []byte) ([]byte, error) {
-	members, err := Members(object)
-	if err != nil {
-		return nil, err
+	r := NewReader(object)
+	if !r.Enter('{') {
+		return nil, ErrMalformed
 	}
-	last := 0
-	for _, m := range members {
-		if last = m.End; m.Key == key {
-			return Edits{{m.End - len(m.Value), m.End, value}}.Apply(object), nil
+	from, to, last := 0, 0, 0
+	for r.Next() {
+		found, start := to == 0 && string(r.Key()) == key, r.At()
+		r.Skip()
+		if last = r.At(); found {
+			from, to = start, last
 		}
 	}
-	member := fmt.Appendf(nil, `"%s":%s`, key, value)
-	return AppendMembers(make([]byte, 0, len(object)+len(member)+1), object, last, member), nil
+	if !r.Done() {
+		return nil, ErrMalformed
+	}
+	out := make([]byte, 0, len(object)+len(key)+len(value)+len(`,"":`))
+	if to > 0 {
+		return append(append(append(out, object[:from]...), value...), object[to:]...), nil
+	}
+	member := append(append(append(append(make([]byte, 0, 64), '"'), key...), `":`...), value...)
+	return AppendMembers(out, object, last, member), nil
+}
+
+// Append returns the object with more members, in JSON without braces, behind its own. All other bytes stay.
+func Append(object, members []byte) ([]byte, error) {
+	r := NewReader(object)
+	if !r.Enter('{') {
+		return nil, ErrMalformed
+	}
+	last := 0
+	for r.Next() {
+		r.Skip()
+		last = r.At()
+	}
+	switch {
+	case !r.Done():
+		return nil, ErrMalformed
+	case len(members) == 0:
+		return object, nil
+	}
+	return AppendMembers(make([]byte, 0, len(object)+len(members)+1), object, last, members), nil
 }
 
 // AppendMembers appends the object to dst with more members, in JSON without braces, right after the last one, which ends at last, 0
@@ -204,5 +247,14 @@ func AppendMembers(dst, object []byte, last int, members []byte) []byte {
 
 // Cut returns the object less the members that drop names. All other bytes stay. The object itself is returned if there is none.
 func Cut(object []byte, drop func(key string) bool) ([]byte, error) {
+	if r, keys := NewReader(object), (Strings{}); r.Enter('{') {
+		drops := false
+		for !drops && r.Next() {
+			drops = drop(keys.Of(r.Key()))
+		}
+		if r.Done() {
+			return object, nil
+		}
+	}
 	return cleanedStrictly(object, Cuts{Depth: 1, Drop: func(path []string) bool { return drop(path[0]) }})
 }

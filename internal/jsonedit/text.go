@@ -81,6 +81,26 @@ func appendUnescaped(dst, inner []byte) ([]byte, bool) {
 	}
 }
 
+// Strings makes strings that share memory: many short ones take few allocations. The zero Strings is ready; Size is about how many bytes they have
+// together, where that is known.
+type Strings struct {
+	Size int
+	room strings.Builder
+}
+
+// Of returns bytes as a string.
+func (s *Strings) Of(text []byte) string {
+	if s.room.Cap()-s.room.Len() < len(text) { // the strings that are in the room keep it
+		size := min(max(2*s.room.Cap(), 64), 1<<10)
+		s.room.Reset()
+		s.room.Grow(max(len(text), size, s.Size))
+		s.Size = 0
+	}
+	start := s.room.Len()
+	s.room.Write(text)
+	return s.room.String()[start:]
+}
+
 // standsFor holds the characters that an escape of two bytes stands for, by its second one.
 var standsFor = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
@@ -139,7 +159,7 @@ func ValueText(value []byte) (text string, ok bool) {
 // AppendString appends s as a JSON string, keeping every byte that JSON need not escape; invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
-	dst = append(dst, '"')
+	dst = append(slices.Grow(dst, len(s)+2), '"')
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
