@@ -232,7 +232,7 @@ func showGroups(hits []Hit, members [][]int) (groups []Group, shown []int) {
 	for i := range members {
 		groups[i] = choose(hits, members[i], in)
 	}
-	shown = make([]int, 0, len(groups))
+	shown = in[:0] // each place is read before it is written
 	for _, rank := range in {
 		if rank >= 0 {
 			shown = append(shown, rank)
@@ -251,8 +251,9 @@ func choose(hits []Hit, members, in []int) Group {
 	if len(members) == 1 {
 		return g
 	}
-	best := slices.Clone(members)
+	best := members
 	if profile.Chooses {
+		best = slices.Clone(members)
 		sorted := best
 		if hits[leader].Pinned {
 			sorted = best[1:]
@@ -268,7 +269,9 @@ func choose(hits []Hit, members, in []int) Group {
 		}
 		g.Kept, in[place] = append(g.Kept, rank), rank
 	}
-	g.Folded = append(g.Folded, best[keep:]...)
+	if keep < len(best) {
+		g.Folded = best[keep:]
+	}
 	slices.Sort(g.Kept)
 	slices.Sort(g.Folded)
 	return g

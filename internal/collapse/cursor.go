@@ -170,7 +170,7 @@ func (s *search) last() (rank int, hit *rule.Seen) {
 		return 0, nil
 	}
 	rank = ranks[len(ranks)-1]
-	return rank, s.sources[rank]
+	return rank, s.sources.at(rank)
 }
 
 // tell puts into the outcome what a cursor adds to it.

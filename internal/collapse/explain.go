@@ -53,7 +53,7 @@ func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
 	for _, folded := range own.Folded {
 		f := adapters.Folded{Judged: s.sight(folded)}
 		if f.Agreement, f.Why = s.pair(folded, gs.with[folded]); s.asked.Scope.Expand == rule.ExpandSource {
-			f.Source = s.sources[folded]
+			f.Source = s.sources.at(folded)
 		}
 		g.Folded = append(g.Folded, f)
 	}
@@ -152,7 +152,7 @@ func (s *search) document(rank int, rule *rule.Rule) []byte {
 			return document
 		}
 	}
-	if hit := s.sources[rank]; hit != nil {
+	if hit := s.sources.at(rank); hit != nil {
 		return hit.Shown.Document(rule)
 	}
 	return nil

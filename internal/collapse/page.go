@@ -3,6 +3,7 @@ package collapse
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
@@ -80,7 +81,7 @@ type search struct {
 	found *rerank.Found // of it, so far
 	// compared are the hits of the last reading from rank 0, sources the hits of the last reading with sources, by their ranks.
 	compared []rule.Seen
-	sources  map[int]*rule.Seen
+	sources  ranked
 	// frame is the listing whose reply becomes the client's: everything in it but the hits stays.
 	frame   *adapters.Listing
 	counted *adapters.Listing // the last that told the engine's count of hits, nil until one did
@@ -188,16 +189,28 @@ func (s *search) keep(ctx context.Context, r *adapters.Reading, l *adapters.List
 		s.frame = l
 	}
 	if r.Sources {
-		s.sources = make(map[int]*rule.Seen, len(l.Hits))
-		for at := range l.Hits {
-			rank := r.From + at
-			if r.Ranks != nil {
-				rank = r.Ranks[at]
-			}
-			s.sources[rank] = &l.Hits[at]
-		}
+		s.sources = ranked{l.Hits, r.From, r.Ranks}
 	}
 	return s.findBefore(ctx, r, l)
+}
+
+// ranked are the hits of a reading: those of the ranks, which ascend, or without ranks those from one on.
+type ranked struct {
+	hits  []rule.Seen
+	from  int
+	ranks []int
+}
+
+// at returns the hit of a rank, nil if there is none.
+func (l *ranked) at(rank int) *rule.Seen {
+	place, known := rank-l.from, true
+	if l.ranks != nil {
+		place, known = slices.BinarySearch(l.ranks, rank)
+	}
+	if !known || place < 0 || place >= len(l.hits) {
+		return nil
+	}
+	return &l.hits[place]
 }
 
 // rendered returns the result that the client gets, once the page is known: its hits, with what is folded into them where that is to be shown, in
@@ -237,7 +250,7 @@ func (s *search) pageHits() (page []*rule.Seen, ranks []int, err error) {
 	ranks = s.ranks()
 	page = make([]*rule.Seen, len(ranks))
 	for i, rank := range ranks {
-		if page[i] = s.sources[rank]; page[i] == nil {
+		if page[i] = s.sources.at(rank); page[i] == nil {
 			return nil, nil, portError(adapters.ErrMoved)
 		}
 	}

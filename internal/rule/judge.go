@@ -33,6 +33,7 @@ type Judge struct {
 	// sketches and payloads are room for those of the hits to come, which need none of their own.
 	sketches []sketch.Sketch
 	payloads []byte
+	left     int   // how many hits of a list are still to be judged
 	found    texts // room for those that a stored sketch is held against
 	// Deadline, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
 	Deadline rerank.Deadline
@@ -40,9 +41,12 @@ type Judge struct {
 
 // NewJudge returns a Judge for a search. A threshold or a number of members to keep that is above 0 takes the place of the rules' own.
 func NewJudge(rules Rules, threshold float64, keep int) *Judge {
-	j := &Judge{rules: rules, threshold: threshold, keep: keep, profiles: map[*Rule]*rerank.Profile{}, bases: map[string]*Rule{}}
+	j := &Judge{rules: rules, threshold: threshold, keep: keep, profiles: map[*Rule]*rerank.Profile{}}
 	for _, rule := range rules {
 		if basis := rule.basis(); basis != "" {
+			if j.bases == nil {
+				j.bases = map[string]*Rule{}
+			}
 			j.bases[basis] = rule
 		}
 	}
@@ -129,6 +133,7 @@ func (j *Judge) Hits(seen []Seen) (hits []rerank.Hit, unread []int, err error) {
 			return nil, nil, rerank.ErrLate
 		}
 		before := j.Unread
+		j.left = len(seen) - i
 		if hits[i] = j.Hit(seen[i]); j.Unread > before {
 			unread = append(unread, i)
 		}
@@ -221,11 +226,11 @@ func (j *Judge) decode(rule *Rule, stored []byte) *sketch.Sketch {
 	if len(stored) == 0 {
 		return nil
 	}
-	if n := len(j.sketches); n == cap(j.sketches) {
-		j.sketches = make([]sketch.Sketch, 0, min(max(2*n, 8), 64))
+	if len(j.sketches) == cap(j.sketches) {
+		j.sketches = make([]sketch.Sketch, 0, min(max(j.left, 1), 64))
 	}
 	if cap(j.payloads)-len(j.payloads) < len(stored) {
-		j.payloads = make([]byte, 0, max(len(stored), min(max(2*cap(j.payloads), 1<<10), 8<<10)))
+		j.payloads = make([]byte, 0, max(len(stored), min(j.left*len(stored), 16<<10))) // most are as long
 	}
 	s := &j.sketches[:len(j.sketches)+1][len(j.sketches)]
 	room, err := s.UnmarshalTextIn(j.payloads, stored)
