@@ -162,7 +162,7 @@ func Params(rawQuery string) []Param {
 	if rawQuery == "" {
 		return nil
 	}
-	var list []Param
+	list := make([]Param, 0, 1+strings.Count(rawQuery, "&"))
 	for part := range strings.SplitSeq(rawQuery, "&") {
 		name, value, _ := strings.Cut(part, "=")
 		list = append(list, Param{Raw: part, Name: unescape(name), Value: unescape(value)})
@@ -172,7 +172,7 @@ func Params(rawQuery string) []Param {
 
 // RawQuery returns the raw query of the parameters that keep accepts.
 func RawQuery(params []Param, keep func(name string) bool) string {
-	var parts []string
+	parts := make([]string, 0, len(params))
 	for _, p := range params {
 		if keep(p.Name) {
 			parts = append(parts, p.Raw)

@@ -90,9 +90,10 @@ func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.S
 	reply.numbered, reply.texts = q.numbered(r), r.Texts && !r.Sources || r.Sources && q.wholeSource()
 	list := q.wanted(r, reply.hits)
 	seen := make([]rule.Seen, len(list))
-	var last, id []byte // the last hit's index, and room
+	var last []byte // the last hit's index
 	var name, index string
-	var ids adapters.Strings
+	var room [64]byte
+	id, ids := room[:0], jsonedit.Strings{Size: 24 * len(list)}
 	for i := range list {
 		one := &list[i]
 		if named := one.at(one.index); last == nil || !bytes.Equal(named, last) {
@@ -125,7 +126,7 @@ func (h *hit) appendID(dst []byte, numbered bool) ([]byte, error) {
 		dst = append(append(append(dst, number...), '.'), term...)
 		return append(append(dst, '.'), h.at(h.sort)...), nil
 	}
-	id, ok := jsonedit.Text(h.at(h.id))
+	id, ok := jsonedit.TextBytes(h.at(h.id))
 	if !ok {
 		return nil, errors.New("a hit without _id")
 	}
@@ -206,12 +207,12 @@ func parseReply(reply []byte, deciding []rule.Deciding) (*parsedReply, error) {
 	l := &parsedReply{}
 	r := jsonedit.NewReader(reply)
 	r.CountNames(rule.FieldPrefix)
-	var shards []jsonedit.Member // whatever else they are says nothing
+	var shards []byte // whatever else they are says nothing
 	whole := false
 	for r.Enter('{'); r.Next(); {
 		switch string(r.Key()) {
 		case "_shards":
-			shards, _ = jsonedit.Members(r.Value())
+			shards = r.Value()
 		case "hits":
 			whole = l.readOuter(&r, reply)
 		}
@@ -225,7 +226,7 @@ func parseReply(reply []byte, deciding []rule.Deciding) (*parsedReply, error) {
 		return nil, jsonedit.ErrMalformed
 	}
 	l.sure = l.marked == r.Names()
-	l.shards, _ = strconv.Atoi(string(jsonedit.Get(shards, "total")))
+	l.shards, _ = strconv.Atoi(string(jsonedit.Lookup(shards, "total")))
 	return l, nil
 }
 
@@ -246,8 +247,8 @@ func (l *parsedReply) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
 			whole = l.readHits(r, reply)
 		}
 	}
-	if members, err := jsonedit.Members(count); err == nil {
-		count, l.lowest = jsonedit.Get(members, "value"), string(jsonedit.Get(members, "relation")) == `"gte"`
+	if len(count) > 0 && count[0] == '{' {
+		count, l.lowest = jsonedit.Lookup(count, "value"), string(jsonedit.Lookup(count, "relation")) == `"gte"`
 	}
 	var err error
 	if l.total, err = strconv.Atoi(string(count)); err != nil {
@@ -404,11 +405,11 @@ var ourFailures = [][]byte{
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
-func failedForUs(shards []jsonedit.Member, deciding []rule.Deciding) bool {
-	if failed := jsonedit.Get(shards, "failed"); failed == nil || string(failed) == "0" {
+func failedForUs(shards []byte, deciding []rule.Deciding) bool {
+	if failed := jsonedit.Lookup(shards, "failed"); failed == nil || string(failed) == "0" {
 		return false
 	}
-	failures, err := jsonedit.Elements(jsonedit.Get(shards, "failures"))
+	failures, err := jsonedit.Elements(jsonedit.Lookup(shards, "failures"))
 	if err != nil {
 		return true
 	}

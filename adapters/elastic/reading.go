@@ -257,11 +257,7 @@ func listed(body []byte, key string, more [][]byte) ([]byte, error) {
 	if len(more) == 0 {
 		return body, nil
 	}
-	members, err := jsonedit.Members(body)
-	if err != nil {
-		return nil, err
-	}
-	list := jsonedit.Get(members, key)
+	list := jsonedit.Lookup(body, key)
 	if list == nil {
 		list = []byte("[]")
 	}

@@ -116,7 +116,7 @@ func slowListing(reply []byte) (l slowList, err error) {
 	if err != nil {
 		return l, err
 	}
-	if shards, _ := jsonedit.Members(jsonedit.Get(root, "_shards")); failedForUs(shards, nil) {
+	if failedForUs(jsonedit.Get(root, "_shards"), nil) {
 		return l, adapters.ErrWidened
 	}
 	if l.outer, err = jsonedit.Members(jsonedit.Get(root, "hits")); err != nil {

@@ -214,7 +214,9 @@ func (q *clientSearch) readRules() adapters.Reason {
 		return "cursor"
 	}
 	a.Scope.Deciding = decidingOf(a.Scope.Deciding)
-	a.Scope.Texts = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
+	a.Scope.Texts = slices.Clone(a.Scope.Texts)
+	slices.Sort(a.Scope.Texts)
+	a.Scope.Texts = slices.Compact(a.Scope.Texts)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()
 	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && q.after == nil &&
@@ -350,7 +352,10 @@ var leftFor = map[string]adapters.Reason{
 
 // canFilter reports whether we can filter a reply by the filter_path of the request as the engine does.
 func (d Dialect) canFilter(params []adapters.Param) bool {
-	path, _ := adapters.Last(params, "filter_path")
+	path, given := adapters.Last(params, "filter_path")
+	if !given {
+		return true
+	}
 	_, ok := parseFilter(path, d.OpenSearch)
 	return ok
 }

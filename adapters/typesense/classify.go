@@ -51,16 +51,21 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 
 // endpoint looks a request up in the endpoints.
 func endpoint(method string, path []string) adapters.Class {
-	pattern := slices.Clone(path)
-	if len(path) > 1 {
-		pattern[1] = "*"
+	var room [64]byte
+	pattern := append(append(room[:0], method...), ' ')
+	for i, part := range path {
+		if i == 1 {
+			part = "*"
+		}
+		if i == 3 && len(path) == 4 {
+			if c, known := endpoints[string(pattern)+"/"+part]; known {
+				return c
+			}
+			part = "*"
+		}
+		pattern = append(append(pattern, '/'), part...)
 	}
-	c, known := endpoints[method+" /"+strings.Join(pattern, "/")]
-	if !known && len(path) == 4 {
-		pattern[3] = "*"
-		c = endpoints[method+" /"+strings.Join(pattern, "/")]
-	}
-	return c
+	return endpoints[string(pattern)]
 }
 
 // classifyWrite adds what is particular to a write.

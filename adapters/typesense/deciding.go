@@ -27,7 +27,7 @@ func decidingFields(deciding []rule.Deciding) []string {
 
 // withRoots returns fields, each with the object that it is in: a collection without nested fields takes a dotted name for a name.
 func withRoots(fields []string) []string {
-	var list []string
+	list := make([]string, 0, 2*len(fields))
 	for _, field := range fields {
 		root, _, _ := strings.Cut(field, ".")
 		for _, name := range []string{field, root} {

@@ -24,8 +24,8 @@ type result struct {
 	// Where some of its members are, zero for those that are not there. atPerPage and atCopy are in request_params: its per_page and its page.
 	atHits, atFound, atPage, atPerPage, atCopy extent
 	members                                    []jsonedit.Member // room for those of the hits
-	ids                                        adapters.Strings
-	err                                        error             // why it is no answer; a *Declined is the engine's own error
+	ids                                        jsonedit.Strings
+	err                                        error // why it is no answer; a *Declined is the engine's own error
 }
 
 // extent is where something begins and ends in a result or in a hit.
@@ -174,14 +174,14 @@ func joinPages(r *adapters.Reading, results []*result) ([]hit, error) {
 		}
 		return list, nil
 	}
-	start, ended, ranks := results[0].requested.from(), false, map[string]int{}
+	list = results[0].hits[:0] // the first page stays where it is
+	start, ended, ranks := results[0].requested.from(), false, make(map[string]int, len(results)*len(results[0].hits))
 	for _, result := range results {
 		from := result.requested.from() - start
 		if ended && len(result.hits) > 0 && from+len(result.hits) > len(list) {
 			return nil, adapters.ErrMoved
 		}
 		ended = ended || len(result.hits) < result.requested.size
-		list = slices.Grow(list, len(result.hits))
 		for at, h := range result.hits {
 			rank, seen := ranks[h.id]
 			if from+at < len(list) && list[from+at].id != h.id || h.id != "" && seen && rank != from+at {

@@ -20,7 +20,7 @@ func paramsOf(rawQuery string) []adapters.Param {
 	if rawQuery == "" {
 		return nil
 	}
-	var list []adapters.Param
+	list := make([]adapters.Param, 0, 1+strings.Count(rawQuery, "&"))
 	add := func(raw, text string) {
 		name, value, _ := strings.Cut(text, "=")
 		list = append(list, adapters.Param{Raw: raw, Name: name, Value: decode(value)})
@@ -111,6 +111,11 @@ func number(values map[string]string, name string, otherwise int) int {
 	if !given {
 		return otherwise
 	}
+	return digits(text)
+}
+
+// digits reads a number of plain digits; it is -1 for anything else.
+func digits(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || len(text) > 9 || strings.Trim(text, "0123456789") != "" {
 		return -1
@@ -140,29 +145,44 @@ func put(body []byte, empty bool, params ...string) ([]byte, error) {
 		}
 		return false
 	})
+	if err != nil {
+		return nil, err
+	}
+	members := make([]byte, 0, 512)
 	for i := 0; i < len(params); i += 2 {
-		if name, value := params[i], params[i+1]; err == nil && (empty || value != "") {
-			body, err = jsonedit.Set(body, name, jsonedit.AppendString(nil, value))
+		if name, value := params[i], params[i+1]; empty || value != "" {
+			if len(members) > 0 {
+				members = append(members, ',')
+			}
+			members = jsonedit.AppendString(append(append(append(members, '"'), name...), `":`...), value)
 		}
 	}
-	return body, err
+	return jsonedit.Append(body, members)
 }
 
 // withParams returns a query string with the parameters of a search behind it, all but its collection. Their values are texts.
 func withParams(rawQuery string, search []byte) (string, error) {
-	members, err := jsonedit.Members(search)
-	query := append(make([]byte, 0, len(rawQuery)+2*len(search)), rawQuery...)
-	for _, m := range members {
-		if m.Key == "collection" {
+	var query strings.Builder
+	query.Grow(len(rawQuery) + 2*len(search))
+	query.WriteString(rawQuery)
+	r := jsonedit.NewReader(search)
+	for r.Enter('{'); r.Next(); {
+		key := r.Key()
+		text, _ := jsonedit.Text(r.Value())
+		if string(key) == "collection" {
 			continue
 		}
-		text, _ := jsonedit.Text(m.Value)
-		if len(query) > 0 {
-			query = append(query, '&')
+		if query.Len() > 0 {
+			query.WriteByte('&')
 		}
-		query = append(append(append(query, m.Key...), '='), url.QueryEscape(text)...)
+		query.Write(key)
+		query.WriteByte('=')
+		query.WriteString(url.QueryEscape(text))
 	}
-	return string(query), err
+	if !r.Done() {
+		return "", jsonedit.ErrMalformed
+	}
+	return query.String(), nil
 }
 
 const highlights = "highlight_fields"
@@ -174,8 +194,7 @@ const noField = rule.FieldPrefix + "none"
 // unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
 // and ignore one that is not there.
 func unhighlighted(body []byte) []byte {
-	members, _ := jsonedit.Members(body)
-	value, _ := jsonedit.Text(jsonedit.Get(members, highlights))
+	value, _ := jsonedit.Text(jsonedit.Lookup(body, highlights))
 	if kept, changed := highlightable(value); changed {
 		if clean, err := put(body, true, highlights, kept); err == nil {
 			return clean
@@ -184,11 +203,13 @@ func unhighlighted(body []byte) []byte {
 	return body
 }
 
-// unhighlight takes our field from those to be highlighted in a request's query string, for the reason that unhighlighted gives.
-func unhighlight(r *adapters.Request) {
-	params := paramsOf(r.RawQuery)
+// unhighlight takes our field from those to be highlighted in a request's query string, of these parameters, for the reason that unhighlighted gives.
+func unhighlight(r *adapters.Request, params []adapters.Param) {
 	for i, p := range params {
-		if kept, changed := highlightable(p.Value); changed && p.Name == highlights {
+		if p.Name != highlights {
+			continue
+		}
+		if kept, changed := highlightable(p.Value); changed {
 			params[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}
 			r.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 		}
@@ -198,9 +219,12 @@ func unhighlight(r *adapters.Request) {
 // highlightable returns a list of fields without ours, and whether there was one.
 func highlightable(value string) (kept string, changed bool) {
 	fields := fieldList(value)
-	others := slices.DeleteFunc(slices.Clone(fields), rule.Our)
+	if !slices.ContainsFunc(fields, rule.Our) {
+		return value, false
+	}
+	others := slices.DeleteFunc(fields, rule.Our)
 	if len(others) == 0 {
 		others = []string{noField}
 	}
-	return strings.Join(others, ","), slices.ContainsFunc(fields, rule.Our)
+	return strings.Join(others, ","), true
 }

@@ -43,13 +43,14 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 		return nil, err
 	}
 	pages, contents := q.pagesOf(r), q.contentsOf(r)
+	requests = make([]*adapters.Request, 0, len(pages)*len(contents))
 	if n := len(pages) * len(contents); n > mostQueries {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
 	neighbours := q.neighbourCount(r) // 0 but for a vector query
 	for _, content := range contents {
 		for _, page := range pages {
-			set := []string{"page", strconv.Itoa(page.number), "per_page", strconv.Itoa(page.size)}
+			set := append(make([]string, 0, 16), "page", strconv.Itoa(page.number), "per_page", strconv.Itoa(page.size))
 			if len(requests) > 0 || !r.Frame || !r.Sources { // no facets; releases from 0.26 on would also count it again among what people search for
 				set = append(set, "facet_by", "", "facet_query", "", "enable_analytics", "false")
 			}

@@ -30,13 +30,17 @@ func (q *query) Render(frame *adapters.Listing, page []*rule.Seen, groups []*ada
 
 // withHits returns a result with other hits, as the client's own page. A total below 0 leaves found as it is.
 func (q *query) withHits(r *result, hits []byte, total int) adapters.Pieces {
-	var edits jsonedit.Edits
+	edits, digits := make(jsonedit.Edits, 0, 5), make([]byte, 0, 64)
 	put := func(at extent, value []byte) {
 		if at != (extent{}) {
 			edits = append(edits, jsonedit.Edit{From: at.from, To: at.to, With: value})
 		}
 	}
-	number := func(at extent, n int) { put(at, strconv.AppendInt(nil, int64(n), 10)) }
+	number := func(at extent, n int) {
+		start := len(digits)
+		digits = strconv.AppendInt(digits, int64(n), 10)
+		put(at, digits[start:])
+	}
 	put(r.atHits, hits)
 	if q.asked.Unseen == "" { // else it is the client's own already
 		number(r.atPage, q.page.number)

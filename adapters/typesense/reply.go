@@ -21,8 +21,9 @@ var errShape = errors.New("a result of another form")
 // wire joins requests as the searches of multi-searches. A search that goes out by itself, for a client that searches one collection, stays such a search:
 // of a multi-search the engine parses each result once more, and writes it again.
 type wire struct {
-	request  *adapters.Request // a multi-search, but for its searches
-	single   *adapters.Request // the client's search of one collection, but for its parameters; nil where only a multi-search will do
+	request  *adapters.Request // the client's, but for its searches and the parameters that a reading steers
+	lone     bool              // it is the search of one collection
+	single   bool              // and can stay one
 	most     int               // how many searches a request may hold
 	sketched []string          // the sketched fields, whose members are kept of each hit
 }
@@ -45,7 +46,8 @@ func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, p
 	most := min(max(all/worthARequest, 1), adapters.MaxAtOnce)
 	share := func() int { return min(before*most/max(all, 1), most-1) } // the request whose share the next search begins in
 	for len(requests) > 0 && len(joined) < adapters.MaxAtOnce {
-		r, searches, judging := *w.request, [][]byte(nil), true
+		request := *w.request
+		r, searches, judging := &request, make([][]byte, 0, 1), true
 		for own := share(); len(searches) == 0 || len(searches) < min(len(requests), w.most) && share() <= own; {
 			search := requests[len(searches)]
 			if searches = append(searches, search.Body); search.JudgingOnly {
@@ -59,22 +61,25 @@ func (w *wire) Join(requests []*adapters.Request) (joined []*adapters.Request, p
 		}
 		n := len(searches)
 		if w.staysSingle(requests[:n]) {
-			r.Method, r.Path, r.Body = w.single.Method, w.single.Path, nil
+			r.Body = nil
 			r.RawQuery, err = withParams(r.RawQuery, searches[0])
 		} else {
+			if w.lone {
+				r = asMulti(r)
+			}
 			r.Body, err = jsonedit.Set(r.Body, "searches", jsonedit.Array(searches))
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		joined, parts, requests = append(joined, &r), append(parts, requests[:n]), requests[n:]
+		joined, parts, requests = append(joined, r), append(parts, requests[:n]), requests[n:]
 	}
 	return joined, parts, nil
 }
 
 // staysSingle reports whether a request for these searches is one of a single collection, whose query the engine takes.
 func (w *wire) staysSingle(searches []*adapters.Request) bool {
-	return w.single != nil && len(searches) == 1 && len(w.request.RawQuery)+3*len(searches[0].Body) < maxQuery // a byte takes up to three when it is escaped
+	return w.single && len(searches) == 1 && len(w.request.RawQuery)+3*len(searches[0].Body) < maxQuery // a byte takes up to three when it is escaped
 }
 
 // Body implements adapters.Envelope, for a multi-search of the client's.
@@ -271,7 +276,7 @@ func (res *result) readHits(in *jsonedit.Reader, body []byte, most int, sketched
 		return
 	}
 	most = min(max(most, 1), maxPerPage)
-	res.hits = make([]hit, 0, most)
+	res.hits, res.ids.Size = make([]hit, 0, most), 16*most
 	if len(sketched) > 0 {
 		res.members = make([]jsonedit.Member, 0, most*len(sketched))
 	}
@@ -372,8 +377,7 @@ func count(members []jsonedit.Member, key string) int { return whole(jsonedit.Ge
 // member returns the value that keys lead to in an object, nil if there is none.
 func member(object []byte, keys ...string) []byte {
 	for _, key := range keys {
-		members, _ := jsonedit.Members(object)
-		object = jsonedit.Get(members, key)
+		object = jsonedit.Lookup(object, key)
 	}
 	return object
 }

@@ -30,8 +30,10 @@ const (
 type query struct {
 	asked    adapters.Asked
 	controls adapters.Controls
-	// body is the search as an element of a multi-search, less our controls.
-	body []byte
+	// body is the search as an element of a multi-search, less our controls; members are its own, nil with malformed if it is no object.
+	body      []byte
+	members   []jsonedit.Member
+	malformed error
 	// base is body with the steered parameters of the query string put in. Readings are made from it; a search that is left alone is sent
 	// as base. nil says that the engine will refuse the whole request.
 	base []byte
@@ -75,7 +77,8 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		return &adapters.Searches{Plain: plain, Reason: "query_length"}
 	}
 	// The path says which collection, and what limits a multi-search means nothing here.
-	params := slices.DeleteFunc(paramsOf(plain.RawQuery), func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
+	all := paramsOf(plain.RawQuery)
+	params := slices.DeleteFunc(slices.Clone(all), func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
 	body := append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')
 	q, err := parseQuery(body, keyOf(plain, params), params, controls, p)
 	if err != nil {
@@ -85,34 +88,37 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if s.Reason == adapters.ReasonUnconfigured {
 		return s
 	}
-	unhighlight(plain) // the engine could hang if that is sent in place of the page
+	unhighlight(plain, all) // the engine could hang if that is sent in place of the page
 	switch most := mostSearches(params, q); {
 	case s.Reason != "":
 	case most == 0: // the key allows no multi-search
 		s.Reason = "scoped_key"
 	default:
-		carrier := &adapters.Request{
-			Method: "POST", Host: plain.Host, Path: "/multi_search", Header: adapters.Header{}, Body: []byte(`{"searches":[]}`),
-		}
-		maps.Copy(carrier.Header, plain.Header)
-		carrier.Header["Content-Type"] = []string{"application/json"}
-		delete(carrier.Header, "Content-Length")
-		w := &wire{request: carrier, most: most}
-		if extensible(plain.RawQuery) && !q.preset() {
-			w.single = plain
-		}
-		setList(s, w, []*query{q}, params)
+		request := *plain
+		setList(s, &wire{request: &request, most: most, lone: true, single: extensible(plain.RawQuery) && !q.preset()}, []*query{q}, params)
 	}
 	return s
+}
+
+// asMulti returns the request for a search of one collection as that for a multi-search of none.
+func asMulti(r *adapters.Request) *adapters.Request {
+	multi := *r
+	multi.Method, multi.Path, multi.Body = "POST", "/multi_search", []byte(`{"searches":[]}`)
+	multi.Header = adapters.Header{}
+	maps.Copy(multi.Header, r.Header)
+	multi.Header["Content-Type"] = []string{"application/json"}
+	delete(multi.Header, "Content-Length")
+	return &multi
 }
 
 // mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
 func mostSearches(params []adapters.Param, first *query) int {
 	most := maxSearches
-	for _, values := range []map[string]string{valuesOf(params), first.key.fixed} {
-		if n := number(values, limitSearches, most); n >= 0 {
-			most = n
-		}
+	if text, given := adapters.Last(params, limitSearches); given && digits(text) >= 0 {
+		most = digits(text)
+	}
+	if n := number(first.key.fixed, limitSearches, most); n >= 0 {
+		most = n
 	}
 	return most
 }
@@ -182,11 +188,12 @@ func parseQuery(body []byte, key string, params []adapters.Param, outer adapters
 func newQuery(body []byte, with string, outer adapters.Controls) (*query, error) {
 	q := &query{body: body, key: key{text: with}, most: maxPerPage, atOnce: maxSearches}
 	q.controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text: see the package
-	members, _ := jsonedit.Members(body)       // none if it is malformed
-	narrow, found, err := adapters.MemberControls(members)
+	q.members, q.malformed = jsonedit.Members(body)
+	narrow, found, err := adapters.MemberControls(q.members)
 	if found {
 		q.controls = outer.Merge(narrow)
 		q.body, _ = jsonedit.Cut(body, adapters.IsControl)
+		q.members, q.malformed = jsonedit.Members(q.body)
 	}
 	if err != nil {
 		return q, fmt.Errorf("search: %w", err)
@@ -197,16 +204,18 @@ func newQuery(body []byte, with string, outer adapters.Controls) (*query, error)
 // readParams reads the parameters that count: the key's before those of the query string, and these before those of the body. It is false
 // where the engine will refuse the search.
 func (q *query) readParams(params []adapters.Param) bool {
-	members, err := jsonedit.Members(q.body)
-	if err != nil {
+	if q.malformed != nil {
 		return false
 	}
-	values, odd := valuesIn(members)
-	maps.Copy(values, valuesOf(params))
+	values, odd := valuesIn(q.members)
+	for _, p := range params {
+		values[p.Name] = p.Value
+	}
 	q.asked.Target = values["collection"]
 	if odd {
 		return false
 	}
+	var err error
 	if q.base, err = rebase(q.body, params); err != nil {
 		return false
 	}
@@ -214,7 +223,7 @@ func (q *query) readParams(params []adapters.Param) bool {
 	if values["preset"] != "" {
 		q.asked.Unseen = "preset"
 	}
-	q.key.read(members)
+	q.key.read(q.members)
 	maps.Copy(values, q.key.fixed)
 	q.values, q.asked.Target = values, values["collection"]
 	q.fields = fields{fieldList(values["include_fields"]), fieldList(values["exclude_fields"])}
@@ -224,7 +233,7 @@ func (q *query) readParams(params []adapters.Param) bool {
 
 // rebase puts the steered parameters of the query string into the body.
 func rebase(body []byte, params []adapters.Param) ([]byte, error) {
-	var moved []string
+	moved := make([]string, 0, 2*len(params))
 	for _, name := range steered {
 		value, given := adapters.Last(params, name)
 		if !utf8.ValidString(value) {
