@@ -201,7 +201,7 @@ func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
 			for i, shared := range ls.values.count(hit.Sketch, len(ls.list)) {
 				l := &ls.list[i]
 				near := shared > 0 && hit.profile().mayReach(hit.Sketch, l.hit.Sketch, shared)
-				if (near || decided && hit.decision(l.hit) != nil) && !yield(i, l) {
+				if (near || decided && hit.Decision(l.hit) != nil) && !yield(i, l) {
 					return
 				}
 			}
@@ -209,7 +209,7 @@ func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
 		}
 		p := newProbe(hit) // a quick look at two bits of each position: most pairs differ too much in these
 		for i := range ls.list {
-			if l := &ls.list[i]; (!p.rulesOut(&l.outline) || decided && hit.decision(l.hit) != nil) && !yield(i, l) {
+			if l := &ls.list[i]; (!p.rulesOut(&l.outline) || decided && hit.Decision(l.hit) != nil) && !yield(i, l) {
 				return
 			}
 		}

@@ -164,7 +164,7 @@ func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
 	if hit.Sketch == nil || other.Sketch == nil {
 		return false, 0
 	}
-	if d := hit.decision(other); d != nil {
+	if d := hit.Decision(other); d != nil {
 		agreement, _ = p.agreement(hit.Sketch, other.Sketch)
 		return d.Same, agreement
 	}

@@ -21,7 +21,7 @@ func (f forest) separate(hits []Hit, p *pace) {
 		}
 		for other := range rank {
 			if f.root(rank) == f.root(other) && !hits[other].neverFolds() {
-				if d := hits[rank].decision(&hits[other]); d != nil && !d.Same {
+				if d := hits[rank].Decision(&hits[other]); d != nil && !d.Same {
 					apart[rank], apart[other] = append(apart[rank], other), append(apart[other], rank)
 					roots = append(roots, f.root(rank))
 				}
@@ -65,7 +65,7 @@ func edgesAmong(hits []Hit, members []int, p *pace) (edges []edge) {
 			if !near {
 				continue
 			}
-			if hits[later].decision(&hits[earlier]) != nil {
+			if hits[later].Decision(&hits[earlier]) != nil {
 				agreement = 2
 			}
 			edges = append(edges, edge{later, earlier, agreement})
