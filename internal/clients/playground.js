@@ -64,10 +64,30 @@ const text = (page, selector) =>
 
 // actions are the steps, by what they do. What one returns is seen.
 const actions = {
-  async type (visit, { text }) {
+  async type (visit, { text, key = 'Enter' }) {
     await visit.page.locator('#query').fill(text)
-    await visit.page.locator('#query').press('Enter')
+    await visit.page.locator('#query').press(key)
     await visit.settled()
+  },
+  size: ({ page }, size) => page.setViewportSize(size),
+  // drag moves the threshold's line to a share of the histogram's width, and a finger so far down.
+  async drag ({ page, context }, { to, touch, down = 0 }) {
+    const box = await page.locator('#bars').boundingBox()
+    const [from, x, y] = [box.x + box.width / 2, box.x + to * box.width, box.y + box.height / 2]
+    if (!touch) {
+      await page.mouse.move(from, y)
+      await page.mouse.down()
+      await page.mouse.move(x, y, { steps: 4 })
+      return page.mouse.up()
+    }
+    const finger = await context.newCDPSession(page)
+    const put = (type, share) => {
+      const at = { x: from + share * (x - from), y: y + share * down }
+      return finger.send('Input.dispatchTouchEvent', { type, touchPoints: type === 'touchEnd' ? [] : [at] })
+    }
+    await put('touchStart', 0)
+    for (let i = 1; i <= 8; i++) await put('touchMove', i / 8)
+    await put('touchEnd')
   },
   async threshold (visit, { value }) {
     await visit.page.locator('#exactly').fill(String(value))
@@ -111,6 +131,7 @@ const actions = {
     return {
       engine: (await page.locator('#bench').isVisible()) ? await page.locator('#engine-list > li').count() : 0,
       problem: await text(page, '#problem'),
+      summary: await text(page, '#summary'),
       yaml: await text(page, '#yaml'),
       login: await page.locator('#credentials').isVisible(),
       threshold: Number(await page.locator('#exactly').inputValue()),

@@ -2,7 +2,7 @@
 //
 //	playground_modules.js --assets FOLDER --cases FILE.json
 //
-// FILE has {fold, diff, yaml}, lists of cases; what is printed has the answers in the same form and order.
+// FILE has {fold, diff, query, yaml}, lists of cases; what is printed has the answers in the same form and order.
 'use strict'
 
 const { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs')
@@ -32,6 +32,13 @@ const answers = {
       const whole = list => list.before + list.map(({ text, rest }) => text + rest).join('')
       return { a: x.map(t => t.key), b: y.map(t => t.key), whole: [whole(x), whole(y)], runs, ms: performance.now() - began }
     },
+  // query: {query, text}
+  query:
+    ({ sought, excerpt }) =>
+    ({ query, text }) => {
+      const words = sought(query)
+      return { words: (words && text.match(words)) ?? [], excerpt: excerpt(text, words, 30) }
+    },
   // yaml: {yaml, threshold, window}
   yaml:
     ({ yamlOf }) =>
@@ -48,6 +55,7 @@ async function run () {
     const modules = {
       fold: await load('fold.js'),
       diff: await load('diff.js'),
+      query: await load('query.js'),
       yaml: await load('panel.js')
     }
     const cases = JSON.parse(readFileSync(args.cases, 'utf8'))

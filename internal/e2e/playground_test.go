@@ -25,14 +25,14 @@ import (
 
 // pageLook is what the step "look" sees.
 type pageLook struct {
-	Engine        int // hits
-	Problem, YAML string
-	Login         bool
-	Threshold     float64
-	Window        int
-	Focus         string
-	Address       string
-	Kept          struct {
+	Engine                 int // hits
+	Problem, Summary, YAML string
+	Login                  bool
+	Threshold              float64
+	Window                 int
+	Focus                  string
+	Address                string
+	Kept                   struct {
 		Session, Local map[string]string
 		Cookies        string
 	}
@@ -118,6 +118,82 @@ func TestPlaygroundByKeyboard(t *testing.T) {
 	if last.Threshold != 0.55 || last.Window != 999 || !strings.Contains(last.Address, "q=the&") {
 		t.Errorf("%v %v %s", last.Threshold, last.Window, last.Address)
 	}
+}
+
+// TestPlaygroundOnAPhone: the first hit is in sight, nothing is wider than the screen, and the threshold moves by mouse and by finger. A finger
+// that scrolls does not move it.
+func TestPlaygroundOnAPhone(t *testing.T) {
+	w := shelfPage(t, documents(t))
+	at := act("tell", "script", "Number(document.getElementById('threshold').getAttribute('aria-valuenow'))")
+	seen := visitPage(t, w.admin, "#index=shelf&q=ferry", act("size", "width", 390, "height", 844), act("reload"),
+		act("tell", "script", "[document.querySelector('#collapsed-list .snippet').getBoundingClientRect().bottom, document.documentElement.scrollWidth]"),
+		act("axe"), act("drag", "to", 0.8), at, act("drag", "to", 0.2, "touch", true), at,
+		act("drag", "to", 0.5, "touch", true, "down", -300), at, act("look"))
+	if got := seenAs[[]float64](t, seen[0]); got[0] > 844 || got[1] > 390 {
+		t.Errorf("the first hit ends at %v, the page is %v wide", got[0], got[1])
+	}
+	accessible(t, seen[1])
+	for n, want := range []float64{0.81, 0.24, 0.24} {
+		if got := seenAs[float64](t, seen[2+n]); math.Abs(got-want) > 0.011 {
+			t.Errorf("drag %d: %v, want %v", n, got, want)
+		}
+	}
+	if last := seenAs[pageLook](t, seen[5]); !strings.Contains(last.Summary, " hits hidden in ") {
+		t.Errorf("summary: %q", last.Summary)
+	}
+}
+
+// TestPlaygroundTakesSearches: the page takes a client's own search as JSON, all of it but its page. A mistake in it is selected, and what the
+// engine says of it is shown.
+func TestPlaygroundTakesSearches(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, direct := fmt.Sprintf("w-own-%d", os.Getpid()), api{e, e.URL}
+		direct.create(t, index, documents(t)...)
+		const wanted = `{"size": 1, "query": {"bool": {"must": {"match": {"body": "the"}}, "filter": {"match": {"title": "ferry"}}}},
+"sort": [{"published_at": "desc"}, {"id": "asc"}], "highlight": {"fields": {"body": {}}}}`
+		own, bad, list := wanted, `{"query": {"matc": {}}}`, page{}
+		if direct.typesense() {
+			own, bad = `{"q": "the", "query_by": "body,title", "per_page": 1, "filter_by": "title:ferry"}`, `{"q": "the", "query_by": "matc"}`
+			list = direct.search(t, index, "the", 0, 10, "&query_by=body,title&filter_by=title:ferry")
+		} else {
+			r := call(t, e, "POST", e.URL+"/"+index+"/_search?size=10", strings.Replace(wanted, `"size": 1, `, "", 1)).want(t, 200)
+			list.ids, list.total = idsOf(t, r)
+		}
+		w := monitor(t, config(t, e, setup{match: index}), nil)
+		var steps []map[string]any
+		if e.Key != "" {
+			steps = append(steps, act("login", "key", e.Key))
+		}
+		seen := visitPage(t, w.admin, "#q=ferry", append(steps, act("type", "text", own, "key", "Control+Enter"), act("look"),
+			act("tell", "script", "[...document.querySelectorAll('#engine-list .id')].map(id => id.textContent)"),
+			act("tell", "script", "[...document.querySelectorAll('mark')].map(mark => mark.textContent.toLowerCase())"),
+			act("tell", "script", "document.getElementById('rule').textContent"),
+			act("type", "text", "{\"q\":\n ]", "key", "Control+Enter"), act("look"), act("axe"),
+			act("tell", "script", "getSelection().toString() || query.value.slice(query.selectionStart, query.selectionEnd)"),
+			act("type", "text", bad, "key", "Control+Enter"), act("look"))...)
+		got := seenAs[[]string](t, seen[1])
+		if list.total < 4 || len(list.ids) != min(list.total, 10) {
+			t.Fatalf("the engine finds %d hits, of which %d", list.total, len(list.ids))
+		}
+		same(t, list.ids, got, "the engine's list")
+		look := seenAs[pageLook](t, seen[0])
+		if !strings.Contains(look.Address, "q="+url.QueryEscape(own)[:20]) || !strings.Contains(look.Summary, " hits hidden in ") {
+			t.Errorf("%s, %s", look.Address, look.Summary)
+		}
+		marks := slices.Compact(seenAs[[]string](t, seen[2]))
+		same(t, []string{"the"}, marks, "words that are marked")
+		if rule := seenAs[string](t, seen[3]); !strings.Contains(rule, "the sidecar answers the list that is shown") {
+			t.Errorf("rule: %s", rule)
+		}
+		if look := seenAs[pageLook](t, seen[4]); !strings.Contains(look.Problem, "line 2, column 2") || look.Focus != "query" {
+			t.Errorf("%+v", look)
+		}
+		accessible(t, seen[5])
+		same(t, "]", seenAs[string](t, seen[6]), "what is selected")
+		if look := seenAs[pageLook](t, seen[7]); !strings.Contains(look.Problem, "matc") || look.Engine > 0 {
+			t.Errorf("%+v", look)
+		}
+	})
 }
 
 // TestPlaygroundShowsTextAsText: what documents, their ids and the query hold is shown and does nothing.
@@ -462,4 +538,38 @@ func TestPlaygroundWords(t *testing.T) {
 			t.Errorf("%s | %s: %+v", c.A, c.B, got.Runs)
 		}
 	}
+}
+
+type queryCase struct {
+	Query string `json:"query"`
+	Text  string `json:"text"`
+}
+
+type queryAnswer struct {
+	Words   []string
+	Excerpt string
+}
+
+// TestPlaygroundMarks: the words of a query are found in a text, those of a client's own search without its fields and filters; an excerpt begins
+// shortly before the first.
+func TestPlaygroundMarks(t *testing.T) {
+	filler := strings.Repeat("filler ", 20)
+	cases := []queryCase{
+		{"ferry (or) a+b", "The FERRY, a ferryman and b."},
+		{"", "nothing is sought"},
+		{"東京", "新しい東京都庁"},
+		{`{"query": {"bool": {"must": [{"match": {"body": {"query": "late ferry", "operator": "or"}}}],
+			"filter": {"term": {"kind": "boat"}}}}, "sort": ["body"]}`, "A late boat or a ferry: body."},
+		{`{"q": "ferry", "query_by": "title"}`, filler + "the title: ferry times and more of it"},
+		{"elsewhere", filler},
+	}
+	want := []queryAnswer{
+		{[]string{"FERRY", "a", "b"}, "The FERRY, a ferryman and b."},
+		{[]string{}, "nothing is sought"},
+		{[]string{"東京"}, "新しい東京都庁"},
+		{[]string{"late", "ferry"}, "A late boat or a ferry: body."},
+		{[]string{"ferry"}, "… filler the title: ferry times "},
+		{[]string{}, filler[:30]},
+	}
+	same(t, want, modules[queryCase, queryAnswer](t, "query", cases), "words that are marked")
 }

@@ -190,7 +190,7 @@ function version (view, group, rank) {
     null,
     measured(view, group, rank),
     make('span', { class: 'which' }, `rank ${rank + 1}`),
-    hit.title === other.title
+    hit.title.toLowerCase() === other.title.toLowerCase()
       ? make('span', { class: 'name id' }, hit.id)
       : make('span', { class: 'name', dir: 'auto', lang: '' }, hit.title || hit.id)
   )
@@ -218,7 +218,7 @@ function measured (view, group, rank) {
     { class: 'agreement' },
     scale(pair.agreement, error, view.threshold),
     spoken('agreement '),
-    make('span', null, `${two(pair.agreement)} ± ${two(error)}`),
+    make('span', null, two(pair.agreement)),
     close && make('span', { class: 'tag' }, pair.agreement < view.threshold ? 'by way of others' : 'only just')
   )
 }

@@ -114,7 +114,7 @@ function showPresets () {
   options(
     byId('preset'),
     [
-      { value: '', text: own?.preset ? `as configured: ${own.preset}` : 'as configured' },
+      { value: '', text: 'as configured' },
       ...there.presets.map(({ name, threshold }) => {
         const why = own?.unfit[name]
         return { value: name, text: `${name}, ${threshold}${why ? `: ${why}` : ''}`, disabled: Boolean(why) }

@@ -40,7 +40,7 @@ export function showReply (reply, looked, agrees) {
   const { timing, rule, sidecar } = reply
   byId('timing').textContent =
     `Engine ${millis(timing.engine_ms)}, sidecar ${millis(timing.own_ms)}, total ${millis(timing.total_ms)} ` +
-    `for ${counted(reply.hits.length, 'hit')} with their texts.`
+    `for ${counted(reply.hits.length, 'hit')}.`
   byId('rule').replaceChildren(
     make(
       'dl',

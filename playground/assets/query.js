@@ -48,9 +48,7 @@ export function marked (text, sought) {
 // excerpt returns a part of a text: from shortly before the first word that is sought, if that stands far in.
 export function excerpt (text, sought, most) {
   const first = sought ? text.search(sought) : 0
-  let from = 0
-  if (first > 40) from = text.indexOf(' ', first - 25) + 1
-  if (from > first) from = first // a long word stands before
+  const from = first > 40 ? Math.min(text.indexOf(' ', first - 25) + 1, first) : 0
   const cut = text.slice(from, from + most)
   return (from ? '… ' : '') + (cut.toWellFormed?.() ?? cut)
 }
