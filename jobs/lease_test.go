@@ -29,12 +29,12 @@ type site struct {
 	rnd     *rand.Rand
 	clock   time.Duration // by how much the worker's clock is ahead
 	trouble float64       // share of the journal's answers that are lost
-	// jammed is until when the journal can't be reached.
-	mu     sync.Mutex
-	jammed time.Time
-	killed chan struct{}
-	trust  bool // that only holders write
-	fail   func(format string, args ...any)
+	// The journal can't be reached from jamFrom until jamUntil.
+	mu                sync.Mutex
+	jamFrom, jamUntil time.Time
+	killed            chan struct{}
+	trust             bool // that only holders write
+	fail              func(format string, args ...any)
 }
 
 func (s *site) chance(share float64) bool {
@@ -125,9 +125,9 @@ func (s *site) holds(patches []adapters.Stored) {
 // reach is the way to the journal, which may be jammed.
 func (s *site) reach(ctx context.Context) error {
 	s.mu.Lock()
-	wait := time.Until(s.jammed)
+	begun, wait := !time.Now().Before(s.jamFrom), time.Until(s.jamUntil)
 	s.mu.Unlock()
-	if wait > 0 {
+	if begun && wait > 0 {
 		select {
 		case <-time.After(wait):
 		case <-s.killed:
@@ -287,7 +287,8 @@ func TestWorkersDie(t *testing.T) {
 					// Within what clocks may differ by: else a run at work may be taken for one that was broken off.
 					s.clock = time.Duration(rnd.IntN(40)-20) * time.Second
 					if rnd.IntN(2) == 0 {
-						s.jammed = time.Now().Add(time.Duration(rnd.Int64N(int64(30 * time.Second))))
+						s.jamFrom = time.Now().Add(time.Duration(rnd.Int64N(int64(4 * time.Second)))) // it may hold something by then
+						s.jamUntil = s.jamFrom.Add(time.Duration(rnd.Int64N(int64(30 * time.Second))))
 					}
 				})
 				time.Sleep(time.Duration(rnd.Int64N(int64(8 * time.Second))))
