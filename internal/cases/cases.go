@@ -102,10 +102,10 @@ type test struct {
 	index  config.Index
 	rule   *rule.Rule
 	engine *upstream.Engine
-	// stored are the documents that were read, by their ids, each in every index that has it. unread says why not all could be read.
+	// stored are the documents that were read, by their ids, each in every index that has it. unread says which could not be read everywhere, and why.
 	stored   map[string][]document
+	unread   map[string]error
 	doubting bool
-	unread   error
 }
 
 // document is a document to judge.
@@ -209,8 +209,8 @@ func (t *test) find(d config.CaseDocument) (document, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return document{}, fmt.Errorf("%s is in %s: name one of them, as in {id: …, index: %s}", d, strings.Join(in, " and "), in[0])
-	case t.unread != nil:
-		return document{}, fmt.Errorf("%s can't be read: %w", d, t.unread)
+	case t.unread[d.ID] != nil:
+		return document{}, fmt.Errorf("%s can't be read: %w", d, t.unread[d.ID])
 	}
 	return document{}, fmt.Errorf("%s is not in %s", d, cmp.Or(d.Index, t.rule.Match))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/expect"
@@ -74,29 +76,32 @@ func TestCasesOfTexts(t *testing.T) {
 	}
 }
 
+// answer answers as an engine with the indices news-1 and news-2 and a few documents.
+func answer(w http.ResponseWriter, r *http.Request) {
+	hosts := map[string]string{"a": "one", "b": "two", "c": "one", "twice": "one"}
+	w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	w.Header().Set("Content-Type", "application/json")
+	index, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search")
+	if !search {
+		_, _ = fmt.Fprint(w, `{"news-1":{"mappings":{},"aliases":{},"settings":{}},"news-2":{"mappings":{},"aliases":{},"settings":{}}}`)
+		return
+	}
+	var asked struct {
+		Query struct{ IDs struct{ Values []string } }
+	}
+	_ = json.NewDecoder(r.Body).Decode(&asked)
+	var hits []string
+	for _, id := range asked.Query.IDs.Values {
+		if host, has := hosts[id]; has && (index == "news-1" || id == "twice") {
+			hits = append(hits, fmt.Sprintf(`{"_index":%q,"_id":%q,"_source":{"body":%q},"fields":{"host":[%q]}}`, index, id, long, host))
+		}
+	}
+	_, _ = fmt.Fprintf(w, `{"hits":{"total":{"value":%d,"relation":"eq"},"hits":[%s]}}`, len(hits), strings.Join(hits, ","))
+}
+
 // TestCasesOfStoredDocuments: documents are read as a search reads them, with the fields of conditions.
 func TestCasesOfStoredDocuments(t *testing.T) {
-	hosts := map[string]string{"a": "one", "b": "two", "c": "one", "twice": "one"}
-	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Elastic-Product", "Elasticsearch")
-		w.Header().Set("Content-Type", "application/json")
-		index, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search")
-		if !search {
-			_, _ = fmt.Fprint(w, `{"news-1":{"mappings":{},"aliases":{},"settings":{}},"news-2":{"mappings":{},"aliases":{},"settings":{}}}`)
-			return
-		}
-		var asked struct {
-			Query struct{ IDs struct{ Values []string } }
-		}
-		_ = json.NewDecoder(r.Body).Decode(&asked)
-		var hits []string
-		for _, id := range asked.Query.IDs.Values {
-			if host, has := hosts[id]; has && (index == "news-1" || id == "twice") {
-				hits = append(hits, fmt.Sprintf(`{"_index":%q,"_id":%q,"_source":{"body":%q},"fields":{"host":[%q]}}`, index, id, long, host))
-			}
-		}
-		_, _ = fmt.Fprintf(w, `{"hits":{"total":{"value":%d,"relation":"eq"},"hits":[%s]}}`, len(hits), strings.Join(hits, ","))
-	}))
+	engine := httptest.NewServer(http.HandlerFunc(answer))
 	defer engine.Close()
 	const cases = `
     - same: [{id: a}, {id: c}]
@@ -121,4 +126,43 @@ func TestCasesOfStoredDocuments(t *testing.T) {
 	if got := ran(t, "window: 7", "    - same: [{id: a}, {id: c}]\n", "'"+broken.URL+"'"); len(got) != 1 || !strings.Contains(got[0], "can't be read: engine elasticsearch:") {
 		t.Errorf("%q", got)
 	}
+}
+
+// slowly takes 10 seconds for each request, and for a search of news-2 forever.
+type slowly struct{}
+
+func (slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	took := time.After(10 * time.Second)
+	if strings.HasPrefix(r.URL.Path, "/news-2/") {
+		took = nil
+	}
+	select {
+	case <-took:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	w := httptest.NewRecorder()
+	answer(w, r)
+	return w.Result(), nil
+}
+
+// TestEachRequestHasItsTime: the time of one request is not taken from the others, and the cases say which had no answer.
+func TestEachRequestHasItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := expect.Value(config.Parse([]byte(`engines: [{listen: ":0", kind: elasticsearch, urls: ["http://engine"], indices: [{match: news-*, fields: [body], cases: [
+			{same: [{id: a}, {id: c}]}, {same: [{id: a}, {id: c, index: news-1}]}, {same: [{id: a}, {id: gone}]}, {same: [{id: b}, {id: x, index: news-1}]}]}]}]`), os.LookupEnv))(t)
+		e := expect.Value(upstream.Open(&c.Engines[0]))(t)
+		e.Transport = slowly{}
+		e.Store = e.Kind.Open(slowly{}, expect.Value(e.Config.Nodes())(t), e.Rules)(nil, "")
+		var got []string
+		for _, r := range expect.Value(Run(t.Context(), e.Config, e))(t) {
+			got = append(got, r.outcome())
+		}
+		const equal = "fold: it is the same text, except perhaps for case and white space"
+		expect.Same(t, []string{equal, equal,
+			"is not judged: document gone can't be read: index news-2: engine elasticsearch: no answer within 15s: " +
+				"check that it runs and that its urls in the configuration are right, or run sidecar doctor",
+			"is not judged: document x is not in news-1",
+		}, got, "")
+	})
 }

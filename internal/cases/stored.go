@@ -1,37 +1,30 @@
 package cases
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-const (
-	// idsAtOnce is how many documents a request asks for: their ids may be in its URL.
-	idsAtOnce = 20
-	// maxReply is the largest reply that is read.
-	maxReply = 64 << 20
-)
+// idsAtOnce is how many documents a request asks for: their ids may be in its URL.
+const idsAtOnce = 20
 
 // read reads the stored documents of all cases, with what a search reads of them.
 func (t *test) read(ctx context.Context) {
-	t.stored = map[string][]document{}
+	t.stored, t.unread = map[string][]document{}, map[string]error{}
 	everywhere, in := idsOf(t.index.Cases)
 	if len(everywhere) == 0 && len(in) == 0 {
 		return
 	}
-	indices, err := t.engine.Matching(ctx, t.rule.Match)
+	indices, err := upstream.Within(ctx, func(ctx context.Context) ([]adapters.Index, error) { return t.engine.Matching(ctx, t.rule.Match) })
 	if err != nil {
-		t.unread = t.engine.Explain(err)
+		t.failed(slices.Concat(everywhere, slices.Concat(slices.Collect(maps.Values(in))...)), t.engine.Explain(err))
 		return
 	}
 	for _, index := range indices {
@@ -45,9 +38,16 @@ func (t *test) read(ctx context.Context) {
 		slices.Sort(ids)
 		for some := range slices.Chunk(slices.Compact(ids), idsAtOnce) {
 			if err := t.look(ctx, index.Name, some); err != nil {
-				t.unread = errors.Join(t.unread, fmt.Errorf("index %s: %w", index.Name, err))
+				t.failed(some, fmt.Errorf("index %s: %w", index.Name, err))
 			}
 		}
+	}
+}
+
+// failed notes why documents could not be read.
+func (t *test) failed(ids []string, why error) {
+	for _, id := range ids {
+		t.unread[id] = errors.Join(t.unread[id], why)
 	}
 }
 
@@ -97,27 +97,9 @@ func (t *test) look(ctx context.Context, index string, ids []string) error {
 // send sends a request to the first of the engine's nodes that answers.
 func send(ctx context.Context, o *upstream.Engine, request *adapters.Request) (reply *adapters.Reply, err error) {
 	for _, node := range o.Config.URLs {
-		if reply, err = sendTo(ctx, o, node, request); err == nil || ctx.Err() != nil || !upstream.Unreachable(err) {
+		if reply, err = upstream.Send(ctx, o.Transport, node, request); err == nil || ctx.Err() != nil || !upstream.Unreachable(err) {
 			break
 		}
 	}
 	return reply, err
-}
-
-func sendTo(ctx context.Context, o *upstream.Engine, node string, request *adapters.Request) (*adapters.Reply, error) {
-	r, err := http.NewRequestWithContext(ctx, request.Method, strings.TrimSuffix(node, "/")+request.Path, bytes.NewReader(request.Body))
-	if err != nil {
-		return nil, err
-	}
-	r.URL.RawQuery, r.Header = request.RawQuery, http.Header(request.Header).Clone()
-	resp, err := o.Transport.RoundTrip(r) // it follows no redirect: the credentials are for this address alone
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }() // it was read
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
-	if err == nil && len(body) > maxReply {
-		err = fmt.Errorf("the documents of the cases are larger than %d MB", maxReply>>20)
-	}
-	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}, err
 }

@@ -38,7 +38,7 @@ func Test(ctx context.Context, c *config.Config, textsOnly, asJSON bool, out io.
 				return fmt.Errorf("engine %s: %w", e.Name, err)
 			}
 		}
-		results, err := within(ctx, func(ctx context.Context) ([]cases.Result, error) { return cases.Run(ctx, e, opened) })
+		results, err := cases.Run(ctx, e, opened)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (t *Tested) print(asJSON bool, out io.Writer) error {
 
 // cases runs the cases of the engine's rules, those of stored documents only if it is open.
 func (p *engineChecks) cases(ctx context.Context) {
-	results, err := within(ctx, func(ctx context.Context) ([]cases.Result, error) { return cases.Run(ctx, p.engine, p.Engine) })
+	results, err := cases.Run(ctx, p.engine, p.Engine)
 	if err != nil {
 		p.fail("cases", "correct what it says in "+p.key, "%v", err)
 		return

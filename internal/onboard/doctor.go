@@ -3,20 +3,15 @@ package onboard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
-
-// checkTimeout is how long the engine may take to answer one check.
-const checkTimeout = 15 * time.Second
 
 // Doctor checks a configuration and the engines in it, or only the one with the name. invalid is the error of loading the configuration. It prints a
 // line for each check, or all of them as JSON.
@@ -137,15 +132,4 @@ func (d *report) finish() (err error) {
 		return terminal.ErrFound
 	}
 	return err
-}
-
-// within asks an engine with a time limit.
-func within[Answer any](ctx context.Context, ask func(context.Context) (Answer, error)) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	answer, err := ask(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %s", checkTimeout)
-	}
-	return answer, err
 }

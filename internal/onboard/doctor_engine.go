@@ -161,7 +161,7 @@ func (p *engineChecks) ask(ctx context.Context, at string) (adapters.Product, er
 	if err != nil {
 		return adapters.Product{}, err
 	}
-	return within(ctx, o.Store.Product)
+	return upstream.Within(ctx, o.Store.Product)
 }
 
 // node checks a node's product and version, and reports whether it is of the engine's kind.
@@ -188,7 +188,7 @@ func (p *engineChecks) node(at string, product adapters.Product) bool {
 
 // rule checks the indices of one rule. Indices in seen belong to an earlier rule.
 func (p *engineChecks) rule(ctx context.Context, key string, rule *rule.Rule, seen map[string]bool) {
-	indices, err := within(ctx, func(ctx context.Context) ([]adapters.Index, error) { return p.Matching(ctx, rule.Match) })
+	indices, err := upstream.Within(ctx, func(ctx context.Context) ([]adapters.Index, error) { return p.Matching(ctx, rule.Match) })
 	if err != nil {
 		p.fail("rule", fmt.Sprintf("%s.credentials must be allowed to read it", p.key), "%s: %v", rule.Match, err)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -30,7 +31,7 @@ type sample struct {
 // index checks one index of a rule. It adds one line if the index is all right, otherwise a line for each problem.
 func (p *engineChecks) index(ctx context.Context, key string, index adapters.Index, rule *rule.Rule) {
 	s, unread := p.sample(ctx, index, rule) // first: a scan makes documents visible that were just written
-	state, err := within(ctx, func(ctx context.Context) (adapters.Condition, error) { return p.Store.Condition(ctx, index, rule) })
+	state, err := upstream.Within(ctx, func(ctx context.Context) (adapters.Condition, error) { return p.Store.Condition(ctx, index, rule) })
 	if err != nil {
 		p.found(stateFail, "index", fmt.Sprintf("%s.credentials must be allowed to read it", p.key), index.Name, "can't be read", "%s: %v", index.Name, err)
 		return
@@ -73,7 +74,7 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 // sample reads some documents of an index.
 func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *rule.Rule) (sample, error) {
 	s := sample{texts: map[string]int{}}
-	return within(ctx, func(ctx context.Context) (sample, error) {
+	return upstream.Within(ctx, func(ctx context.Context) (sample, error) {
 		return s, p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
 			for _, document := range page.Documents {
 				s.Count(rule, document)

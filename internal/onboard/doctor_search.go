@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/server"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // credentials reports the credentials of jobs, which the engine has accepted.
@@ -128,22 +127,14 @@ func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, tran
 // searchAt sends the search to an address, and returns the header Neardup of the reply.
 func (p *engineChecks) searchAt(ctx context.Context, at string, transport http.RoundTripper) (outcome string, err error) {
 	search := p.Kind.Words(p.search.index, p.search.fields, "*")
-	to := strings.TrimSuffix(at, "/") + search.Path + "?" + search.RawQuery
-	return within(ctx, func(ctx context.Context) (string, error) {
-		r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
-		if err != nil {
-			return "", err
-		}
-		r.Header = http.Header(p.engine.Header())
-		resp, err := transport.RoundTrip(r) // it follows no redirect: the credentials are for this address alone
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = resp.Body.Close() }() // it was read
-		body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-		if err == nil && resp.StatusCode != http.StatusOK {
-			err = errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))
-		}
-		return strings.TrimSpace(resp.Header.Get("Neardup")), err
-	})
+	search.Header = p.engine.Header()
+	reply, err := upstream.Send(ctx, transport, at, search)
+	if err != nil {
+		return "", err
+	}
+	if reply.Status != http.StatusOK {
+		body := strings.Join(strings.Fields(string(reply.Body[:min(len(reply.Body), 300)])), " ")
+		return "", fmt.Errorf("%d %s: %s", reply.Status, http.StatusText(reply.Status), body)
+	}
+	return strings.TrimSpace(http.Header(reply.Header).Get("Neardup")), nil
 }

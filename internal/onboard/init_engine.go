@@ -153,7 +153,7 @@ func (n *survey) recognize(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		recognized, err := within(ctx, func(ctx context.Context) (recognized bool, err error) {
+		recognized, err := upstream.Within(ctx, func(ctx context.Context) (recognized bool, err error) {
 			n.recognized, recognized, err = o.Store.Recognize(ctx)
 			return recognized, err
 		})

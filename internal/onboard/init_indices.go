@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 const (
@@ -160,7 +161,7 @@ func (n *survey) each(ctx context.Context, list []*candidate, survey func(contex
 			continue
 		}
 		g.Go(func() error {
-			if _, err := within(ctx, func(ctx context.Context) (any, error) { return nil, survey(ctx, c) }); err != nil {
+			if _, err := upstream.Within(ctx, func(ctx context.Context) (any, error) { return nil, survey(ctx, c) }); err != nil {
 				c.why = err.Error()
 			}
 			return nil
@@ -175,7 +176,7 @@ func (n *survey) each(ctx context.Context, list []*candidate, survey func(contex
 
 // list returns the engine's indices as candidates, or those that the command line names.
 func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
-	holdings, err := within(ctx, n.store.Holdings)
+	holdings, err := upstream.Within(ctx, n.store.Holdings)
 	status := adapters.StatusOf(err)
 	switch {
 	case err != nil && status >= http.StatusBadRequest && len(n.options.Indices) > 0:
