@@ -18,7 +18,7 @@ type Look struct {
 	Index, Words string
 	// Search, if not nil, is a client's own search, in place of Words: see [Query].
 	Search []byte
-	// IDs, if not nil, are the documents to find, in place of Words. The engine may find others too.
+	// IDs, if not nil, are the documents to find, in place of Words. The engine may find others too. If LookFor refuses several, look up each alone.
 	IDs []string
 	// Size is how many ranks are read, from the first on. 0 reads the page that Search asks for, as its client would: Fields and Titles do not count.
 	Size int

@@ -21,6 +21,14 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if strings.ContainsAny(l.Index, "/*,") || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single collection: name one of those that there are", l.Index)
 	}
+	if odd := slices.IndexFunc(l.IDs, unnameable); odd >= 0 {
+		if len(l.IDs) > 1 {
+			return nil, fmt.Errorf("id: no filter can name %q: look it up alone", l.IDs[odd])
+		}
+		request := Dialect{}.DocumentOf(l.Index, l.IDs[0])
+		request.Header = l.Header
+		return request, nil
+	}
 	params, err := paramsFor(l)
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -123,10 +131,18 @@ func (Dialect) ReadQuery(line string) (q adapters.Query, err error) {
 
 // LookedAt reads the reply to a look. Where the engine refused, the error is of its own words and status.
 func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
+	alone := len(l.IDs) == 1 && unnameable(l.IDs[0])
+	if alone && reply.Status == 404 {
+		return adapters.Looked{}, nil
+	}
 	if err := refusalOf(reply.Status, reply.Body); err != nil {
 		return adapters.Looked{}, err
 	}
 	body := reply.Body
+	if alone { // it is the document
+		of := jsonedit.AppendString(nil, l.Index)
+		body = fmt.Appendf(nil, `{"found":1,"page":1,"hits":[{"document":%s}],"request_params":{"collection_name":%s,"per_page":1}}`, body, of)
+	}
 	if results, err := jsonedit.Elements(member(body, "results")); err == nil && len(results) == 1 && l.Search != nil { // a multi-search
 		body = results[0]
 	}

@@ -262,3 +262,36 @@ func TestRealKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestRealLookByIDs finds each document by its id, whatever signs are in that.
+func TestRealLookByIDs(t *testing.T) {
+	b := newBench(t, articles, "title", "body")
+	ids := append([]string{"plain"}, oddIDs...)
+	for _, id := range ids {
+		b.put([]map[string]any{{"id": id, "title": "a title", "body": "a body", "n": 1}})
+	}
+	look := func(ids ...string) (found []string) {
+		l := adapters.Look{Index: b.collection, IDs: ids, Size: len(ids), Fields: b.rule.Fields, Judged: true, Header: adapters.Header{keyHeader: {b.key}}}
+		request, err := Dialect{}.LookFor(l)
+		if err != nil {
+			if len(ids) == 1 {
+				t.Errorf("%q: %v", ids, err)
+			}
+			return nil
+		}
+		for _, hit := range expect.Value(Dialect{}.LookedAt(l, b.send(request)))(t).Hits {
+			if hit.Name != b.collection || !strings.Contains(string(hit.Document), "a body") {
+				t.Errorf("%q: %+v", ids, hit)
+			}
+			found = append(found, hit.ID)
+		}
+		return found
+	}
+	for _, id := range ids {
+		expect.Same(t, []string{id}, look(id), "")
+		if together := look("plain", id); id != "plain" && together != nil && len(together) != 2 {
+			t.Errorf("with another one, %q: %q", id, together)
+		}
+	}
+	expect.Same(t, []string(nil), look("gone`"), "an id that is not there")
+}

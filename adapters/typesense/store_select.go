@@ -76,7 +76,7 @@ func (r *reading) byIDs(ctx context.Context) error {
 	for chunk := range slices.Chunk(r.sel.IDs, idsAtOnce) {
 		var quoted []string
 		for _, id := range chunk {
-			if strings.Contains(id, "`") || strings.TrimSpace(id) != id {
+			if unnameable(id) {
 				odd = append(odd, id)
 			} else {
 				quoted = append(quoted, "`"+id+"`")
@@ -96,6 +96,9 @@ func (r *reading) byIDs(ctx context.Context) error {
 	}
 	return r.fetch(ctx, odd)
 }
+
+// unnameable reports whether no filter can name the id.
+func unnameable(id string) bool { return strings.Contains(id, "`") || strings.TrimSpace(id) != id }
 
 // byBands reads the documents with one of the band keys, each once.
 func (r *reading) byBands(ctx context.Context) error {

@@ -37,16 +37,14 @@ func (t *test) read(ctx context.Context) {
 		}
 		slices.Sort(ids)
 		for some := range slices.Chunk(slices.Compact(ids), idsAtOnce) {
-			if err := t.look(ctx, index.Name, some); err != nil {
-				t.failed(some, fmt.Errorf("index %s: %w", index.Name, err))
-			}
+			t.look(ctx, index.Name, some)
 		}
 	}
 }
 
 // failed notes why documents could not be read.
 func (t *test) failed(ids []string, why error) {
-	for _, id := range ids {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		t.unread[id] = errors.Join(t.unread[id], why)
 	}
 }
@@ -68,22 +66,25 @@ func idsOf(cases []config.Case) (everywhere []string, in map[string][]string) {
 	return everywhere, in
 }
 
-// look reads documents of an index by a search for their ids.
-func (t *test) look(ctx context.Context, index string, ids []string) error {
+// look reads documents of an index by a search for their ids, and notes which could not be read.
+func (t *test) look(ctx context.Context, index string, ids []string) {
 	asked := adapters.Look{
 		Index: index, IDs: ids, Size: len(ids), Fields: t.rule.Fields, Judged: true, Deciding: t.rule.Deciding(), Header: t.engine.Config.Header(),
 	}
 	request, err := t.engine.Kind.LookFor(asked)
-	if err != nil {
-		return err
+	if err != nil && len(ids) > 1 { // one of them can only be looked up alone
+		for _, id := range ids {
+			t.look(ctx, index, []string{id})
+		}
+		return
 	}
-	reply, err := send(ctx, t.engine, request)
-	if err != nil {
-		return t.engine.Explain(err)
+	var looked adapters.Looked
+	if err == nil {
+		looked, err = lookAt(ctx, t.engine, asked, request)
 	}
-	looked, err := t.engine.Kind.LookedAt(asked, reply)
 	if err != nil {
-		return t.engine.Explain(err)
+		t.failed(ids, fmt.Errorf("index %s: %w", index, err))
+		return
 	}
 	t.doubting = looked.Doubting
 	for _, hit := range looked.Hits {
@@ -91,15 +92,21 @@ func (t *test) look(ctx context.Context, index string, ids []string) error {
 			t.stored[hit.ID] = append(t.stored[hit.ID], document{Seen: hit.Seen, source: hit.Document, index: hit.Name})
 		}
 	}
-	return nil
 }
 
-// send sends a request to the first of the engine's nodes that answers.
-func send(ctx context.Context, o *upstream.Engine, request *adapters.Request) (reply *adapters.Reply, err error) {
+// lookAt sends the request of a look to the first of the engine's nodes that answers.
+func lookAt(ctx context.Context, o *upstream.Engine, asked adapters.Look, request *adapters.Request) (looked adapters.Looked, err error) {
+	var reply *adapters.Reply
 	for _, node := range o.Config.URLs {
 		if reply, err = upstream.Send(ctx, o.Transport, node, request); err == nil || ctx.Err() != nil || !upstream.Unreachable(err) {
 			break
 		}
 	}
-	return reply, err
+	if err == nil {
+		looked, err = o.Kind.LookedAt(asked, reply)
+	}
+	if err != nil {
+		return looked, o.Explain(err)
+	}
+	return looked, nil
 }
