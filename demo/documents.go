@@ -3,6 +3,7 @@ package demo
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -25,9 +26,9 @@ import (
 const (
 	// ownIndex is the index of the user's documents.
 	ownIndex = "documents"
-	// maxDocuments and maxBytes are how many documents are taken, and of how many bytes: the embedded engine keeps them in memory.
+	// maxDocuments and maxBytes limit what is taken: the embedded engine keeps it in memory.
 	maxDocuments, maxBytes = 10_000, 50 << 20
-	// maxLine is the longest line, sampled how many documents the fields are chosen by, and batchBytes the size of a bulk.
+	// maxLine limits a line. The fields are chosen by the first sampled documents. A bulk ends after batchBytes.
 	maxLine, sampled, batchBytes = 8 << 20, 1000, 4 << 20
 )
 
@@ -36,9 +37,12 @@ type file struct {
 	io.Closer
 	name  string
 	lines *bufio.Scanner
-	line  int // of the last document
+	line  int // number of the last line that was read
 
 	documents, bytes int
+	// refused counts the documents that the engine did not take. refusal is the first of them, and why.
+	refused int
+	refusal error
 	// ids are the lines of the ids so far.
 	ids map[string]int
 	// full says that there are more documents than are taken.
@@ -52,7 +56,7 @@ type own struct {
 	source []byte
 }
 
-// openDocuments opens the file, which may be packed by gzip.
+// openDocuments opens the file, which may be compressed by gzip.
 func openDocuments(ctx context.Context, o Options) (*file, error) {
 	f := &file{Closer: io.NopCloser(nil), name: o.Documents, ids: map[string]int{}}
 	in := o.In
@@ -110,7 +114,7 @@ func (f *file) next() (*own, error) {
 	return nil, nil
 }
 
-// inEngine are the names that an engine keeps for itself, as in what was exported from one.
+// inEngine are members that an engine adds to a document when it exports it.
 var inEngine = []string{"_id", "_index", "_score", "_source", "_type", "_version", "_routing", "_ignored", "_seq_no", "_primary_term"}
 
 // read reads a line: a document, or a hit with the document in _source.
@@ -121,10 +125,10 @@ func (f *file) read(text []byte) (*own, error) {
 	}
 	members, err := jsonedit.Members(text)
 	if err != nil {
-		return nil, fmt.Errorf("is no JSON object: %s", hint)
+		return nil, fmt.Errorf("is not a JSON object: %s", hint)
 	}
 	d := &own{line: f.line, id: strconv.Itoa(f.line)}
-	unique := false // says the document
+	unique := false // the id is in _id
 	for _, field := range []string{"_id", "id"} {
 		value := jsonedit.Get(members, field)
 		id, ok := jsonedit.Text(value)
@@ -136,10 +140,10 @@ func (f *file) read(text []byte) (*own, error) {
 			break
 		}
 	}
-	if before, taken := f.ids[d.id]; taken && !unique { // an id may be that of a thing with several documents
+	if before, taken := f.ids[d.id]; taken && !unique { // several documents may be about one thing, with its id
 		d.id = "line-" + strconv.Itoa(f.line)
 	} else if taken {
-		return nil, fmt.Errorf("the id %.60s is in line %d too: give each document its own in _id, or none any", d.id, before)
+		return nil, fmt.Errorf("the id %.60s is in line %d too: give each document its own in _id, or leave _id out", d.id, before)
 	}
 	f.ids[d.id] = f.line
 	if source := jsonedit.Get(members, "_source"); source != nil && source[0] == '{' {
@@ -150,7 +154,7 @@ func (f *file) read(text []byte) (*own, error) {
 	return d, err
 }
 
-// takeUp reads the first documents, and chooses the rule and a search by them.
+// takeUp reads the first documents, and chooses the fields and a search from them.
 func (d *walk) takeUp(f *file) error {
 	var first []*own
 	var sources [][]byte
@@ -208,15 +212,22 @@ func (d *walk) loadOwn(ctx context.Context, f *file, first []*own) error {
 			break
 		}
 	}
+	stored := f.documents - f.refused
+	switch {
+	case stored == 0:
+		return f.refusal
+	case f.refused > 0:
+		_, _ = fmt.Fprintf(d.log, "note: %s left out, the first one: %v\n", terminal.Count(f.refused, "document"), terminal.Harmless(f.refusal.Error()))
+	}
 	if f.full {
 		_, _ = fmt.Fprintf(d.log, "note: %s is left out from line %d on: the demo takes %d documents or %d MB\n", f.name, f.line, maxDocuments, maxBytes>>20)
 	}
-	_, err := fmt.Fprintf(d.out, "%s of %s, compared by %s, written through the sidecar in %v.\n", terminal.Count(f.documents, "document"),
+	_, err := fmt.Fprintf(d.out, "%s of %s, compared by %s, written through the sidecar in %v.\n", terminal.Count(stored, "document"),
 		terminal.Harmless(f.name), terminal.Harmless(strings.Join(d.rule.Fields, ", ")), time.Since(began).Round(time.Millisecond))
 	return err
 }
 
-// createIndex declares the fields that the rule names, and no other: these may hold anything.
+// createIndex declares only the fields that the rule names: the others may hold anything.
 func (d *walk) createIndex(ctx context.Context) error {
 	properties := map[string]any{}
 	for _, field := range d.rule.Fields {
@@ -263,7 +274,8 @@ func (d *walk) write(ctx context.Context, f *file, batch []*own) error {
 	}
 	for i, item := range result.Items {
 		if e := item.Index.Error; e != nil {
-			return fmt.Errorf("%s:%d: the engine refuses the document: %s", f.name, batch[i].line, strings.TrimSuffix(e.Reason+": "+e.CausedBy.Reason, ": "))
+			why := fmt.Errorf("%s:%d: the engine refuses the document: %s", f.name, batch[i].line, strings.TrimSuffix(e.Reason+": "+e.CausedBy.Reason, ": "))
+			f.refused, f.refusal = f.refused+1, cmp.Or(f.refusal, why)
 		}
 	}
 	return nil

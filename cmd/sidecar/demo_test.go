@@ -54,16 +54,20 @@ func TestDemoOfDocuments(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         ": has no document: " + hint,
 		`{"text":"a b c"}` + "\n{": `:2: is not valid JSON: ` + hint,
-		"\n[1]":                    ":2: is no JSON object: " + hint,
+		"\n[1]":                    ":2: is not a JSON object: " + hint,
 		`{"n":1,"id":"a-b"}`:       ": no field holds a text: id (no sentences)",
 		`{"n":1}`:                  ": no field holds a text: none has a value in quotes",
 		`{"id":1,"t":"a b c"}` + "\n" + `{"_id":"1","t":"a b c"}`: ":2: the id 1 is in line 1 too: give each document its own",
-		`{"t":"a b c"}` + "\n" + `{"t":{"u":1}}`:                  ":2: the engine refuses the document: ",
+		`{"t":["a b c",{"u":1}]}`:                                 ":1: the engine refuses the document: ",
 		strings.Repeat(" ", 9<<20):                                ":1: is longer than 8 MB",
 	} {
 		if got, file := demo(text); got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: "+file+want) {
 			t.Errorf("%.40q: %+v", text, got)
 		}
+	}
+	got, file = demo(`{"t":"a b c"}` + "\n" + `{"t":{"u":1}}` + "\n" + `{"t":{"u":2}}`)
+	if !strings.HasPrefix(got.stdout, "1 document of ") || !strings.HasPrefix(got.stderr, "note: 2 documents left out, the first one: "+file+":2: the engine refuses the document: ") {
+		t.Errorf("refused documents: %+v", got)
 	}
 	if got, _ = demo(`{"id":7,"t":"a b c"}` + "\n" + `{"id":7,"t":"d e f"}`); !strings.HasPrefix(got.stdout, "2 documents of ") {
 		t.Errorf("one id twice: %+v", got)
