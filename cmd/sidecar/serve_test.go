@@ -52,11 +52,11 @@ func TestServeToRefuses(t *testing.T) {
 	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{}}
 	url := e.at()
 	for args, want := range map[string]string{
-		"--to http://127.0.0.1:1":                           "no engine can be reached at http://127.0.0.1:1: ",
-		"--to " + url + " --config x.yaml":                  "--to serves without a configuration, and --config names one: ",
-		"--listen :1":                                       "--listen goes with --to: ",
-		"--to " + url + " --listen x":                       `--listen: "x" is not an address`,
-		"--to " + url + " --listen " + url[len("http://"):]: " is taken: name another address with --listen",
+		"--to http://127.0.0.1:1":                                  "no engine can be reached at http://127.0.0.1:1: ",
+		"--to " + url + " --config x.yaml":                         "--to serves without a configuration, and --config names one: ",
+		"--listen :1":                                              "--listen goes with --to: ",
+		"--to http://127.0.0.1:1 --listen x":                       `--listen: "x" is not an address`,
+		"--to http://127.0.0.1:1 --listen " + url[len("http://"):]: " is taken: name another address with --listen",
 	} {
 		got := sidecar(t, append([]string{"serve"}, strings.Fields(args)...)...)
 		if got.code != exitFailed || !strings.Contains(got.stderr, want) {

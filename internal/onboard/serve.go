@@ -16,23 +16,25 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// ServeTo serves in front of the engine at an address without a configuration: with the rules that init would write, and then one for all other
+// ServeTo serves in front of the engine at an address without a configuration: with the rules that init would write, and one more for all other
 // indices. Clients use their own credentials; those in the environment are for the survey. It prints three lines to out, and notes and the log
 // to errOut.
 func ServeTo(ctx context.Context, at string, o InitOptions, serve server.Options, out, errOut io.Writer) error {
 	n := survey{options: &o, talk: newTalk(ctx, strings.NewReader(""), errOut), command: "sidecar serve --to", passing: true}
+	if o.Listen != "" {
+		if err := canListen(o.Listen); err != nil {
+			return err
+		}
+	}
 	if err := n.connect(ctx, at); err != nil {
+		return err
+	}
+	n.engine.Listen = cmp.Or(o.Listen, net.JoinHostPort("127.0.0.1", strconv.Itoa(kind.Of(n.engine.Kind).Port+1)))
+	if err := canListen(n.engine.Listen); err != nil {
 		return err
 	}
 	if err := n.surveyed(ctx); err != nil {
 		return err
-	}
-	n.engine.Listen = cmp.Or(o.Listen, net.JoinHostPort("127.0.0.1", strconv.Itoa(kind.Of(n.engine.Kind).Port+1)))
-	if err := config.CheckAddress(n.engine.Listen); err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	if server.FreeNear(n.engine.Listen) != n.engine.Listen {
-		return fmt.Errorf("%s is taken: name another address with --listen, or stop the program that uses it", n.engine.Listen)
 	}
 	n.admin = n.free(config.DefaultAdmin, "its admin page")
 	n.notes = append(n.notes, n.untested())
@@ -42,7 +44,7 @@ func ServeTo(ctx context.Context, at string, o InitOptions, serve server.Options
 		}
 	}
 	c := config.Default()
-	n.engine.Credentials = config.Credentials{} // nothing needs them any more
+	n.engine.Credentials = config.Credentials{} // the survey is done
 	n.engine.Indices = n.rules()
 	c.Admin, c.Engines = n.admin, []config.Engine{n.engine}
 	for _, wrong := range c.Validate() {
@@ -50,6 +52,17 @@ func ServeTo(ctx context.Context, at string, o InitOptions, serve server.Options
 	}
 	serve.Greet, serve.Greeting = out, n.greeting()
 	return server.Serve(ctx, &c, errOut, serve)
+}
+
+// canListen checks an address for clients.
+func canListen(address string) error {
+	if err := config.CheckAddress(address); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if server.FreeNear(address) != address {
+		return fmt.Errorf("%s is taken: name another address with --listen, or stop the program that uses it", address)
+	}
+	return nil
 }
 
 // surveyed inspects the indices. If the engine does not show them it adds a note, and there are no candidates.
