@@ -45,8 +45,11 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 			body, err = jsonedit.Set(body, key, value)
 		}
 	}
-	set("from", strconv.AppendInt(nil, int64(from), 10))
-	set("size", strconv.AppendInt(nil, int64(to-from), 10))
+	if err == nil {
+		ranks := strconv.AppendInt(append(make([]byte, 0, 64), `"from":`...), int64(from), 10)
+		ranks = strconv.AppendInt(append(ranks, `,"size":`...), int64(to-from), 10)
+		body, err = jsonedit.Append(body, ranks)
+	}
 	q.setBeside(r, set)
 	if err == nil && r.Judged {
 		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
