@@ -2,12 +2,10 @@ package proxy
 
 import (
 	"crypto/sha256"
-	"fmt"
-	"hash"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -50,15 +48,18 @@ func clientOf(header adapters.Header, rawQuery string) client {
 		name = strings.ToLower(name)
 		return strings.Contains(name, "key") && !strings.HasSuffix(name, "keys") // several are no one's: an engine may refuse them elsewhere
 	})
-	sum := sha256.New()
-	for _, key := range slices.Sorted(maps.Keys(c.header)) {
+	keys := make([]string, 0, len(c.header))
+	for key := range c.header {
 		if !slices.Contains(tracingHeaders, key) {
-			part(sum, key)
-			part(sum, strings.Join(c.header[key], "\x00"))
+			keys = append(keys, key)
 		}
 	}
-	part(sum, c.query)
-	c.key = string(sum.Sum(nil))
+	slices.Sort(keys)
+	parts := make([]byte, 0, 512)
+	for _, key := range keys {
+		parts = appendPart(appendPart(parts, key), strings.Join(c.header[key], "\x00"))
+	}
+	c.key = hashed(appendPart(parts, c.query))
 	return c
 }
 
@@ -77,14 +78,19 @@ func (s *sender) client() client {
 // senderOf returns who sent the request on whose behalf something is done.
 func senderOf(r *http.Request) client { return underwayOf(r.Context()).sender.client() }
 
-func part(sum hash.Hash, s string) { fmt.Fprintf(sum, "%d:%s", len(s), s) }
+// appendPart appends a text with its length in front, so that no two lists of texts read alike.
+func appendPart(dst []byte, s string) []byte {
+	return append(append(strconv.AppendInt(dst, int64(len(s)), 10), ':'), s...)
+}
+
+func hashed(parts []byte) string {
+	sum := sha256.Sum256(parts)
+	return string(sum[:])
+}
 
 // entryKey is what a name is remembered under for a client. Names can be as long as a request; the key is not.
 func entryKey(who client, name string) string {
-	sum := sha256.New()
-	part(sum, who.key)
-	part(sum, name)
-	return string(sum.Sum(nil))
+	return hashed(appendPart(appendPart(make([]byte, 0, 256), who.key), name))
 }
 
 // queries are the parameters of the URLs in a text, which can hold keys.

@@ -118,8 +118,11 @@ func (a *answer) end(err error) {
 
 // failed counts a request to the engine that got no answer, unless that was the client's doing.
 func (m *Metrics) failed(r *http.Request, err error) {
+	if err == nil {
+		return
+	}
 	refused := adapters.Refusal("")
-	if err == nil || r.Context().Err() != nil || errors.Is(err, errBrokenOff) || errors.Is(err, errEncoding) || errors.As(err, &refused) {
+	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) || errors.Is(err, errEncoding) || errors.As(err, &refused) {
 		return
 	}
 	m.engineErrors.WithLabelValues(harm(err)).Inc()

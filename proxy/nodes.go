@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/sha256"
 	"errors"
 	"io"
 	"math"
@@ -190,13 +189,13 @@ func lengthOfHead(r *http.Request) (n int) {
 // grantKey returns a key that is the same for requests of one client with the same method, endpoint and index: the engine grants all of them or none.
 func grantKey(r *http.Request, target string) string {
 	segments := strings.Split(rawPath(r), "/")
-	sum := sha256.New()
-	part(sum, senderOf(r).key)
-	part(sum, r.Method)
-	part(sum, target)
-	part(sum, strings.Join(segments[:min(len(segments), 4)], "/"))
-	part(sum, strings.Repeat("/", len(segments)))
-	return string(sum.Sum(nil))
+	var parts []byte
+	for _, text := range []string{
+		senderOf(r).key, r.Method, target, strings.Join(segments[:min(len(segments), 4)], "/"), strings.Repeat("/", len(segments)),
+	} {
+		parts = appendPart(parts, text)
+	}
+	return hashed(parts)
 }
 
 // remember takes what the engine answered to a request under its hastyKey.

@@ -7,25 +7,32 @@ import (
 	"syscall"
 )
 
-// canProbe says whether silent works here.
+// canProbe says whether silence works here.
 const canProbe = true
 
-// silent reports whether nothing has come on a connection, its end included. All that came before must have been read.
-func silent(conn net.Conn) bool {
+// silence returns what reports, by one goroutine at a time, whether nothing has come on a connection, its end included. All that came before must
+// have been read.
+func silence(conn net.Conn) (silent func() bool) {
 	s, ok := conn.(syscall.Conn)
 	if !ok {
-		return false
+		return noSilence
 	}
 	raw, err := s.SyscallConn()
 	if err != nil {
-		return false
+		return noSilence
 	}
+	var one [1]byte
 	nothing := false
-	err = raw.Read(func(fd uintptr) bool {
-		var one [1]byte
+	look := func(fd uintptr) bool {
 		_, err := syscall.Read(int(fd), one[:]) // which does not wait: Go's sockets never do
 		nothing = err == syscall.EAGAIN
 		return true
-	})
-	return err == nil && nothing
+	}
+	return func() bool {
+		nothing = false
+		err := raw.Read(look)
+		return err == nil && nothing
+	}
 }
+
+func noSilence() bool { return false }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -29,7 +28,6 @@ func (s *search) writePage(page *adapters.Reply, outcomes []adapters.Outcome) {
 	}
 	body := page.Pieces
 	page.Pieces = nil // so that the uncompressed page can be freed
-	page.Header = maps.Clone(page.Header)
 	setOutcome(page.Header, outcomeLine(outcomes, clock()-underwayOf(ctx).start))
 	if coding := page.Header["Content-Encoding"]; len(coding) == 1 {
 		body = adapters.Pieces{coded(coding[0], body.Bytes())}
@@ -118,12 +116,19 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	if left > 0 && left == len(outcomes) {
 		return line
 	}
-	line += fmt.Sprintf("; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d", sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window)
+	text := append(make([]byte, 0, 128), line...)
+	number := func(name string, n int) { text = strconv.AppendInt(append(text, name...), int64(n), 10) }
+	number("; raw=", sum.Raw)
+	number("; folded=", sum.Folded)
+	text = strconv.AppendBool(append(text, "; exact="...), sum.Exact)
+	number("; rounds=", sum.Rounds)
+	number("; window=", sum.Window)
 	if sum.CursorLost {
-		line += "; cursor=lost"
+		text = append(text, "; cursor=lost"...)
 	}
 	if sum.Native {
-		line += "; native"
+		text = append(text, "; native"...)
 	}
-	return line + fmt.Sprintf("; took=%.1fms", float64(took)/float64(time.Millisecond))
+	text = strconv.AppendFloat(append(text, "; took="...), float64(took)/float64(time.Millisecond), 'f', 1, 64)
+	return string(append(text, "ms"...))
 }

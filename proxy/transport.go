@@ -122,7 +122,7 @@ var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // connection returns an idle connection to the host of a request, or a new one.
 func (t *Transport) connection(r *http.Request) (*conn, error) {
 	for c := t.get(r.URL.Host); c != nil; c = t.get(r.URL.Host) {
-		if c.expiry.Stop() && silent(c.Conn) {
+		if c.expiry.Stop() && c.silent() {
 			c.reused = true
 			return c, nil
 		}
@@ -143,7 +143,7 @@ func (t *Transport) connection(r *http.Request) (*conn, error) {
 		}
 		return nil, err
 	}
-	c := &conn{Conn: to, of: t, host: r.URL.Host}
+	c := &conn{Conn: to, of: t, host: r.URL.Host, silent: silence(to)}
 	c.expiry = time.AfterFunc(t.IdleConnTimeout, c.cut) // and connection finds it so
 	c.expiry.Stop()
 	c.reader = bufio.NewReaderSize(&c.reply, pieceSize)
@@ -158,6 +158,7 @@ type conn struct {
 	reply  io.LimitedReader // what may be read of the connection
 	reader *bufio.Reader    // of reply, with room for most: each piece that goes to the client on its own wakes it
 	expiry *time.Timer      // closes it where it is idle for long
+	silent func() bool      // see silence
 
 	reused bool // it has carried an earlier request
 	wrote  bool // some of this request
