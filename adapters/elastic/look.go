@@ -167,8 +167,8 @@ func failureIn(reply []byte) string {
 	return "a shard failed"
 }
 
-// inPlainLog finds the index in a line of a slow log that is no JSON.
-var inPlainLog = regexp.MustCompile(`\[([^\[\]]+)\]\[\d+\]`)
+// inLog finds the index that a line of a slow log names, and the index that a plain line names if it is of a whole search.
+var inLog = regexp.MustCompile(`\[([^\[\]]+)\]\[\d+\]|\bindices\[([^\[\],]+)\]`)
 
 // ReadQuery returns the query of a line: words, as they are or as a JSON string; the JSON body of a search; or a line of the engine's slow log of
 // searches, which holds one.
@@ -192,30 +192,33 @@ func (d Dialect) ReadQuery(line string) (q adapters.Query, err error) {
 		}
 		switch {
 		case logged.ECS != "":
-			return inLog(d, logged.ECS, logged.ECSMessage)
+			return d.logged(logged.ECS, logged.ECSMessage)
 		case strings.HasSuffix(logged.Type, "_slowlog"):
-			return inLog(d, logged.Source, logged.Message)
+			return d.logged(logged.Source, logged.Message)
 		}
 	case strings.HasPrefix(line, "[") && plain > 0 && strings.Contains(line[:plain], " took["):
-		return inLog(d, line[plain+len(" source["):], line[:plain])
+		return d.logged(line[plain+len(" source["):], line[:plain])
 	default:
 		q.Words = adapters.Typed(line)
 	}
 	return q, nil
 }
 
-// inLog returns the query of a line of a slow log, given what begins with the body of the search, and what names its index. A body can be empty.
-func inLog(d Dialect, source, message string) (q adapters.Query, err error) {
+// logged returns the query of a line of a slow log, given what begins with the body of the search, and what names its index. Logs in JSON hold the body
+// escaped twice. It can be empty.
+func (d Dialect) logged(source, message string) (q adapters.Query, err error) {
+	if strings.HasPrefix(source, `{\"`) {
+		_ = json.Unmarshal([]byte(`"`+source+`"`), &source) // what is cut off stays as it is
+	}
 	if q.Search = []byte("{}"); strings.HasPrefix(source, "{") {
-		from := json.NewDecoder(strings.NewReader(source))
 		var body json.RawMessage
-		if from.Decode(&body) != nil {
+		if json.NewDecoder(strings.NewReader(source)).Decode(&body) != nil {
 			return q, errors.New("the search in this line of a slow log is cut off")
 		}
 		q.Search = body
 	}
-	if found := inPlainLog.FindStringSubmatch(message); found != nil {
-		q.Index = d.ruleName(found[1])
+	if found := inLog.FindStringSubmatch(message); found != nil {
+		q.Index = d.ruleName(found[1] + found[2])
 	}
 	return q, nil
 }

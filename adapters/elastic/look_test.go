@@ -109,7 +109,12 @@ func TestLookForSearch(t *testing.T) {
 // TestReadQuery: words, bodies and the lines of slow logs are told apart.
 func TestReadQuery(t *testing.T) {
 	const body = `{"size":5,"query":{"match":{"t":"a ] b"}}}`
-	quoted, _ := json.Marshal(body)
+	escaped := func(text string) string {
+		quoted := expect.Value(json.Marshal(text))(t)
+		return string(quoted[1 : len(quoted)-1])
+	}
+	once := escaped(body)
+	twice := escaped(once)
 	for line, want := range map[string]adapters.Query{
 		" storm over sylt\t":   {Words: "storm over sylt"},
 		`"say \"hi\""`:         {Words: `say "hi"`},
@@ -117,13 +122,22 @@ func TestReadQuery(t *testing.T) {
 		"[a] source[b":         {Words: "[a] source[b"},
 		body:                   {Search: []byte(body)},
 		`{"type":{"odd":"x"}}`: {Search: []byte(`{"type":{"odd":"x"}}`)},
-		`{"@timestamp":"x","log.level":"WARN","elasticsearch.slowlog.message":"[.ds-news-2026.01.02-000003][0]","elasticsearch.slowlog.source":` + string(quoted) + `}`: {
+		// As Elasticsearch 9.4 and OpenSearch 3.6 write them, which escape the body twice.
+		`{"@timestamp":"2026-01-02T03:04:05.678Z","log.level":"TRACE", "elasticsearch.slowlog.message":"[.ds-news-2026.01.02-000003][0]",` +
+			`"elasticsearch.slowlog.source":"` + twice + `","elasticsearch.slowlog.took_millis":47,"log.logger":"index.search.slowlog.query"}`: {
 			Search: []byte(body), Index: "news",
 		},
-		`{"type": "index_search_slowlog", "message": "[news-2][11]", "took": "1ms", "source": ` + string(quoted) + `}`: {Search: []byte(body), Index: "news-2"},
-		`[2026-01-02T03:04:05,678][WARN ][i.s.s.query] [node-1] [news-2][0] took[5ms], took_millis[5], total_hits[3 hits], stats[], ` +
+		`{"type": "index_search_slowlog", "level": "TRACE", "component": "i.s.s.query", "message": "[news-2][11]", "took": "35ms", "source": "` + twice + `"}`: {
+			Search: []byte(body), Index: "news-2",
+		},
+		`{"type": "search_request_slowlog", "took": "133ms", "shards": "{total:1, successful:1}", "source": "{}"}`: {Search: []byte(`{}`)},
+		`{"type": "index_search_slowlog", "message": "[news-2][11]", "source": "` + once + `"}`:                    {Search: []byte(body), Index: "news-2"},
+		`[2026-01-02T03:04:05,678][WARN ][i.s.s.query              ] [node-1] [news-2][0] took[5ms], took_millis[5], total_hits[3 hits], stats[], ` +
 			`search_type[QUERY_THEN_FETCH], total_shards[1], source[` + body + `], id[], `: {Search: []byte(body), Index: "news-2"},
-		`[2026-01-02T03:04:05,678][TRACE][c.s.r.slowlog] [node-1] took[5ms], shards[{total: 1}], source[], id[]`: {Search: []byte(`{}`)},
+		`[2026-01-02T03:04:05,678][TRACE][c.s.r.slowlog] [node-1] took[5ms], shards[{total:1, failed:0}], indices[news-1], source[{}], id[]`: {
+			Search: []byte(`{}`), Index: "news-1",
+		},
+		`[2026-01-02T03:04:05,678][TRACE][i.s.s.fetch] [node-1] [news-2][0] took[5ms], source[], id[]`: {Search: []byte(`{}`), Index: "news-2"},
 	} {
 		got, err := dialect.ReadQuery(line)
 		if err != nil || !reflect.DeepEqual(got, want) {

@@ -108,7 +108,8 @@ func paramsIn(search []byte) (url.Values, error) {
 	}
 	params := url.Values{}
 	for name, value := range values {
-		if name != "" && name != "collection" && !adapters.IsControl(name) && !strings.HasPrefix(strings.ToLower(name), "x-typesense-") {
+		known := name != "" && url.QueryEscape(name) == name // the engine does not unescape a name
+		if known && name != "collection" && !adapters.IsControl(name) && !strings.HasPrefix(strings.ToLower(name), "x-typesense-") {
 			params.Set(name, value)
 		}
 	}
@@ -118,7 +119,7 @@ func paramsIn(search []byte) (url.Values, error) {
 // ReadQuery returns the query of a line: words, as they are or as a JSON string, or the parameters of a search, as a JSON object or as a query string.
 func (Dialect) ReadQuery(line string) (q adapters.Query, err error) {
 	line = strings.TrimSpace(line)
-	isQuery := !strings.ContainsAny(line, " \t") && slices.ContainsFunc(paramsOf(line), func(p adapters.Param) bool { return p.Name == "q" })
+	isQuery := !strings.ContainsAny(line, " \t") && slices.ContainsFunc(paramsOf(line), func(p adapters.Param) bool { return strings.HasPrefix(p.Raw, "q=") })
 	if !isQuery && !strings.HasPrefix(line, "{") {
 		return adapters.Query{Words: adapters.Typed(line)}, nil
 	}
