@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/try"
 )
 
 // failure is an error reply: what happened, and a sentence on what to do.
@@ -59,7 +60,7 @@ var ownPage = http.NewCrossOriginProtection()
 
 // read reads the body of a request. Pages of other origins are refused: they can send a form here but no JSON, and a browser says where a
 // request comes from.
-func read(w http.ResponseWriter, r *http.Request) (*request, error) {
+func read(w http.ResponseWriter, r *http.Request, most int64) (*request, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case r.Method != http.MethodPost:
@@ -70,10 +71,10 @@ func read(w http.ResponseWriter, r *http.Request) (*request, error) {
 	case err != nil || kind != "application/json":
 		return nil, fail(http.StatusUnsupportedMediaType, "the body is not said to be JSON", "Send Content-Type: application/json.")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			what := fmt.Sprintf("the body is larger than %d bytes", MaxBody)
+			what := fmt.Sprintf("the body is larger than %d bytes", most)
 			return nil, fail(http.StatusRequestEntityTooLarge, what, "Send a shorter query.")
 		}
 		return nil, fail(http.StatusBadRequest, "the body could not be read", "Try again.")
@@ -111,12 +112,12 @@ func failureOf(ctx context.Context, err error, c Credentials) *failure {
 		return fail(http.StatusBadGateway, text, "The engine itself has failed: check its log.")
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
 		return fail(http.StatusGatewayTimeout, "the engine did not answer within "+timeout.String(), checkEngine)
-	case errors.Is(err, errOversized):
+	case errors.Is(err, try.ErrOversized):
 		return fail(http.StatusBadGateway, text, "The documents are too large to show this many: search for rarer words.")
 	case errors.Is(err, adapters.ErrNotUnderstood):
 		return fail(http.StatusBadGateway, "the engine's reply is not understood",
 			"Check with sidecar doctor whether the engine is of the kind in the configuration.")
-	case errors.Is(err, errCutOff):
+	case errors.Is(err, try.ErrCutOff):
 		return fail(http.StatusBadGateway, text, "Try again; if that does not help, check the engine's log.")
 	}
 	unknown := fail(http.StatusBadGateway, "the engine can't be reached", checkEngine)

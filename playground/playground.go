@@ -23,9 +23,8 @@ const (
 	Prefix = "/playground/"
 	// MaxRanks is how many hits of a search are compared.
 	MaxRanks = 200
-	// MaxBody is the size limit of a request's body, MaxReply of an engine's reply, in bytes.
-	MaxBody  = 64 << 10
-	MaxReply = 32 << 20
+	// MaxBody is the size limit of a request's body in bytes.
+	MaxBody = 64 << 10
 	// MaxText is how many bytes of a field's text are shown.
 	MaxText = 20 << 10
 	// timeout is how long one request may take, concurrency how many run at a time.
@@ -147,8 +146,11 @@ func New() *Handler {
 	h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { ServeFile(w, "index.html", Files) })
 	h.mux.HandleFunc("GET "+Prefix+"{file}", func(w http.ResponseWriter, r *http.Request) { ServeFile(w, r.PathValue("file"), Files) })
 	h.mux.HandleFunc("GET "+Prefix+"api/engines", h.engines)
-	h.mux.HandleFunc(Prefix+"api/indices", h.endpoint(h.indices))
-	h.mux.HandleFunc(Prefix+"api/search", h.endpoint(h.search))
+	h.mux.HandleFunc(Prefix+"api/indices", h.endpoint(MaxBody, h.indices))
+	h.mux.HandleFunc(Prefix+"api/search", h.endpoint(MaxBody, h.search))
+	h.mux.HandleFunc(Prefix+"api/queries", h.endpoint(MaxBody, h.queries))
+	h.mux.HandleFunc(Prefix+"api/try", h.endpoint(MaxBody, h.try))
+	h.mux.HandleFunc(Prefix+"api/report", h.endpoint(maxReport, h.report))
 	return h
 }
 
@@ -197,12 +199,13 @@ type request struct {
 	Threshold   float64     `json:"threshold"`
 	Preset      string      `json:"preset"`
 	Credentials Credentials `json:"credentials"`
+	trying
 }
 
-// endpoint serves one endpoint of the API: answerTo returns the reply.
-func (h *Handler) endpoint(answerTo func(context.Context, *Engine, *request) (any, error)) http.HandlerFunc {
+// endpoint serves one endpoint of the API: answerTo returns the reply to a request whose body has most bytes at most.
+func (h *Handler) endpoint(most int64, answerTo func(context.Context, *Engine, *request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, err := read(w, r)
+		a, err := read(w, r, most)
 		var reply any
 		if err == nil {
 			ctx, cancel := context.WithTimeout(r.Context(), timeout)

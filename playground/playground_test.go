@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/try"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -179,7 +180,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	p := scene(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	var log strings.Builder
 	p.scene.Load().Log = slog.New(slog.NewTextHandler(&log, nil))
-	for path, want := range map[string]string{"search": errCutOff.Error(), "indices": "the engine can't be reached"} {
+	for path, want := range map[string]string{"search": try.ErrCutOff.Error(), "indices": "the engine can't be reached"} {
 		w := ask(p, path, good)
 		text := w.Body.String()
 		if w.Code != 502 || strings.Contains(text, "hunter2") || strings.Contains(text, "k3y") || !strings.Contains(text, want) {
@@ -230,7 +231,7 @@ func TestBounds(t *testing.T) {
 	t.Run("large reply", func(t *testing.T) {
 		piece := bytes.Repeat([]byte("x"), 1<<20)
 		p := scene(t, func(w http.ResponseWriter, r *http.Request) {
-			for range 2 * MaxReply >> 20 {
+			for range 2 * try.MaxReply >> 20 {
 				if _, err := w.Write(piece); err != nil {
 					panic(http.ErrAbortHandler) // as a reverse proxy does
 				}

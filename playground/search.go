@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/try"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -172,12 +172,9 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	reply.Timing = timing{milliseconds(times.Engine), milliseconds(times.Own), milliseconds(times.Total)}
+	reply.Timing = timing{try.Milliseconds(times.Engine), try.Milliseconds(times.Own), try.Milliseconds(times.Total)}
 	return reply, nil
 }
-
-// milliseconds returns a duration in milliseconds, to the microsecond.
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // plain returns the engine's own hits.
 func (s *search) plain(ctx context.Context) (adapters.Looked, error) {
@@ -187,7 +184,7 @@ func (s *search) plain(ctx context.Context) (adapters.Looked, error) {
 	if err != nil {
 		return adapters.Looked{}, Wrong(short(err.Error()), "Change the query, or choose another index.")
 	}
-	reply, err := call(ctx, s.view.Handler, ask, "off")
+	reply, err := try.Call(ctx, s.view.Handler, ask, "off")
 	if err != nil {
 		return adapters.Looked{}, err
 	}
@@ -298,7 +295,7 @@ func (s *search) collapsed(ctx context.Context, list adapters.Looked, c Credenti
 	if err != nil {
 		return out, err
 	}
-	reply, err := call(ctx, s.view.Handler, ask, fmt.Sprintf("on; threshold=%v; window=%d", s.threshold, min(s.window, MaxRanks)))
+	reply, err := try.Call(ctx, s.view.Handler, ask, fmt.Sprintf("on; threshold=%v; window=%d", s.threshold, min(s.window, MaxRanks)))
 	if err != nil {
 		return out, err
 	}

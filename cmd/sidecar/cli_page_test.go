@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
 	"github.com/neardup/sidecar/internal/similar"
+	"github.com/neardup/sidecar/internal/try"
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/jobs/cluster"
@@ -79,6 +80,7 @@ var printsJSON = map[string][]printedJSON{
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},
 	"calibrate":    {printed[indicesOf[calibrate.Report]]("One object, printed at the end:")},
 	"similar":      {printed[similar.Similar]("One object:")},
+	"try":          {printed[try.Report]("One object, printed at the end:")},
 	"remove":       {printed[indicesOf[jobs.Removal]]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},
 	"config test":  {printed[onboard.Tested]("One object:")},
@@ -126,6 +128,17 @@ var meanings = map[string]map[string]string{
 		"gone":              "deleted after they were read",
 		"refused":           "the engine did not take them",
 		"whole":             "all documents were read, not a sample",
+	},
+	"try": {
+		"repeating":      "queries that show the same text more than once on page 1",
+		"repeating_hits": "hits of their pages",
+		"folded":         "hits of page 1 that are hidden behind others of it",
+		"new":            "results that were not on page 1",
+		"filled":         "of these, those in a slot that became free",
+		"empty":          "slots that stay free",
+		"groups":         "results that stand for several",
+		"changes":        "results that differ",
+		"only[]":         "ids that only this one of two pages shows",
 	},
 	"remove": {
 		"found":   "with something of ours",

@@ -109,9 +109,13 @@ func TestUnknownForm(t *testing.T) {
 		if _, none := printsNone[cmd.CommandPath()]; none {
 			return
 		}
+		forms := "use text or json"
+		if cmd.Name() == "try" {
+			forms = "use text, json or html"
+		}
 		args := append(strings.Fields(cmd.CommandPath())[1:], "--output", "yaml")
 		if got := sidecar(t, args...); got.code == exitDone || !strings.Contains(got.stderr, `"yaml"`) ||
-			!strings.Contains(got.stderr, "--output") || !strings.Contains(got.stderr, "use text or json") {
+			!strings.Contains(got.stderr, "--output") || !strings.Contains(got.stderr, forms) {
 			t.Errorf("%q ends with %d: %s", args, got.code, got.stderr)
 		}
 	})

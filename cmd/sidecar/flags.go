@@ -17,6 +17,7 @@ import (
 const (
 	formText = "text"
 	formJSON = "json"
+	formHTML = "html"
 )
 
 // addOutput adds the flag --output.

@@ -109,11 +109,10 @@ func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Con
 type target struct {
 	*upstream.Engine
 	jobs.Job
-	found adapters.Index
 }
 
 func targetOf(e *upstream.Engine, index adapters.Index) target {
-	return target{e, jobs.Job{Engine: e.Config.Name, Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}, index}
+	return target{e, jobs.Job{Engine: e.Config.Name, Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}}
 }
 
 // meter returns what shows the progress on an index.
@@ -161,13 +160,13 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// matching returns the indices of --index, or all, that a rule matches, as targets and as the engine knows them. It fails where there are none.
+// matching returns the indices of --index that a rule matches, as targets and as the engine knows them. It fails where there are none.
 func (j *job) matching(ctx context.Context) (targets []target, found []adapters.Index, err error) {
 	var others []string
 	for _, e := range j.engines {
-		indices, err := e.FindOrPrepare(ctx, j.index, false)
+		indices, err := e.Matching(ctx, j.index)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, e.Explain(err)
 		}
 		for _, index := range indices {
 			if t := targetOf(e, index); t.Rule != nil && !index.Absent {
@@ -184,6 +183,21 @@ func (j *job) matching(ctx context.Context) (targets []target, found []adapters.
 		return nil, nil, errors.New(strings.Join(others, "; "))
 	}
 	return nil, nil, noIndex(j.index)
+}
+
+// engineOf returns the one engine that has indices of the name, and these.
+func (j *job) engineOf(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
+	targets, indices, err := j.matching(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range targets {
+		if one = targets[0].Engine; t.Engine != one {
+			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
+				one.Config.Name, t.Config.Name, j.index)
+		}
+	}
+	return one, indices, nil
 }
 
 func notReady(e *upstream.Engine, index adapters.Index) error {

@@ -13,12 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/internal/terminal"
-	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // similarJob is one run of the command.
@@ -101,21 +99,6 @@ func (s *similarJob) run(ctx context.Context) error {
 		return e.Explain(err)
 	}
 	return show(s.out, s.output, found, s.text(found))
-}
-
-// engineOf returns the one engine that has indices of the name, and these.
-func (s *similarJob) engineOf(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
-	targets, indices, err := s.matching(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, t := range targets {
-		if one = targets[0].Engine; t.Engine != one {
-			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
-				one.Config.Name, t.Config.Name, s.index)
-		}
-	}
-	return one, indices, nil
 }
 
 // readDocument reads a document from standard input: a JSON object, or else a text.

@@ -95,11 +95,11 @@ func NameOf(file string) string {
 	return file
 }
 
-// open opens a file for reading, "-" for standard input, and returns its name for messages. It unpacks a file whose name ends in .gz.
-func (g *Comparer) open(file string) (io.ReadCloser, string, error) {
+// Open opens a file for reading, "-" for standard input, and returns its name for messages. It unpacks a file whose name ends in .gz.
+func Open(file string, stdin io.Reader) (io.ReadCloser, string, error) {
 	name := NameOf(file)
 	if file == "-" {
-		return io.NopCloser(g.In), name, nil
+		return io.NopCloser(stdin), name, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {

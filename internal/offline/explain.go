@@ -107,7 +107,7 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 
 // side reads one file: one text, or a tag in each line.
 func (g *Comparer) side(ctx context.Context, file string) (*side, error) {
-	src, name, err := g.open(file)
+	src, name, err := Open(file, g.In)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, e
 func EachDocument[R any](
 	ctx context.Context, g *Comparer, file, id string, add func(R, int, *documents.Document) (R, error), use func(R) error,
 ) error {
-	src, name, err := g.open(file)
+	src, name, err := Open(file, g.In)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type judge struct {
 // Pairs prints a line for each pair.
 func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
 	j := judge{profile: f.profile(g), json: f.JSON}
-	src, name, err := g.open(f.Pairs)
+	src, name, err := Open(f.Pairs, g.In)
 	if err != nil {
 		return err
 	}

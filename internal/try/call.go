@@ -1,4 +1,4 @@
-package playground
+package try
 
 import (
 	"bytes"
@@ -9,13 +9,17 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
+// MaxReply is the size limit of an engine's reply in bytes.
+const MaxReply = 32 << 20
+
+// Errors of a reply.
 var (
-	errOversized = errors.New("the engine's reply is too large to be shown")
-	errCutOff    = errors.New("the engine's reply was cut off")
+	ErrOversized = errors.New("the engine's reply is too large to be shown")
+	ErrCutOff    = errors.New("the engine's reply was cut off")
 )
 
-// call sends a request through the sidecar's handler, in this process, and returns the reply. control is the header that controls the sidecar.
-func call(ctx context.Context, h http.Handler, ask *adapters.Request, control string) (reply *adapters.Reply, err error) {
+// Call sends a request through a sidecar's handler, in this process, and returns the reply. control is the header that controls the sidecar.
+func Call(ctx context.Context, h http.Handler, ask *adapters.Request, control string) (reply *adapters.Reply, err error) {
 	target := "http://engine" + ask.Path
 	if ask.RawQuery != "" {
 		target += "?" + ask.RawQuery
@@ -29,18 +33,20 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 		r.Header[key] = append([]string{}, values...)
 	}
 	r.Header.Set(adapters.ControlHeader, control)
-	r.Header.Set("User-Agent", "neardup-playground")
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "neardup-playground")
+	}
 	w := &recorder{header: http.Header{}, status: http.StatusOK}
 	defer func() {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler: // a reply that was cut off
-			reply, err = nil, errCutOff
+			reply, err = nil, ErrCutOff
 		default:
 			panic(p) // a bug: the server logs it
 		}
 		if w.oversized {
-			reply, err = nil, errOversized
+			reply, err = nil, ErrOversized
 		}
 	}()
 	h.ServeHTTP(w, r)
@@ -73,7 +79,7 @@ func (w *recorder) WriteHeader(status int) {
 func (w *recorder) Write(p []byte) (int, error) {
 	w.wrote = true
 	if w.oversized = w.oversized || w.body.Len()+len(p) > MaxReply; w.oversized {
-		return 0, errOversized
+		return 0, ErrOversized
 	}
 	return w.body.Write(p)
 }

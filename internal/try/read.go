@@ -1,0 +1,144 @@
+package try
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// maxLine is the longest line in bytes, maxProblems how many bad ones are reported.
+	maxLine     = 1 << 20
+	maxProblems = 10
+)
+
+// Query is one of the queries of an input: different from all others, and how often it is there.
+type Query struct {
+	adapters.Query
+	Count int
+}
+
+// Text returns a line that stands for the query: what [Reader] reads as the same query. Words that could be read as something else are a JSON string.
+func (q *Query) Text() string {
+	if q.Search != nil {
+		return string(q.Search)
+	}
+	words := strings.TrimSpace(q.Words)
+	if words != q.Words || words == "" || strings.ContainsAny(words[:1], `{["`) || strings.ContainsFunc(words, func(r rune) bool { return r == '=' || r < ' ' || r == '\ufeff' }) {
+		quoted, _ := json.Marshal(q.Words) // a string always can
+		return string(quoted)
+	}
+	return words
+}
+
+// Input is what was read of queries.
+type Input struct {
+	// Queries are in the order in which they first appear.
+	Queries []*Query
+	// Elsewhere is how many lines hold searches of other indices, Left how many hold queries beyond the limit.
+	Elsewhere, Left int
+}
+
+// Reader reads queries, one a line.
+type Reader struct {
+	// Name is the name of the file, for errors. First is how many lines were in front of those that are read.
+	Name  string
+	First int
+	// Line returns the query of a line.
+	Line func(line string) (adapters.Query, error)
+	// Here reports whether a search that was sent to an index is one of those that are tried.
+	Here func(index string) bool
+	// Most is how many different queries are read.
+	Most int
+}
+
+// Read reads queries. Its error names all lines that hold none, up to a number of them.
+func (r *Reader) Read(from io.Reader) (*Input, error) {
+	in, known, problems := &Input{}, map[string]*Query{}, []error(nil)
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine)
+	line := r.First
+	for lines.Scan() && len(problems) < maxProblems {
+		line++
+		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if text == "" {
+			continue
+		}
+		q, err := r.query(text)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%s: %w", r.at(line), err))
+			continue
+		case q.Index != "" && !r.Here(q.Index):
+			in.Elsewhere++
+			continue
+		}
+		one := &Query{adapters.Query{Words: q.Words, Search: compact(q.Search)}, 1}
+		switch same := known[one.Text()]; {
+		case same != nil:
+			same.Count++
+		case len(in.Queries) == r.Most:
+			in.Left++
+		default:
+			known[one.Text()] = one
+			in.Queries = append(in.Queries, one)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		problems = append(problems, fmt.Errorf("%s: it is longer than %d bytes: write one query a line", r.at(line+1), maxLine))
+	case err != nil:
+		problems = append(problems, fmt.Errorf("%s: %w", r.at(line+1), err))
+	}
+	return in, errors.Join(problems...)
+}
+
+// at returns a line's place, for an error.
+func (r *Reader) at(line int) string {
+	if r.Name == "" {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("%s:%d", r.Name, line)
+}
+
+// Check returns an error if there is no query.
+func (in *Input) Check(name string) error {
+	switch {
+	case len(in.Queries) > 0:
+		return nil
+	case in.Elsewhere > 0:
+		return fmt.Errorf("%s: all of its searches are of other indices", name)
+	}
+	return fmt.Errorf("%s: there is no query in it: write one a line", name)
+}
+
+// query returns the query of a line. Its error says what to do.
+func (r *Reader) query(line string) (adapters.Query, error) {
+	switch {
+	case strings.HasPrefix(line, "\x1f\x8b"):
+		return adapters.Query{}, errors.New("it is compressed: unpack it first, as in: gunzip -c FILE | sidecar try -")
+	case !utf8.ValidString(line):
+		return adapters.Query{}, errors.New("it is not UTF-8: convert the file, as with iconv")
+	}
+	q, err := r.Line(line)
+	if err != nil {
+		err = fmt.Errorf("%w. A query is a line of words, or a search on one line (jq -c does that)", err)
+	}
+	return q, err
+}
+
+// compact returns a search without the white space between its parts.
+func compact(search []byte) []byte {
+	var b bytes.Buffer
+	if search == nil || json.Compact(&b, search) != nil { // a query string
+		return search
+	}
+	return b.Bytes()
+}

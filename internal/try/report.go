@@ -1,0 +1,289 @@
+package try
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/neardup/sidecar/internal/terminal"
+)
+
+// Report is what a set of queries has shown.
+type Report struct {
+	Index string `json:"index"`
+	// Sides are the names of the settings, as people read them.
+	Sides []string `json:"settings"`
+	// Summary are sentences.
+	Summary []string `json:"summary"`
+	// Figures are those of the summary, one for each side.
+	Figures []Figures `json:"figures"`
+	// Rows begin with what changes most.
+	Rows []Row `json:"queries"`
+}
+
+// Figures sum up the pages of one side. A query counts as often as it is in the input; times are the medians of different queries.
+type Figures struct {
+	// Repeating is how many queries show a text more than once on the engine's page; the hits of these pages are RepeatingHits.
+	Repeating     int `json:"repeating"`
+	RepeatingHits int `json:"repeating_hits"`
+	Folded        int `json:"folded"`
+	New           int `json:"new"`
+	Filled        int `json:"filled"`
+	Groups        int `json:"groups"`
+	// LeftAlone are the reasons for which searches were left alone, sorted.
+	LeftAlone []LeftAlone `json:"left_alone"`
+	Failed    int         `json:"failed"`
+	Plain     Times       `json:"engine_page"`
+	Times     Times       `json:"collapsed"`
+}
+
+// LeftAlone is a reason for which so many searches were left alone.
+type LeftAlone struct {
+	Reason   string `json:"reason"`
+	Searches int    `json:"searches"`
+}
+
+// NewReport sums up rows, which it sorts. of says what was not run.
+func NewReport(index string, sides []string, rows []Row, of *Input) *Report {
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(folded(&b), folded(&a)), cmp.Compare(b.Count, a.Count))
+	})
+	r := &Report{Index: index, Sides: sides, Rows: rows}
+	for side := range sides {
+		r.Figures = append(r.Figures, figuresOf(rows, side))
+	}
+	r.Summary = r.sentences(of)
+	return r
+}
+
+// folded returns how many hits fold in all of a row's pages.
+func folded(r *Row) (n int) {
+	for _, page := range r.Pages {
+		n += page.Folded
+	}
+	return n
+}
+
+// page returns the page of a side, nil if there is none.
+func (r *Row) page(side int) *Page {
+	if side >= len(r.Pages) || r.Pages[side].Error != "" {
+		return nil
+	}
+	return &r.Pages[side]
+}
+
+func figuresOf(rows []Row, side int) Figures {
+	f, left := Figures{LeftAlone: []LeftAlone{}}, map[string]int{}
+	var plain, times []Times
+	for i := range rows {
+		row, page := &rows[i], rows[i].page(side)
+		switch {
+		case row.Error != "":
+			continue
+		case page == nil:
+			f.Failed += row.Count
+			continue
+		case page.Left != "":
+			left[page.Left] += row.Count
+			continue
+		}
+		if page.Folded > 0 {
+			f.Repeating += row.Count
+			f.RepeatingHits += row.Count * row.Hits
+			f.New += row.Count * page.New
+		}
+		f.Folded += row.Count * page.Folded
+		f.Filled += row.Count * min(page.Filled, page.Folded)
+		f.Groups += row.Count * page.Groups
+		plain, times = append(plain, row.Plain), append(times, page.Times)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(left)) {
+		f.LeftAlone = append(f.LeftAlone, LeftAlone{reason, left[reason]})
+	}
+	f.Plain, f.Times = medians(plain), medians(times)
+	return f
+}
+
+// medians returns the median of each time.
+func medians(list []Times) Times {
+	of := func(time func(Times) float64) float64 {
+		values := make([]float64, len(list))
+		for i, times := range list {
+			values[i] = time(times)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	if len(list) == 0 {
+		return Times{}
+	}
+	return Times{
+		of(func(t Times) float64 { return t.Engine }), of(func(t Times) float64 { return t.Sidecar }), of(func(t Times) float64 { return t.Total }),
+	}
+}
+
+// sentences returns the summary.
+func (r *Report) sentences(of *Input) (list []string) {
+	all, failed, empty, differ := 0, 0, 0, 0
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		all += row.Count
+		switch {
+		case row.Error != "":
+			failed += row.Count
+		case row.Hits == 0 && row.Total == 0:
+			empty += row.Count
+		case row.Changes > 0:
+			differ += row.Count
+		}
+	}
+	one, more := "query", "queries"
+	if all > len(r.Rows) {
+		one, more = "search", "searches"
+	}
+	count := func(n int) string { return number(n, one, more) }
+	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
+	for side := range r.Figures {
+		sentences := r.Figures[side].sentences(all, count)
+		if len(r.Sides) > 1 { // a paragraph for each
+			sentences = []string{string(rune('A'+side)) + ", " + r.Sides[side] + ": " + strings.Join(sentences, " ")}
+		}
+		list = append(list, sentences...)
+	}
+	if len(r.Sides) > 1 {
+		add("A and B show different pages for %s of %d (%s).", count(differ), all, percent(differ, all))
+	}
+	if empty > 0 {
+		add("%s %s nothing.", count(empty), verb(empty, "finds", "find"))
+	}
+	if failed > 0 {
+		add("%s failed: the table says why.", count(failed))
+	}
+	if all > len(r.Rows) {
+		add("These are %s: one that was asked several times was run once and counts as often.", number(len(r.Rows), "different query", "different queries"))
+	}
+	if of.Elsewhere > 0 {
+		add("Left out: %s of other indices.", terminal.Count(of.Elsewhere, "line"))
+	}
+	if of.Left > 0 {
+		add("Left out: %s beyond the limit on different queries.", terminal.Count(of.Left, "line"))
+	}
+	return list
+}
+
+// sentences returns what the figures of a side say, of so many searches.
+func (f *Figures) sentences(all int, count func(int) string) (list []string) {
+	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
+	if f.Repeating == 0 {
+		add("Of %s, none shows the same text more than once on page 1.", count(all))
+	} else {
+		add("Of %s, %d (%s) %s the same text more than once on page 1.", count(all), f.Repeating, percent(f.Repeating, all), verb(f.Repeating, "shows", "show"))
+		add("On these pages neardup replaces %.1f of 10 results with new ones.%s", 10*float64(f.New)/float64(max(f.RepeatingHits, 1)), slots(f))
+	}
+	if len(f.LeftAlone) > 0 {
+		var reasons []string
+		for _, left := range f.LeftAlone {
+			reasons = append(reasons, fmt.Sprintf("%s (%d)", left.Reason, left.Searches))
+		}
+		add("Left alone, by reason: %s.", strings.Join(reasons, ", "))
+	}
+	if f.Failed > 0 {
+		add("%s failed when collapsed: the table says why.", count(f.Failed))
+	}
+	if f.Times.Total > 0 {
+		add("A page takes %s in the median, and %s without neardup. Of the %[1]s the engine takes %[3]s, the sidecar %[4]s.",
+			ms(f.Times.Total), ms(f.Plain.Total), ms(f.Times.Engine), ms(f.Times.Sidecar))
+	}
+	return list
+}
+
+// slots says how many free slots were filled.
+func slots(f *Figures) string {
+	if f.Filled == f.Folded {
+		return fmt.Sprintf(" Each of the %s that copies took is filled.", number(f.Folded, "slot", "slots"))
+	}
+	return fmt.Sprintf(" Copies took %s: %d of these are filled (%s). The other lists end before.",
+		number(f.Folded, "slot", "slots"), f.Filled, percent(f.Filled, f.Folded))
+}
+
+func number(n int, one, more string) string { return fmt.Sprintf("%d %s", n, verb(n, one, more)) }
+
+func verb(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
+func percent(part, all int) string {
+	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(max(all, 1)))
+}
+
+func ms(time float64) string { return fmt.Sprintf("%.1f ms", time) }
+
+// maxShown is how many rows the text shows, maxQuery how many characters of a query.
+const (
+	maxShown = 50
+	maxQuery = 60
+)
+
+// Text returns the report for a terminal.
+func (r *Report) Text() string {
+	var b bytes.Buffer
+	for _, sentence := range r.Summary {
+		b.WriteString(sentence + "\n")
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	head := "COUNT\tHITS\tFOLDED\tNEW\tFILLED\tEMPTY\tGROUPS\tms\tms WITHOUT\tQUERY\n"
+	if len(r.Sides) > 1 {
+		head = "\tDIFFERENT\t" + head
+	}
+	_, _ = w.Write([]byte(head))
+	for i := range r.Rows[:min(len(r.Rows), maxShown)] {
+		row := &r.Rows[i]
+		query := oneLine(row.Query)
+		if row.Error != "" {
+			r.line(w, row, 0, "", "failed: "+oneLine(row.Error)+": "+query)
+		}
+		for side := range row.Pages {
+			page, cells, note := &row.Pages[side], "", ""
+			if cells = fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%.1f", page.Folded, page.New, page.Filled, page.Empty, page.Groups, page.Total); page.Left != "" {
+				note = "left alone, " + page.Left + ": "
+			}
+			if page.Error != "" {
+				cells, note = "", "failed: "+oneLine(page.Error)+": "
+			}
+			r.line(w, row, side, cells, note+query)
+		}
+	}
+	_ = w.Flush()
+	if more := len(r.Rows) - maxShown; more > 0 {
+		fmt.Fprintf(&b, "%s more: --output json or html shows all\n", number(more, "query", "queries"))
+	}
+	return terminal.Harmless(b.String())
+}
+
+// line writes a line of the table.
+func (r *Report) line(w *tabwriter.Writer, row *Row, side int, cells, query string) {
+	if len(r.Sides) > 1 {
+		_, _ = fmt.Fprintf(w, "%c\t%d\t", 'A'+side, row.Changes)
+	}
+	if cells == "" {
+		cells = "\t\t\t\t\t"
+	}
+	_, _ = fmt.Fprintf(w, "%d\t%d\t%s\t%.1f\t%s\n", row.Count, row.Hits, cells, row.Plain.Total, query)
+}
+
+// oneLine returns the beginning of a text on one line.
+func oneLine(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > maxQuery {
+		return string(runes[:maxQuery]) + "…"
+	}
+	return string(runes)
+}

@@ -1,0 +1,255 @@
+// Package try runs a set of queries with and without collapsing, and says what changes on their pages.
+//
+// [Reader] reads the queries of a file or a slow log. [Trial.Run] runs one: the engine's own page, and the collapsed one under one or two settings,
+// all through the sidecar's own handler in this process ([Call]) and with the credentials of whoever asks. [NewReport] sums up: sentences first, then a
+// table with what changes most at the top, which [Report.HTML] writes as one file.
+package try
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/proxy"
+)
+
+// pageSize is the page of a query of words: the engines' default.
+const pageSize = 10
+
+// Side is one way of collapsing: a handler of the sidecar, and what it is asked for.
+type Side struct {
+	Handler http.Handler
+	// Threshold, if above 0, replaces that of the rule.
+	Threshold float64
+}
+
+// control returns the header that controls the sidecar. The folded hits are listed, so that it is seen which hits of the engine's page folded.
+func (s Side) control() string {
+	if s.Threshold > 0 {
+		return fmt.Sprintf("on; expand=ids; threshold=%v", s.Threshold)
+	}
+	return "on; expand=ids"
+}
+
+// Name returns what people call the side of a threshold, given that of the rule.
+func Name(threshold, configured float64) string {
+	if threshold == 0 {
+		return fmt.Sprintf("threshold %v, as configured", configured)
+	}
+	return fmt.Sprintf("threshold %v", threshold)
+}
+
+// Engine makes the requests of a look, and reads the replies.
+type Engine interface {
+	LookFor(adapters.Look) (*adapters.Request, error)
+	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
+}
+
+// Trial is what queries are run against.
+type Trial struct {
+	Engine Engine
+	// Look has the index, the credentials, and the fields in which words are looked for.
+	Look adapters.Look
+	// Sides are one or two. The engine's own page comes through the handler of the first.
+	Sides []Side
+	// Explain, if not nil, returns an error of a query as people see it.
+	Explain func(error) error
+}
+
+// Row is what one query has shown.
+type Row struct {
+	Query string `json:"query"`
+	// Count is how often it is in the input.
+	Count int `json:"count"`
+	// Total is the engine's count of hits, -1 where it gives none; Hits is how many are on its page.
+	Total int   `json:"total"`
+	Hits  int   `json:"hits"`
+	Plain Times `json:"engine_page"`
+	// Pages are the collapsed ones, one for each side.
+	Pages []Page `json:"collapsed"`
+	// Changes is how many results differ: between the engine's page and the collapsed one, or between the two collapsed ones.
+	Changes int `json:"changes"`
+	// Error says why the query was not run: the engine's own words.
+	Error string `json:"error,omitempty"`
+}
+
+// Page is a collapsed page beside the engine's own.
+type Page struct {
+	// Outcome is the sidecar's header. Left is the reason in it, where the search was left alone.
+	Outcome string `json:"outcome"`
+	Left    string `json:"left_alone,omitempty"`
+	Hits    int    `json:"hits"`
+	// Folded is how many hits of the engine's page are hidden behind others of that page: so many slots are free.
+	Folded int `json:"folded"`
+	// New is how many hits are not on the engine's page. Filled is how many of them fill a free slot: the others are shown in place of a hit
+	// of their group. Empty is how many slots stay free, since the list ends.
+	New    int `json:"new"`
+	Filled int `json:"filled"`
+	Empty  int `json:"empty"`
+	// Groups is how many hits have others folded into them, of this page or further down.
+	Groups int `json:"groups"`
+	// Only are the hits that the other side does not show.
+	Only []string `json:"only,omitempty"`
+	Times
+	Error string `json:"error,omitempty"`
+
+	shown map[adapters.Named]bool
+}
+
+// Times are in milliseconds.
+type Times struct {
+	Engine  float64 `json:"engine_ms"`
+	Sidecar float64 `json:"sidecar_ms"`
+	Total   float64 `json:"total_ms"`
+}
+
+// Run runs a query. Of two queries in a row, numbered so, one asks for the engine's own page first and the other last: what comes second may find
+// the engine's caches filled. An error of the engine is in the row. The error is that of the context.
+func (t *Trial) Run(ctx context.Context, q *Query, number int) (Row, error) {
+	row := Row{Query: q.Text(), Count: q.Count, Total: -1, Pages: make([]Page, len(t.Sides))}
+	var plain adapters.Looked
+	shown := make([]adapters.Looked, len(t.Sides))
+	look := t.look(q)
+	own := func() (err error) {
+		plain, _, row.Plain, err = t.page(ctx, look, t.Sides[0].Handler, "off")
+		return err
+	}
+	var failed error
+	if number%2 == 0 {
+		failed = own()
+	}
+	for i, side := range t.Sides {
+		if failed != nil {
+			break
+		}
+		page, err := &row.Pages[i], error(nil)
+		shown[i], page.Outcome, page.Times, err = t.page(ctx, look, side.Handler, side.control())
+		if rest, left := strings.CutPrefix(page.Outcome, "bypassed; reason="); left {
+			page.Left, _, _ = strings.Cut(rest, ";")
+		} else if page.Outcome == "" && err == nil {
+			page.Left = string(adapters.ReasonUnconfigured)
+		}
+		if err != nil {
+			page.Error = t.explained(err)
+		}
+	}
+	if number%2 != 0 {
+		failed = own()
+	}
+	if ctx.Err() != nil {
+		return row, ctx.Err()
+	}
+	if failed != nil {
+		row.Pages, row.Error = nil, t.explained(failed)
+		return row, nil
+	}
+	row.Total, row.Hits = plain.Total, len(plain.Hits)
+	for i := range row.Pages {
+		if page := &row.Pages[i]; page.Error == "" {
+			page.compare(plain.Hits, shown[i].Hits)
+		}
+	}
+	row.difference(shown)
+	return row, nil
+}
+
+func (t *Trial) explained(err error) string {
+	if t.Explain != nil {
+		err = t.Explain(err)
+	}
+	return err.Error()
+}
+
+// look returns the look for a query: the page that its client asks for.
+func (t *Trial) look(q *Query) adapters.Look {
+	look := t.Look
+	if look.Words, look.Search, look.Size = q.Words, q.Search, 0; q.Search == nil {
+		look.Size = pageSize
+	}
+	return look
+}
+
+// page returns the hits of a page, the sidecar's header and the times. A page that the sidecar leaves alone may have no hits that can be read.
+func (t *Trial) page(ctx context.Context, look adapters.Look, h http.Handler, control string) (list adapters.Looked, outcome string, took Times, err error) {
+	ask, err := t.Engine.LookFor(look)
+	if err != nil {
+		return list, "", took, err
+	}
+	var times proxy.Times
+	reply, err := Call(proxy.WithTimes(ctx, &times), h, ask, control)
+	if err != nil {
+		return list, "", took, err
+	}
+	if lines := reply.Header[http.CanonicalHeaderKey(adapters.OutcomeHeader)]; len(lines) > 0 {
+		outcome = lines[0]
+	}
+	took = Times{Milliseconds(times.Engine), Milliseconds(times.Own), Milliseconds(times.Total)}
+	list, err = t.Engine.LookedAt(look, reply)
+	if errors.Is(err, adapters.ErrNotUnderstood) && strings.HasPrefix(outcome, "bypassed") {
+		return adapters.Looked{Total: -1}, outcome, took, nil // as of hits in groups, which are the client's own
+	}
+	return list, outcome, took, err
+}
+
+// Milliseconds returns a duration in milliseconds, to the microsecond.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// nameOf returns the name of a hit's document.
+func nameOf(h *adapters.LookedHit) adapters.Named { return adapters.Named{Index: h.Name, ID: h.ID} }
+
+// compare counts what the collapsed page changes.
+func (p *Page) compare(plain, shown []adapters.LookedHit) {
+	before := map[adapters.Named]bool{}
+	for i := range plain {
+		before[nameOf(&plain[i])] = true
+	}
+	p.Hits, p.shown = len(shown), map[adapters.Named]bool{}
+	for i := range shown {
+		h := &shown[i]
+		name := nameOf(h)
+		if p.shown[name] = true; p.Left != "" {
+			continue
+		}
+		members := 0 // of the group, on the engine's page
+		for _, member := range append([]adapters.Named{name}, h.Folded...) {
+			if before[member] {
+				members++
+			}
+		}
+		if !before[name] {
+			p.New++
+		}
+		if members == 0 {
+			p.Filled++
+		} else {
+			p.Folded += members - 1
+		}
+		if len(h.Folded) > 0 {
+			p.Groups++
+		}
+	}
+	if p.Left == "" {
+		p.Empty = max(len(plain)-len(shown), 0)
+	}
+}
+
+// difference sets what differs between the engine's page and the collapsed one, or between two of these.
+func (r *Row) difference(shown []adapters.Looked) {
+	if len(r.Pages) == 1 {
+		r.Changes = r.Pages[0].New + r.Pages[0].Empty
+		return
+	}
+	for i := range r.Pages {
+		page, other := &r.Pages[i], &r.Pages[1-i]
+		for j := range shown[i].Hits {
+			if h := &shown[i].Hits[j]; page.Error == "" && other.Error == "" && !other.shown[nameOf(h)] {
+				page.Only = append(page.Only, h.ID)
+			}
+		}
+		r.Changes += len(page.Only)
+	}
+}
