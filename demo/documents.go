@@ -74,7 +74,7 @@ func openDocuments(ctx context.Context, o Options) (*file, error) {
 	if start, _ := buffered.Peek(2); string(start) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(buffered)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", f.name, err), f.Close())
+			return nil, errors.Join(fmt.Errorf("%s: begins as a gzip file does, and is none: %w: pack it again, or give it unpacked", f.name, err), f.Close())
 		}
 		in = unpacked
 	}
@@ -99,6 +99,10 @@ func (f *file) next() (*own, error) {
 			return nil, nil
 		}
 		d, err := f.read(text)
+		if err != nil && f.lines.Err() != nil { // the line is cut off
+			f.line--
+			break
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", f.name, f.line, err)
 		}
@@ -108,6 +112,8 @@ func (f *file) next() (*own, error) {
 	switch err := f.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, fmt.Errorf("%s:%d: is longer than %d MB: write one document in each line", f.name, f.line+1, maxLine>>20)
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum):
+		return nil, fmt.Errorf("%s:%d: the gzip file is cut off or damaged here: %w: pack it again, or give it unpacked", f.name, f.line+1, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s:%d: %w", f.name, f.line+1, err)
 	}

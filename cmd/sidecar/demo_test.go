@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -51,8 +53,16 @@ func TestDemoOfDocuments(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	const hint = `write one JSON object in each line`
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for i := range 1000 {
+		_, _ = fmt.Fprintf(z, `{"t":"one line of %d"}`+"\n", i)
+	}
+	expect.OK(t, z.Close())
 	for text, want := range map[string]string{
 		"":                         ": has no document: " + hint,
+		"\x1f\x8b, not packed":     ": begins as a gzip file does, and is none: ",
+		packed.String()[:1000]:     ":391: the gzip file is cut off or damaged here: ",
 		`{"text":"a b c"}` + "\n{": `:2: is not valid JSON: ` + hint,
 		"\n[1]":                    ":2: is not a JSON object: " + hint,
 		`{"n":1,"id":"a-b"}`:       ": no field holds a text: id (no sentences)",
