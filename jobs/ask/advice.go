@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,8 +13,11 @@ import (
 
 // Judged is a pair that was called the same or different, with what its documents say beside their texts.
 type Judged struct {
-	Same bool
-	A, B Values
+	Same      bool
+	Agreement float64
+	A, B      Values
+	// Presets says of presets whether the pair folds under them.
+	Presets map[string]bool
 }
 
 // Values are the fields of a document that are no texts, by their names, each as one text.
@@ -32,8 +36,8 @@ func Differing(a, b Values) (names []string) {
 // Advice is another rule that would help, and what speaks for it.
 type Advice struct {
 	// Rule is YAML of an entry of indices.
-	Rule   string
-	Reason string
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
 }
 
 const (
@@ -99,6 +103,75 @@ func adviseSpan(judged []Judged, name string) []Advice {
 		}
 	}
 	return nil
+}
+
+// byChance is up to which probability chance alone would speak for a preset as much as the answers do.
+const byChance = 0.01
+
+// AdvisePreset returns the preset that judges the pairs most like the person, if the rule judges them clearly worse even at the threshold that fits.
+func AdvisePreset(judged []Judged, threshold float64) (list []Advice) {
+	if len(judged) < Fewest {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, j := range judged {
+		for name := range j.Presets {
+			names[name] = true
+		}
+	}
+	highest := 0.0
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		var own, other score
+		better, worse := 0, 0
+		for _, j := range judged {
+			says, known := j.Presets[name]
+			if !known {
+				continue
+			}
+			ownSays := j.Agreement >= threshold
+			own.add(ownSays, j.Same)
+			other.add(says, j.Same)
+			switch {
+			case ownSays == says:
+			case says == j.Same:
+				better++
+			default:
+				worse++
+			}
+		}
+		// the sign test: how probable so many differences in favour are if each is a toss of a coin
+		if own.pairs < Fewest || other.f1() <= max(highest, own.f1()) || tosses(better+worse, worse) > byChance {
+			continue
+		}
+		highest = other.f1()
+		list = []Advice{{"preset: " + name, fmt.Sprintf("by preset %s %d of %d pairs are judged as you do, by this rule %d, at the threshold that fits best",
+			name, other.right, other.pairs, own.right)}}
+	}
+	return list
+}
+
+// score counts how pairs are judged.
+type score struct{ pairs, right, hits, said, same int }
+
+func (s *score) add(says, same bool) {
+	s.pairs++
+	for at, counts := range map[*int]bool{&s.right: says == same, &s.hits: says && same, &s.said: says, &s.same: same} {
+		if counts {
+			*at++
+		}
+	}
+}
+
+func (s *score) f1() float64 { return share(2*float64(s.hits), float64(s.said+s.same)) }
+
+// tosses returns the probability that of n tosses of a coin at most k show heads.
+func tosses(n, k int) (sum float64) {
+	one := math.Pow(0.5, float64(n))
+	for i := range k + 1 {
+		sum += one
+		one *= float64(n-i) / float64(i+1)
+	}
+	return sum
 }
 
 // quoted returns a name as YAML takes it.

@@ -32,11 +32,12 @@ type Pair struct {
 // Verdict is what a person says of a pair.
 type Verdict string
 
-// The verdicts. A skipped pair is not asked again and teaches nothing.
+// The verdicts. A skipped pair is not asked again and teaches nothing. Undo takes an earlier answer back where answers are kept.
 const (
 	Same      Verdict = "same"
 	Different Verdict = "different"
 	Skip      Verdict = "skip"
+	Undo      Verdict = "undo"
 )
 
 // Answer is a verdict on a pair, as it is kept.
@@ -59,19 +60,34 @@ const Least = 0.15
 // Finding is what follows from the answers.
 type Finding struct {
 	// Threshold has the greatest expected F1. With a probability of 90 % the best one lies from Low to High.
-	Threshold float64
-	Low       float64
-	High      float64
+	Threshold float64 `json:"threshold"`
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
 	// Precision and Recall are expected at the threshold, of the pairs of the index with another text.
-	Precision float64
-	Recall    float64
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
 	// Gain is by how much F1 is expected to be higher at the best threshold, if it were known.
-	Gain      float64
-	Same      int
-	Different int
-	Skipped   int
+	Gain      float64 `json:"gain"`
+	Same      int     `json:"same"`
+	Different int     `json:"different"`
+	Skipped   int     `json:"skipped"`
 	// Settled says that more answers would hardly change the threshold.
-	Settled bool
+	Settled bool `json:"settled"`
+}
+
+// Judged is how many answers say the same or different.
+func (f Finding) Judged() int { return f.Same + f.Different }
+
+// Progress says in a sentence whether it is time to stop.
+func (f Finding) Progress() string {
+	switch judged := f.Judged(); {
+	case f.Settled:
+		return "You can stop: more answers would hardly change the threshold."
+	case judged < Fewest:
+		return fmt.Sprintf("Too early to stop: judge at least %d pairs, which is %d more.", Fewest, Fewest-judged)
+	default:
+		return fmt.Sprintf("More answers may still change the threshold: go on, for up to %d more.", most-judged)
+	}
 }
 
 const (
@@ -100,6 +116,7 @@ var (
 // curve is a point of the grid: a logistic curve with its middle t and its width s.
 type curve struct {
 	t, s   float64
+	log    float64 // of how probable it is, up to a constant
 	weight float64
 	same   Counts // P(same) at the middle of each hundredth
 }
@@ -140,8 +157,8 @@ func New(pairs []Pair, counts Counts, present float64) *Session {
 // key names a pair, whichever of the two comes first.
 func key(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-// find returns the candidate of two ids.
-func (s *Session) find(a, b string) (Pair, bool) {
+// Find returns the candidate of two ids.
+func (s *Session) Find(a, b string) (Pair, bool) {
 	place, known := s.places[key(a, b)]
 	if !known {
 		return Pair{}, false
@@ -154,12 +171,17 @@ func (s *Session) Answer(a Answer) error {
 	if !slices.Contains([]Verdict{Same, Different, Skip}, a.Verdict) {
 		return fmt.Errorf("verdict: %.40q is unknown: use %s, %s or %s", a.Verdict, Same, Different, Skip)
 	}
-	if _, known := s.find(a.A, a.B); !known {
+	if _, known := s.Find(a.A, a.B); !known {
 		return fmt.Errorf("a, b: %.80q and %.80q are no pair that can be asked about", a.A, a.B)
 	}
+	before := len(s.answers)
 	s.answers = slices.DeleteFunc(s.answers, func(b Answer) bool { return key(a.A, a.B) == key(b.A, b.B) })
+	if len(s.answers) < before {
+		s.learn()
+	}
 	s.answers = append(s.answers, a)
-	s.learn()
+	s.take(a)
+	s.weigh()
 	return nil
 }
 
@@ -180,25 +202,42 @@ func (s *Session) TakeBack() (last Answer, ok bool) {
 // Answers returns the answers, the oldest first.
 func (s *Session) Answers() []Answer { return slices.Clone(s.answers) }
 
-// learn weighs the curves by the answers.
+// learn weighs the curves by all answers.
 func (s *Session) learn() {
-	sum := 0.0
+	for i := range s.curves {
+		off := (s.curves[i].t - s.present) / spread
+		s.curves[i].log = -off * off / 2
+	}
+	for _, a := range s.answers {
+		s.take(a)
+	}
+	s.weigh()
+}
+
+// take adds an answer to the logarithms.
+func (s *Session) take(a Answer) {
+	pair, _ := s.Find(a.A, a.B)
 	for i := range s.curves {
 		c := &s.curves[i]
-		off := (c.t - s.present) / spread
-		log := -off * off / 2
-		for _, a := range s.answers {
-			pair, _ := s.find(a.A, a.B)
-			same := slips + (1-2*slips)*c.at(pair.Agreement)
-			switch a.Verdict {
-			case Same:
-				log += math.Log(same)
-			case Different:
-				log += math.Log(1 - same)
-			}
+		same := slips + (1-2*slips)*c.at(pair.Agreement)
+		switch a.Verdict {
+		case Same:
+			c.log += math.Log(same)
+		case Different:
+			c.log += math.Log(1 - same)
 		}
-		c.weight = math.Exp(log)
-		sum += c.weight
+	}
+}
+
+// weigh makes weights of the logarithms. The greatest is taken away first: thousands of answers would leave nothing but zeros.
+func (s *Session) weigh() {
+	highest, sum := math.Inf(-1), 0.0
+	for i := range s.curves {
+		highest = max(highest, s.curves[i].log)
+	}
+	for i := range s.curves {
+		s.curves[i].weight = math.Exp(s.curves[i].log - highest)
+		sum += s.curves[i].weight
 	}
 	for i := range s.curves {
 		s.curves[i].weight /= sum
@@ -332,7 +371,7 @@ func (s *Session) Finding() Finding {
 	at := min(max((from+to)/2, low), high)
 	f.Threshold, f.Low, f.High = float64(at)/100, float64(low)/100, float64(high)/100
 	f.Precision, f.Recall, f.Gain = precision[at], recall[at], max(0, top-f1[at])
-	judged := f.Same + f.Different
+	judged := f.Judged()
 	f.Settled = judged >= Fewest && f.Gain <= enough || judged >= most
 	return f
 }

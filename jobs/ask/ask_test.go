@@ -99,6 +99,25 @@ func TestSettles(t *testing.T) {
 	}
 }
 
+// TestManyAnswers takes ten thousand answers, half of them at random: they still make a threshold.
+func TestManyAnswers(t *testing.T) {
+	var l labelled
+	for i := range 10_000 {
+		l.pairs = append(l.pairs, Pair{A: fmt.Sprint(i, "a"), B: fmt.Sprint(i, "b"), Agreement: float64(15+i%80) / 100})
+	}
+	s := New(l.pairs, Counts{30: 10, 50: 10, 70: 10}, 0.64)
+	for i, p := range l.pairs {
+		verdict := Different
+		if p.Agreement > 0.5 != (i%2 == 0 && i%3 == 0) {
+			verdict = Same
+		}
+		expect.OK(t, s.Answer(Answer{A: p.A, B: p.B, Verdict: verdict}))
+	}
+	if f := s.Finding(); !(f.Threshold > 0.45 && f.Threshold < 0.7 && f.Precision > 0.5) {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestMark(t *testing.T) {
 	show := func(pieces []Piece) (text string) {
 		for _, p := range pieces {
@@ -132,8 +151,8 @@ func TestAdvise(t *testing.T) {
 	var judged []Judged
 	for i := range 5 {
 		judged = append(judged,
-			Judged{true, Values{"city": "Rome", "id": "1", "@day": "2024-03-01", "host": "a"}, Values{"city": "Rome", "id": fmt.Sprint(i), "@day": "2024-03-02", "host": "b"}},
-			Judged{false, Values{"city": "Rome", "id": "1", "@day": "2024-03-01", "host": "a"}, Values{"city": fmt.Sprint("Oslo", min(i, 3)), "id": fmt.Sprint(i), "@day": "2024-05-02", "host": "a"}})
+			Judged{Same: true, A: Values{"city": "Rome", "id": "1", "@day": "2024-03-01", "host": "a"}, B: Values{"city": "Rome", "id": fmt.Sprint(i), "@day": "2024-03-02", "host": "b"}},
+			Judged{Same: false, A: Values{"city": "Rome", "id": "1", "@day": "2024-03-01", "host": "a"}, B: Values{"city": fmt.Sprint("Oslo", min(i, 3)), "id": fmt.Sprint(i), "@day": "2024-05-02", "host": "a"}})
 	}
 	judged[1].B["city"] = "Rome"
 	expect.Same(t, []Advice{
@@ -144,4 +163,29 @@ func TestAdvise(t *testing.T) {
 	expect.Same(t, []Advice(nil), Advise(judged[:6], nil), "of three pairs of each verdict")
 	expect.Same(t, []Advice(nil), Advise(judged, []string{"city", "@day", "host.keyword"}), "what the rule has conditions on")
 	expect.Same(t, []string{"@day", "city", "id"}, Differing(judged[5].A, judged[5].B), "")
+}
+
+// TestAdvisePreset names the preset by which clearly more pairs are judged as the person does, with counts, and none where chance or the threshold explains it.
+func TestAdvisePreset(t *testing.T) {
+	// Of twenty pairs half are the same, whatever their agreement. Preset "right" says so but for one, "half" of every other pair, "never" folds nothing.
+	var judged []Judged
+	for i := range 20 {
+		same := i%2 == 0
+		judged = append(judged, Judged{Same: same, Agreement: 0.3 + 0.02*float64(i), Presets: map[string]bool{
+			"right": same != (i == 3), "half": i%4 < 2, "never": false,
+		}})
+	}
+	expect.Same(t, []Advice{{"preset: right", "by preset right 19 of 20 pairs are judged as you do, by this rule 10, at the threshold that fits best"}},
+		AdvisePreset(judged, 0.5), "")
+	expect.Same(t, []Advice(nil), AdvisePreset(judged[:Fewest-1], 0.9), "of nine pairs")
+	for i := range judged {
+		judged[i].Agreement = map[bool]float64{true: 0.6, false: 0.4}[judged[i].Same != (i < 3)]
+	}
+	expect.Same(t, []Advice(nil), AdvisePreset(judged, 0.5), "19 beside 17")
+	for i := range judged { // eight of ten same ones don't agree: folding nothing is right as often, and no help
+		judged[i].Agreement = map[bool]float64{true: 0.6, false: 0.4}[i < 18]
+		judged[i].Same = i >= 16 && i < 18
+		judged[i].Presets = map[string]bool{"never": false}
+	}
+	expect.Same(t, []Advice(nil), AdvisePreset(judged, 0.5), "a preset that folds nothing")
 }
