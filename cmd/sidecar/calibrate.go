@@ -50,20 +50,28 @@ prints the threshold that follows, where the best one may lie, and the precision
 more answers would hardly change the threshold, after about 20, and prints what to write into the configuration. Answers are kept
 in a file: the next run continues.
 
+--open asks on a page for a browser on this machine instead, and prints its address. The page writes the threshold too, and can remember
+pairs as decided. Whoever has the address can read the documents until the command ends.
+
 --html writes a report with tables and bars. It quotes your documents: give it only to people who may read them.
 
 Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024
   sidecar calibrate --index news-2024 --html report.html
+  sidecar calibrate --index news-2024 --ask --open
   sidecar calibrate --index news-2024 --ask --write
   sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
-		PreRunE: func(*cobra.Command, []string) error { return r.checkAsk() },
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return r.checkAsk(cmd.Flags()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r.file = configFile(cmd)
-			if r.ask {
-				return r.withEngines(cmd, r.runAsk)
+			if !r.ask {
+				return r.withEngines(cmd, r.run)
 			}
-			return r.withEngines(cmd, r.run)
+			c, err := configOf(cmd)
+			if err != nil {
+				return err
+			}
+			r.file, r.sketch = configFile(cmd), c.Sketch
+			return r.withEngines(cmd, r.runAsk)
 		},
 	}
 	r.bind(cmd, indexUsage)
@@ -79,6 +87,8 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	flags.StringVar(&r.html, "html", "", "write a report with tables and bars to this `file`")
 	flags.BoolVar(&r.ask, "ask", false, "ask about pairs of one index, and find the threshold by the answers")
 	flags.StringVar(&r.answers, "answers", "", "with --ask: keep the answers in this `file` (default answers-ENGINE-INDEX.jsonl)")
+	flags.BoolVar(&r.open, "open", false, "with --ask: ask on a page for a browser on this machine, and print its address")
+	flags.IntVar(&r.port, "port", 0, "with --open: the page's port at 127.0.0.1 (default any free one)")
 	flags.BoolVar(&r.write, "write", false, "with --ask: write the threshold into the configuration")
 	return cmd
 }

@@ -128,6 +128,7 @@ var allowed = map[string][]string{
 		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal", "internal/cases", "internal/jsonedit",
 	},
 	"internal/localpage":        {"playground"},
+	"internal/conversation":     {"internal/rule", "adapters", "internal/config", "internal/upstream", "internal/cases", "internal/decided", "internal/localpage", "jobs/ask", "jobs/calibrate"},
 	"internal/logtest":          {},
 	"internal/certs":            {},
 	"internal/config":           {"internal/rule", "sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},

@@ -161,6 +161,8 @@ type Shown struct {
 	// Text is what is compared: the texts of the rule's fields, without the tags of HTML. Values are the other fields.
 	Text   string
 	Values ask.Values
+	// Fingerprint is that of the text, 0 if there is none.
+	Fingerprint uint64
 }
 
 // longestValue is how many bytes a value has at most that counts as one of a field that tells documents apart.
@@ -176,6 +178,9 @@ func (c *Candidates) Show(ctx context.Context, ids ...string) (map[string]Shown,
 				texts = append(texts, c.rule.Sketcher.Content(text))
 			}
 			s := Shown{Text: strings.Join(texts, "\n"), Values: ask.Values{}}
+			if computed, _ := c.rule.SketchOf(d.Source); computed != nil {
+				s.Fingerprint = computed.Fingerprint
+			}
 			var members map[string]any
 			numbers := json.NewDecoder(bytes.NewReader(d.Source))
 			if numbers.UseNumber(); numbers.Decode(&members) == nil {

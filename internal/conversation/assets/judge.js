@@ -1,0 +1,171 @@
+// The page on which a person judges pairs.
+
+import { diff, tokens } from './diff.js'
+import { byId, counted, draw, make, spoken, two } from './dom.js'
+import { call } from './local.js'
+
+const around = 12 // equal words that are shown beside others
+let view = null
+
+// act asks the command for something and draws the answer.
+async function act (what, body) {
+  if (byId('main').getAttribute('aria-busy') === 'true' && view) return
+  byId('main').setAttribute('aria-busy', true)
+  try {
+    const answer = await call(what, body)
+    byId('problem').hidden = true
+    if (what === 'end') ended()
+    else show(answer, doneBy(what, body, answer))
+  } catch (error) {
+    byId('problem').textContent = error.message
+    byId('problem').hidden = false
+    if (view) await call('state').then(answer => show(answer, ''), () => {}) // another page may have answered
+  }
+  byId('main').setAttribute('aria-busy', false)
+}
+
+// doneBy says what else an action has done.
+function doneBy (what, { remember, verdict } = {}, { config }) {
+  if (what === 'write') return `Written to ${config}.`
+  if (!remember || verdict === 'skip') return ''
+  return `The last pair is decided: ${verdict === 'same' ? 'always' : 'never'} together.`
+}
+
+function show (answer, done) {
+  const before = view?.question
+  view = answer
+  const { question, finding } = view
+  byId('pair').hidden = !question
+  byId('empty').hidden = Boolean(question)
+  for (const id of ['finding', 'verdicts']) byId(id).hidden = false
+  for (const button of document.querySelectorAll('[data-verdict]')) button.setAttribute('aria-disabled', !question)
+  byId('undo').setAttribute('aria-disabled', finding.same + finding.different + finding.skipped === 0)
+  if (question && !(before?.a.id === question.a.id && before.b.id === question.b.id)) {
+    showPair(question)
+    byId('remember').checked = false
+    scrollTo(0, 0)
+  }
+  showFinding()
+  byId('done').textContent = done
+  if (before) byId('said').textContent = `${done} ${question ? `Pair ${question.number}. ` : ''}Threshold ${two(finding.threshold)}. ${view.progress}`
+}
+
+function showPair ({ number, a, b, fields }) {
+  byId('number').textContent = `Pair ${number}`
+  const [left, right, differ] = sides(tokens(a.text), tokens(b.text))
+  for (const [side, document, text] of [['a', a, left], ['b', b, right]]) {
+    byId('id-' + side).textContent = document.id
+    byId('fields-' + side).replaceChildren(...(fields ?? []).map(one => make('li', null, make('span', { class: 'id' }, one.name), ' ', one[side])))
+    byId('text-' + side).replaceChildren(...text)
+    byId('text-' + side).scrollTop = 0
+  }
+  byId('note').textContent = (differ ? '' : 'No word differs. ') + (a.cut || b.cut ? 'Long texts are cut here.' : '')
+}
+
+// sides returns what both texts show: the words that differ marked, and long equal parts shortened.
+function sides (a, b) {
+  const runs = diff(a, b)
+  const left = [a.before]
+  const right = [b.before]
+  let at = 0 // in b
+  runs.forEach(({ kind, from, to }, i) => {
+    const n = to - from
+    if (kind === 'gone') left.push(...only(a, from, to))
+    else if (kind === 'new') {
+      right.push(...only(b, from, to))
+      at = to
+    } else {
+      const start = Math.min(n, around)
+      const end = i === runs.length - 1 ? n : Math.max(start, n - around)
+      if (end - start < 15 || runs.length === 1) {
+        left.push(words(a, from, to))
+        right.push(words(b, at, at + n))
+      } else {
+        const parts = [[a, from, left], [b, at, right]].map(([list, first, side]) => {
+          const button = make('button', { type: 'button', class: 'plain elided', 'aria-label': `Show ${end - start} equal words` }, `… ${end - start} equal words …`)
+          side.push(words(list, first, first + start), button, ' ', words(list, first + end, first + n))
+          return { button, text: words(list, first + start, first + end) }
+        })
+        for (const { button } of parts)
+          button.addEventListener('click', () => {
+            for (const part of parts) {
+              const shown = make('span', { tabindex: '-1' }, part.text)
+              const focused = part.button === button
+              part.button.replaceWith(shown)
+              if (focused) shown.focus()
+            }
+          })
+      }
+      at += n
+    }
+  })
+  return [left, right, runs.some(({ kind }) => kind !== 'same')]
+}
+
+const words = (list, from, to) => list.slice(from, to).map(({ text, rest }) => text + rest).join('')
+
+// only are words that the other text does not have here.
+function only (list, from, to) {
+  const last = list[to - 1]
+  return [make('mark', null, spoken('only here: '), words(list, from, to - 1) + last.text), spoken(';'), last.rest]
+}
+
+function showFinding () {
+  const { finding, present, advice, refusal } = view
+  const { threshold, low, high, same, different, skipped, precision, recall } = finding
+  for (const id of ['best', 'brief']) byId(id).textContent = two(threshold)
+  byId('interval').textContent = `With a probability of 90 % the best one lies from ${two(low)} to ${two(high)}. The present one is ${two(present)}.`
+  byId('scale').replaceChildren(range(threshold, low, high, present))
+  const percent = x => `${Math.round(100 * x)} %`
+  byId('expected').textContent =
+    `Expected on ${view.index}: ${percent(precision)} of the pairs that fold should fold, and ${percent(recall)} of the pairs that should fold do.`
+  byId('counts').textContent = `${counted(same, 'same', 'same')}, ${counted(different, 'different', 'different')}, ${counted(skipped, 'skipped', 'skipped')}`
+  byId('progress').textContent = view.progress
+  byId('progress').classList.toggle('done', finding.settled)
+  byId('advice').replaceChildren(
+    ...(advice ?? []).map(({ rule, reason }) => make('li', null, make('code', null, rule), make('span', { class: 'note' }, reason)))
+  )
+  byId('yaml').textContent = `indices:\n- match: ${view.match}\n${view.yaml}`
+  byId('write').textContent = `Write ${two(threshold)} into ${view.config}`
+  byId('write').setAttribute('aria-disabled', refusal !== '')
+}
+
+// range draws where the threshold may lie between 0 and 1.
+function range (threshold, low, high, present) {
+  const x = value => `${(100 * value).toFixed(1)}%`
+  return draw(
+    'svg',
+    { width: '100%', height: '28', focusable: 'false' },
+    draw('rect', { class: 'line', x: 0, y: 13, width: '100%', height: 2 }),
+    draw('rect', { class: 'likely', x: x(low), y: 10, width: x(Math.max(0.01, high - low)), height: 8 }),
+    draw('rect', { class: 'present', x: x(present), y: 6, width: 2, height: 16 }),
+    draw('circle', { class: 'best', cx: x(threshold), cy: 14, r: 7 })
+  )
+}
+
+function ended () {
+  for (const id of ['pair', 'finding', 'verdicts']) byId(id).hidden = true
+  byId('empty').hidden = false
+  byId('empty').textContent = `The command has ended. Your answers are in ${view.answers}.`
+  view = null
+}
+
+const enabled = button => button.getAttribute('aria-disabled') !== 'true'
+
+function answer (verdict) {
+  if (view?.question) act('answer', { a: view.question.a.id, b: view.question.b.id, verdict, remember: byId('remember').checked })
+}
+
+for (const button of document.querySelectorAll('[data-verdict]')) button.addEventListener('click', () => answer(button.dataset.verdict))
+byId('undo').addEventListener('click', () => enabled(byId('undo')) && act('undo', {}))
+byId('write').addEventListener('click', () => enabled(byId('write')) && act('write', {}))
+byId('end').addEventListener('click', () => act('end', {}))
+
+const keys = { s: () => answer('same'), d: () => answer('different'), k: () => answer('skip'), u: () => byId('undo').click(), r: () => byId('remember').click() }
+
+addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !view) return
+  keys[event.key.toLowerCase()]?.()
+})
+
+act('state')

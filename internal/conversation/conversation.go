@@ -1,0 +1,250 @@
+// Package conversation finds the threshold that fits an index together with a person, who judges pairs of its documents in a terminal or on a page.
+//
+// A [Conversation] asks and keeps the answers in a file. Package ask chooses the pairs and finds the threshold, package calibrate finds the pairs in the
+// index. [Page] serves it to a browser.
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs/ask"
+	"github.com/neardup/sidecar/jobs/calibrate"
+)
+
+// Options say what is asked about, and where answers and threshold go.
+type Options struct {
+	calibrate.Options
+	Engine *upstream.Engine
+	Index  adapters.Index
+	// Sketch is the section of the configuration that presets start from, and File the configuration.
+	Sketch config.Sketch
+	File   string
+	// Answers is the file of answers. If it is empty its name is made of those of engine and index.
+	Answers string
+}
+
+// Conversation is about one index. It is not safe for concurrent use.
+type Conversation struct {
+	Options
+	Found *calibrate.Candidates
+	// Earlier is how many answers of earlier runs count. Useless is how many of them do not: their documents are gone, or the threshold does not decide.
+	Earlier int
+	Useless int
+
+	rule     *rule.Rule
+	entry    int // of indices, which has the rule
+	session  *ask.Session
+	question *Question // that is asked, nil for none
+	// judged are the pairs whose documents were read, remembered those that this run remembers as decided.
+	judged     map[[2]string]*ask.Judged
+	remembered map[[2]string]bool
+}
+
+// Question is a pair with its documents.
+type Question struct {
+	ask.Pair
+	// Number counts answers and this question.
+	Number int
+	X, Y   calibrate.Shown
+}
+
+// readAgain is how many pairs of earlier answers are read for advice.
+const readAgain = 200
+
+// unsafeInNames are characters of names that a file's name had better not have.
+var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// Begin reads the index and the answers of earlier runs.
+func Begin(ctx context.Context, o Options) (*Conversation, error) {
+	if o.Answers == "" {
+		o.Answers = unsafeInNames.ReplaceAllString("answers-"+o.Engine.Config.Name+"-"+o.Index.Name, "_") + ".jsonl"
+	}
+	c := &Conversation{Options: o, rule: o.Index.Rule(o.Engine.Rules), judged: map[[2]string]*ask.Judged{}, remembered: map[[2]string]bool{}}
+	c.entry = slices.Index(o.Engine.Rules, c.rule)
+	answers, err := readAnswers(o.Answers)
+	if err != nil {
+		return nil, err
+	}
+	if c.Found, err = calibrate.Gather(ctx, o.Engine.Store, o.Index.Name, c.rule, o.Options, answers); err != nil {
+		return nil, o.Engine.Explain(err)
+	}
+	c.session = ask.New(c.Found.Pairs, c.Found.Counts, c.Present())
+	for _, a := range answers {
+		if c.session.Answer(a) != nil {
+			c.Useless++
+		}
+	}
+	c.Earlier = len(c.session.Answers())
+	return c, c.readEarlier(ctx)
+}
+
+// readEarlier reads the documents of earlier answers, the last ones if there are many.
+func (c *Conversation) readEarlier(ctx context.Context) error {
+	answers := c.session.Answers()
+	for some := range slices.Chunk(answers[max(0, len(answers)-readAgain):], readAgain/4) {
+		var ids []string
+		for _, a := range some {
+			ids = append(ids, a.A, a.B)
+		}
+		slices.Sort(ids)
+		documents, err := c.Found.Show(ctx, slices.Compact(ids)...)
+		if err != nil {
+			return c.Engine.Explain(err)
+		}
+		for _, a := range some {
+			x, hasX := documents[a.A]
+			y, hasY := documents[a.B]
+			if pair, known := c.session.Find(a.A, a.B); known && hasX && hasY {
+				c.judged[[2]string{a.A, a.B}] = &ask.Judged{Agreement: pair.Agreement, A: x.Values, B: y.Values}
+			}
+		}
+	}
+	return nil
+}
+
+// Present is the threshold of the configuration.
+func (c *Conversation) Present() float64 { return c.rule.Profile.Threshold }
+
+// Match is what the rule matches.
+func (c *Conversation) Match() string { return c.Engine.Config.Indices[c.entry].Match }
+
+// Next returns the question to answer next, or nil if no pair is left.
+func (c *Conversation) Next(ctx context.Context) (*Question, error) {
+	for c.question == nil {
+		pair, left := c.session.Next()
+		if !left {
+			return nil, nil
+		}
+		documents, err := c.Found.Show(ctx, pair.A, pair.B)
+		if err != nil {
+			return nil, c.Engine.Explain(err)
+		}
+		x, hasX := documents[pair.A]
+		y, hasY := documents[pair.B]
+		if !hasX || !hasY {
+			c.session.Pass(pair)
+			continue
+		}
+		c.judged[[2]string{pair.A, pair.B}] = &ask.Judged{Agreement: pair.Agreement, A: x.Values, B: y.Values}
+		c.question = &Question{Pair: pair, Number: len(c.session.Answers()) + 1, X: x, Y: y}
+	}
+	return c.question, nil
+}
+
+// Answer answers the question that Next returned, and keeps the answer in the file. If remember is set, the pair is decided, too: always together if
+// it is the same, never if it is different.
+func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool) error {
+	if c.question == nil {
+		return errors.New("nothing is asked")
+	}
+	if remember && v != ask.Skip {
+		q := c.question
+		err := c.decide(ctx, decided.Pair{A: q.A, B: q.B, Verdict: decided.Verdict(v), TextA: q.X.Fingerprint, TextB: q.Y.Fingerprint})
+		if err != nil {
+			return err
+		}
+		c.remembered[[2]string{q.A, q.B}] = true
+	}
+	a := ask.Answer{A: c.question.A, B: c.question.B, Verdict: v, At: now()}
+	if err := c.session.Answer(a); err != nil {
+		return err
+	}
+	c.question = nil
+	return appendAnswer(c.Answers, a)
+}
+
+// TakeBack takes the last answer back, of this or an earlier run, and what this run decided by it. It reports false if there is none.
+func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
+	last, ok := c.session.TakeBack()
+	if !ok {
+		return false, nil
+	}
+	c.question = nil
+	err := appendAnswer(c.Answers, ask.Answer{A: last.A, B: last.B, Verdict: ask.Undo, At: now()})
+	if pair := [2]string{last.A, last.B}; err == nil && c.remembered[pair] {
+		delete(c.remembered, pair)
+		err = c.decide(ctx, decided.Pair{A: last.A, B: last.B, Verdict: decided.Forgotten})
+	}
+	return true, err
+}
+
+// decide stores what was decided about a pair of the index.
+func (c *Conversation) decide(ctx context.Context, p decided.Pair) error {
+	by := ""
+	if person, err := user.Current(); err == nil {
+		by = person.Username
+	}
+	p.Index = decided.Place{Index: c.Index, Rule: c.rule}.PairIndex()
+	if _, err := decided.Open(c.Engine.Store.Journal()).Add(ctx, by, p); err != nil {
+		return fmt.Errorf("the decided pairs: %w", c.Engine.Explain(err))
+	}
+	return nil
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// Finding is what follows from the answers.
+func (c *Conversation) Finding() ask.Finding { return c.session.Finding() }
+
+// Advice returns other rules that would help.
+func (c *Conversation) Advice(ctx context.Context) ([]ask.Advice, error) {
+	var judged []ask.Judged
+	var pairs []*ask.Judged
+	var answers []ask.Answer
+	for _, a := range c.session.Answers() {
+		if j := c.judged[[2]string{a.A, a.B}]; j != nil && a.Verdict != ask.Skip {
+			j.Same = a.Verdict == ask.Same
+			pairs, answers = append(pairs, j), append(answers, a)
+		}
+	}
+	if len(pairs) >= ask.Fewest {
+		if err := c.tryPresets(ctx, pairs, answers); err != nil {
+			return nil, err
+		}
+	}
+	for _, j := range pairs {
+		judged = append(judged, *j)
+	}
+	conditions := append(slices.Concat(c.rule.Together.Same, c.rule.Together.Different), c.rule.Together.WithinField)
+	return append(ask.Advise(judged, conditions), ask.AdvisePreset(judged, c.Finding().Threshold)...), nil
+}
+
+// Refusal says why the threshold is not written yet, or nil.
+func (c *Conversation) Refusal() error {
+	f := c.Finding()
+	if f.Judged() < ask.Fewest {
+		return fmt.Errorf("%s too few to write a threshold: judge at least %d pairs", Counted(f.Judged()), ask.Fewest)
+	}
+	if _, left := c.session.Next(); left && !f.Settled {
+		return errors.New("more answers may change the threshold, so it is not written: go on, or write it into the rule yourself")
+	}
+	return nil
+}
+
+// Counted returns a number of answers with its verb.
+func Counted(answers int) string {
+	if answers == 1 {
+		return "1 answer is"
+	}
+	return fmt.Sprintf("%d answers are", answers)
+}
+
+// YAML is what to write into the entry of the rule: the threshold, and advice behind #.
+func (c *Conversation) YAML(advice []ask.Advice) string {
+	text := fmt.Sprintf("  threshold: %v\n", c.Finding().Threshold)
+	for _, a := range advice {
+		text += "  # " + a.Rule + "\n"
+	}
+	return text
+}

@@ -1,0 +1,163 @@
+package conversation
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/neardup/sidecar/internal/localpage"
+	"github.com/neardup/sidecar/jobs/ask"
+	"github.com/neardup/sidecar/jobs/calibrate"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// maxText is how many bytes of a text the page shows.
+const maxText = 100 << 10
+
+// page is a conversation in a browser.
+type page struct {
+	*Conversation
+	mu sync.Mutex
+}
+
+// view is what the page shows.
+type view struct {
+	Index   string  `json:"index"`
+	Match   string  `json:"match"`
+	Config  string  `json:"config"`
+	Answers string  `json:"answers"`
+	Earlier int     `json:"earlier"`
+	Present float64 `json:"present"`
+
+	Question *viewed      `json:"question"`
+	Finding  ask.Finding  `json:"finding"`
+	Progress string       `json:"progress"`
+	Advice   []ask.Advice `json:"advice"`
+	YAML     string       `json:"yaml"`
+	// Refusal says why the threshold is not written yet; empty if it can be.
+	Refusal string `json:"refusal"`
+}
+
+// viewed is a question as the page shows it.
+type viewed struct {
+	Number int          `json:"number"`
+	A      document     `json:"a"`
+	B      document     `json:"b"`
+	Fields []difference `json:"fields"`
+}
+
+type document struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	Cut  bool   `json:"cut"`
+}
+
+// difference is a field that both documents have, with different values.
+type difference struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// action is the body of a request that changes something. A and B are the pair that the page shows.
+type action struct {
+	A       string      `json:"a"`
+	B       string      `json:"b"`
+	Verdict ask.Verdict `json:"verdict"`
+	// Remember says that the pair is decided by this.
+	Remember bool `json:"remember"`
+}
+
+var errOtherPair = errors.New("another pair is asked about by now: the page may be open twice")
+
+// Page serves a conversation to a browser. end is called when the person ends it.
+func Page(c *Conversation, end func()) localpage.Page {
+	p := &page{Conversation: c}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.show(w, r)
+	})
+	for name, act := range map[string]func(context.Context, action) error{
+		"answer": p.answer,
+		"undo": func(ctx context.Context, _ action) error {
+			_, err := p.TakeBack(ctx)
+			return err
+		},
+		"write": func(ctx context.Context, _ action) error { return p.Write(ctx) },
+		"end": func(context.Context, action) error {
+			end()
+			return nil
+		},
+	} {
+		mux.HandleFunc("/api/"+name, func(w http.ResponseWriter, r *http.Request) {
+			var a action
+			if !localpage.Read(w, r, &a) {
+				return
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if err := act(r.Context(), a); err != nil {
+				localpage.Refuse(w, http.StatusConflict, err)
+				return
+			}
+			p.show(w, r)
+		})
+	}
+	files, _ := fs.Sub(assets, "assets") // never fails: the name is valid
+	return localpage.Page{Files: files, API: mux}
+}
+
+func (p *page) answer(ctx context.Context, a action) error {
+	if p.question == nil || p.question.A != a.A || p.question.B != a.B {
+		return errOtherPair
+	}
+	return p.Answer(ctx, a.Verdict, a.Remember)
+}
+
+// show answers with what the page shows.
+func (p *page) show(w http.ResponseWriter, r *http.Request) {
+	question, err := p.Next(r.Context())
+	var advice []ask.Advice
+	if err == nil {
+		advice, err = p.Advice(r.Context())
+	}
+	if err != nil {
+		localpage.Refuse(w, http.StatusBadGateway, err)
+		return
+	}
+	f := p.Finding()
+	v := view{
+		Index: p.Index.Name, Match: p.Match(), Config: p.File, Answers: p.Answers, Earlier: p.Earlier, Present: p.Present(),
+		Finding: f, Progress: f.Progress(), Advice: advice, YAML: p.YAML(advice),
+	}
+	if question == nil {
+		v.Progress = "No pair is left to ask about."
+	} else {
+		v.Question = viewOf(question)
+	}
+	if err := p.Refusal(); err != nil {
+		v.Refusal = err.Error()
+	}
+	localpage.Answer(w, v)
+}
+
+func viewOf(q *Question) *viewed {
+	v := &viewed{Number: q.Number, A: documentOf(q.A, q.X), B: documentOf(q.B, q.Y)}
+	for _, name := range ask.Differing(q.X.Values, q.Y.Values) {
+		v.Fields = append(v.Fields, difference{name, q.X.Values[name], q.Y.Values[name]})
+	}
+	return v
+}
+
+func documentOf(id string, shown calibrate.Shown) document {
+	text := strings.ToValidUTF8(shown.Text[:min(len(shown.Text), maxText)], "")
+	return document{ID: id, Text: text, Cut: len(shown.Text) > maxText}
+}
