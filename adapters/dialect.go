@@ -144,6 +144,8 @@ type Plan struct {
 	MaxWindow int
 	// Deadline, if not nil, is when the time for collapsing the search is over.
 	Deadline rerank.Deadline
+	// Decided is what people have decided about pairs of documents, nil for nothing.
+	Decided rule.Decisions
 	// Cursors remembers, for this client alone, what pages of a cursor have shown. It is nil where nothing is remembered.
 	Cursors Cursors
 }
@@ -159,7 +161,7 @@ type Cursors interface {
 
 // Scope is what is known of a search's target under the client's credentials. A default rule (config.Preset.Start) sets only Configured,
 // Window, VectorWindow and Texts: it groups by leaders and shows these, expand is off, no field decides, it is no dry run, and missing sketches are
-// computed. Widening, Lacking and Piped are not of a rule: they were learned from the target.
+// computed. Widening, Lacking, Decided and Piped are not of a rule: they were learned from the target.
 type Scope struct {
 	// Configured says that a rule matches an index of the target, or may do so.
 	Configured bool
@@ -186,6 +188,8 @@ type Scope struct {
 	rerank.Widening
 	// Lacking says that recent searches found hits without a sketch.
 	Lacking bool
+	// Decided says that people have decided about documents of the target: readings must show which document each hit is of.
+	Decided bool
 	// Piped says that an index of the target has the engine change what it finds there: see [Index].
 	Piped bool
 	// Native is the rule of all indices of the target, if they have one rule and it lets the engine collapse searches by clusters; otherwise nil.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -44,6 +45,7 @@ const perLook = 2
 // rule.Clustering of the write. With nothing found, each document is alone in its cluster.
 type findings struct {
 	*writing
+	decided *decided.Set
 	tooLong bool   // the write streams: nothing is looked for
 	plain   []byte // the body as the client sent it
 	replies adapters.Replies
@@ -75,7 +77,7 @@ func (w *writing) findDuplicates(plain []byte) *findings {
 		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
 		return &findings{writing: w, plain: plain}
 	}
-	f := &findings{writing: w, plain: plain, mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{}}
+	f := &findings{writing: w, decided: w.h.decidedPairs(), plain: plain, mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{}}
 	replies, err := w.h.Dialect.EnrichWrite(w.u.class, io.Discard, bytes.NewReader(plain), firstReading{f}, math.MaxInt64/2)
 	if f.replies = replies; err == nil && len(f.seen) > 0 {
 		err = guarded(func() error {

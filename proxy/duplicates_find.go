@@ -29,6 +29,7 @@ const (
 type group struct {
 	name      string // as the write has it
 	index     string // as the engine has it
+	ruled     string // the name that rules are matched against
 	rule      *rule.Rule
 	newcomers []*newcomer
 	store     adapters.Store
@@ -112,7 +113,7 @@ func (c *catalog) concrete(ctx context.Context, who client, name string) (found 
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	index, err := f.h.catalog.concrete(ctx, f.u.sender.client(), g.name)
-	if g.index, g.routed = index.Name, index.Routed; err != nil || g.index == "" {
+	if g.index, g.ruled, g.routed = index.Name, cmp.Or(index.As, index.Name), index.Routed; err != nil || g.index == "" {
 		return err
 	}
 	var ids []string
@@ -197,7 +198,7 @@ func (f *findings) settle(g *group) {
 		list := append(near.find(place, n), f.h.recent.find(place, n)...)
 		f.tag(g, n, list)
 		if f.mayBeLeftOut(g, n) {
-			n.standing = best(n, list, func(c *candidate) bool { return f.replaces(n, c) })
+			n.standing = f.best(g, n, list, func(c *candidate) bool { return f.replaces(n, c) })
 		}
 		if n.standing == nil {
 			near.add(place, g.rule, &n.candidate, n.keys)
@@ -225,7 +226,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	if g.rule.OnDuplicate == rule.IndexDuplicates {
 		return
 	}
-	if c := best(n, list, func(c *candidate) bool { return n.id == "" || c.id != n.id }); c != nil {
+	if c := f.best(g, n, list, func(c *candidate) bool { return n.id == "" || c.id != n.id }); c != nil {
 		n.cluster = c.cluster
 		f.h.Metrics.duplicates.WithLabelValues("tagged").Inc()
 	}
@@ -233,10 +234,13 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 
 // best returns the candidate that the newcomer is most alike, of those that fit, or nil if it is a near-duplicate of none. Of
 // those that are as much alike it is the one of the least cluster, and of these a stored one, the one with the least id.
-func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *candidate) {
+func (f *findings) best(g *group, n *newcomer, list []*candidate, fits func(*candidate) bool) (found *candidate) {
 	alike := 0.0
 	for _, c := range list {
 		near, agreement := n.rule.Profile.NearDuplicates(n.sketch, c.sketch)
+		if same, decided := f.decided.Pair(g.ruled, n.id, n.sketch.Fingerprint, c.id, c.sketch.Fingerprint); decided {
+			near = same
+		}
 		if !near || !fits(c) {
 			continue
 		}

@@ -20,8 +20,8 @@ var (
 type Metrics struct {
 	*prometheus.Registry
 	requests, searches, documents, writesBypassed, duplicates, hits, nativeFell, engineErrors *prometheus.CounterVec
-	folded, wouldFold, refills, gone, cursorsLost, writesRefused                              prometheus.Counter
-	inFlight, held                                                                            prometheus.Gauge
+	folded, wouldFold, refills, gone, cursorsLost, writesRefused, decidedFailed               prometheus.Counter
+	inFlight, held, decidedPairs                                                              prometheus.Gauge
 	engine, added                                                                             *prometheus.HistogramVec
 
 	cursors atomic.Pointer[cursors] // of the newest handler
@@ -55,6 +55,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.gone = counter("clients_gone_total", "Requests that their client broke off.")
 	m.cursorsLost = counter("cursors_lost_total", "Pages of a cursor whose earlier pages were forgotten.")
 	m.writesRefused = counter("writes_refused_total", "Writes refused: the body is not of its encoding.")
+	m.decidedFailed = counter("decided_failed_total", "Times that the decided pairs could not be read.")
+	m.decidedPairs = with.NewGauge(prometheus.GaugeOpts{Name: "decided_pairs", Help: "Decided pairs that searches obey."})
 	m.engine = histogram("engine_seconds", "How long a request waited for the engine in all.", engineBuckets)
 	m.added = histogram("added_seconds", "How long a request took beside waiting for engine and client.", addedBuckets)
 	m.inFlight = with.NewGauge(prometheus.GaugeOpts{Name: "requests_in_flight", Help: "Requests under way."})
@@ -88,6 +90,14 @@ func (m *Metrics) start() {
 	for _, from := range []string{"stored", "computed", "missing", "stale", "foreign"} {
 		m.hits.WithLabelValues(from)
 	}
+}
+
+// ReadDecided notes how a reading of the decided pairs went, and how many there are.
+func (m *Metrics) ReadDecided(pairs int, err error) {
+	if err != nil {
+		m.decidedFailed.Inc()
+	}
+	m.decidedPairs.Set(float64(pairs))
 }
 
 // search counts a search by what became of it, and why.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -71,6 +72,8 @@ type Engine struct {
 	Document func(index, id string) *adapters.Request
 	// Rules say which documents are sketched and how hits fold.
 	Rules rule.Rules
+	// Decided, if set, returns what people have decided about pairs of documents.
+	Decided func() *decided.Set
 	// URLs are the engine's nodes: scheme and host, and a path if the engine has one in front of it.
 	URLs []*url.URL
 	// Transport, if set, carries the requests in place of one with our defaults.

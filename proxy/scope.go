@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -24,6 +26,9 @@ func (s *search) scope(target string) adapters.Scope {
 	known.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
 		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
 	})
+	known.Decided = s.decided != nil && (target == "" || e.err != nil || slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
+		return s.decided.Has(cmp.Or(i.As, i.Name))
+	}))
 	if e.seen {
 		known.Widening = e.widening
 	}
@@ -36,6 +41,17 @@ func (s *search) scope(target string) adapters.Scope {
 		known.Fell = e.fell
 	}
 	return known
+}
+
+// decidedPairs returns what people have decided, nil for nothing.
+func (h *Handler) decidedPairs() *decided.Set {
+	if h.Decided == nil {
+		return nil
+	}
+	if set := h.Decided(); set.Len() > 0 {
+		return set
+	}
+	return nil
 }
 
 // native returns the rule that all indices of a name share, if it lets the engine collapse by clusters; or nil.

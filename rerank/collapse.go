@@ -189,15 +189,19 @@ func (ls *leaders) add(hit *Hit, group int) {
 	ls.list = append(ls.list, leader{outlineOf(hit.Sketch), hit, group})
 }
 
-// candidates yields, in order, the leaders that a hit may fold into, with their places: all but those that a quick look rules out.
+// candidates yields, in order, the leaders that a hit may fold into, with their places: all but those that a quick look rules out and about which
+// nothing is decided.
 func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
 	return func(yield func(int, *leader) bool) {
 		if hit.neverFolds() {
 			return
 		}
+		decided := hit.Decided != nil
 		if ls.values != nil && isList(hit.Sketch) && hit.profile().Threshold > 0 {
 			for i, shared := range ls.values.count(hit.Sketch, len(ls.list)) {
-				if l := &ls.list[i]; shared > 0 && hit.profile().mayReach(hit.Sketch, l.hit.Sketch, shared) && !yield(i, l) {
+				l := &ls.list[i]
+				near := shared > 0 && hit.profile().mayReach(hit.Sketch, l.hit.Sketch, shared)
+				if (near || decided && hit.Decision(l.hit) != nil) && !yield(i, l) {
 					return
 				}
 			}
@@ -205,7 +209,7 @@ func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
 		}
 		p := newProbe(hit) // a quick look at two bits of each position: most pairs differ too much in these
 		for i := range ls.list {
-			if l := &ls.list[i]; !p.rulesOut(&l.outline) && !yield(i, l) {
+			if l := &ls.list[i]; (!p.rulesOut(&l.outline) || decided && hit.Decision(l.hit) != nil) && !yield(i, l) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ package rerank
 func components(hits []Hit, p *pace) [][]int {
 	f := forest(ranks(len(hits)))
 	f.connect(hits, p)
+	f.separate(hits, p)
 	f.adopt(hits, p)
 	groups := make([][]int, 0, len(hits))
 	at, alone := make([]int, len(hits)), ranks(len(hits))

@@ -16,8 +16,8 @@ type Decision struct {
 	Same bool
 }
 
-// decision returns what was decided about two hits, nil for nothing.
-func (h *Hit) decision(other *Hit) *Decision {
+// Decision returns what was decided about two hits, nil for nothing.
+func (h *Hit) Decision(other *Hit) *Decision {
 	if h.Decided == nil || other.Decided == nil || h.Sketch == nil || other.Sketch == nil {
 		return nil
 	}

@@ -2,6 +2,7 @@ package rerank
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -13,7 +14,13 @@ import (
 
 // definedNear: hit i may fold into hit j, which stands before it.
 func definedNear(i, j Hit) bool {
-	if i.Sketch == nil || j.Sketch == nil || i.Pinned || i.Sketch.Scheme != j.Sketch.Scheme {
+	if i.Sketch == nil || j.Sketch == nil || i.Pinned {
+		return false
+	}
+	if same, is := definedDecision(i, j); is {
+		return same
+	}
+	if i.Sketch.Scheme != j.Sketch.Scheme {
 		return false
 	}
 	p := i.Profile
@@ -90,6 +97,19 @@ func definedNear(i, j Hit) bool {
 	return ok && e.Value >= p.Threshold && e.Error <= 0.16
 }
 
+// definedDecision: what was decided about two hits with these texts, if anything was.
+func definedDecision(i, j Hit) (same, is bool) {
+	if i.Decided == nil || j.Decided == nil {
+		return false, false
+	}
+	for _, d := range i.Decided.Pairs {
+		if d.Other == j.Decided.Document && d.Fingerprint == j.Sketch.Fingerprint {
+			return d.Same, true
+		}
+	}
+	return false, false
+}
+
 // definedGroups: the members of each group, by its first.
 func definedGroups(hits []Hit, transitive bool) [][]int {
 	return definedGroupsBy(hits, transitive, func(i, j int) bool { return definedNear(hits[i], hits[j]) })
@@ -129,8 +149,9 @@ func definedGroupsBy(hits []Hit, transitive bool, near func(i, j int) bool) [][]
 			}
 		}
 		slices.Sort(group)
-		groups = append(groups, group)
+		groups = append(groups, definedApart(hits, group, edge)...)
 	}
+	slices.SortFunc(groups, func(a, b []int) int { return a[0] - b[0] })
 	// Components behind a pinned hit that a member is near to are its.
 	var joined [][]int
 	for _, group := range groups {
@@ -151,6 +172,67 @@ func definedGroupsBy(hits []Hit, transitive bool, near func(i, j int) bool) [][]
 		slices.Sort(joined[into])
 	}
 	return joined
+}
+
+// definedApart: a component, in as many parts as it has where two of its members were decided to be different: the pairs are gone through, decided ones first, then
+// from the greatest agreement to the least, ties by the later and then the earlier rank. Each joins the parts that it links, unless that would bring two members
+// together that were decided to be different.
+func definedApart(hits []Hit, group []int, edge func(i, j int) bool) [][]int {
+	different := func(i, j int) bool {
+		same, is := definedDecision(hits[max(i, j)], hits[min(i, j)])
+		return is && !same
+	}
+	var pairs [][2]int
+	apart := false
+	for _, i := range group {
+		for _, j := range group {
+			if j < i {
+				apart = apart || different(i, j)
+				if edge(i, j) {
+					pairs = append(pairs, [2]int{i, j})
+				}
+			}
+		}
+	}
+	if !apart {
+		return [][]int{group}
+	}
+	weight := func(p [2]int) float64 {
+		i, j := hits[p[0]], hits[p[1]]
+		if _, is := definedDecision(i, j); is {
+			return 2
+		}
+		e, _ := i.Profile.Estimate(i.Sketch, j.Sketch)
+		return e.Value
+	}
+	slices.SortStableFunc(pairs, func(p, q [2]int) int {
+		if by := weight(q) - weight(p); by != 0 {
+			return map[bool]int{true: 1, false: -1}[by > 0]
+		}
+		return slices.Compare(p[:], q[:])
+	})
+	part := map[int]int{}
+	for _, i := range group {
+		part[i] = i
+	}
+	for _, p := range pairs {
+		from, to, clash := part[p[0]], part[p[1]], false
+		for _, i := range group {
+			for _, j := range group {
+				clash = clash || part[i] == from && part[j] == to && different(i, j)
+			}
+		}
+		for _, i := range group {
+			if !clash && part[i] == from {
+				part[i] = to
+			}
+		}
+	}
+	parts := map[int][]int{}
+	for _, i := range group {
+		parts[part[i]] = append(parts[part[i]], i)
+	}
+	return slices.Collect(maps.Values(parts))
 }
 
 // definedBetter: of two members, a is before b by the leader's criterion.
@@ -247,6 +329,7 @@ type kind struct {
 	families   int
 	profiles   []*Profile
 	nils, pins float64
+	decided    float64 // decisions for each hit
 }
 
 // randomKind draws profiles of every sort; with ranked, only those that show leaders.
@@ -257,6 +340,9 @@ func randomKind(r *rand.Rand, ranked bool) kind {
 	}
 	if r.IntN(3) == 0 {
 		k.pins = 0.15
+	}
+	if r.IntN(2) == 0 {
+		k.decided = []float64{0.1, 1}[r.IntN(2)]
 	}
 	for range 1 + r.IntN(3) {
 		p := &Profile{Threshold: 0.5 + 0.45*r.Float64(), Keep: max(0, r.IntN(6)-1)}
@@ -337,7 +423,34 @@ func (k kind) list(r *rand.Rand, n int) []Hit {
 		}
 		hits[i] = h
 	}
+	k.decide(r, hits)
 	return hits
+}
+
+// decide draws decisions about pairs of hits, some of them about another text.
+func (k kind) decide(r *rand.Rand, hits []Hit) {
+	for range int(k.decided * float64(len(hits))) {
+		i, j, same := r.IntN(len(hits)), r.IntN(len(hits)), r.IntN(2) == 0
+		if hits[i].Sketch == nil || hits[j].Sketch == nil || i == j {
+			continue
+		}
+		texts := [2]uint64{hits[i].Sketch.Fingerprint, hits[j].Sketch.Fingerprint}
+		if changed := r.IntN(8); changed < 2 {
+			texts[changed]++
+		}
+		for at, one := range []int{i, j} {
+			other := []int{j, i}[at]
+			if hits[one].Decided == nil {
+				hits[one].Decided = &Decided{Document: r.Uint64()}
+			}
+			if hits[other].Decided == nil {
+				hits[other].Decided = &Decided{Document: r.Uint64()}
+			}
+			if texts[at] == hits[one].Sketch.Fingerprint { // else it is not one of this hit
+				hits[one].Decided.Pairs = append(hits[one].Decided.Pairs, Decision{hits[other].Decided.Document, texts[1-at], same})
+			}
+		}
+	}
 }
 
 // distinct draws a sketch that agrees with no other but by chance.

@@ -159,9 +159,16 @@ func smallerFirst(a, b *sketch.Sketch) (smaller, larger *sketch.Sketch) {
 	return a, b
 }
 
-// Near reports whether a hit may fold into another by the profile: they are near-duplicates and its conditions hold.
+// Near reports whether a hit may fold into another by the profile: they are near-duplicates and its conditions hold, or it was decided so.
 func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
-	if hit.Sketch == nil || other.Sketch == nil || !p.ConditionsHold(hit, other) {
+	if hit.Sketch == nil || other.Sketch == nil {
+		return false, 0
+	}
+	if d := hit.Decision(other); d != nil {
+		agreement, _ = p.agreement(hit.Sketch, other.Sketch)
+		return d.Same, agreement
+	}
+	if !p.ConditionsHold(hit, other) {
 		return false, 0
 	}
 	return p.NearDuplicates(hit.Sketch, other.Sketch)

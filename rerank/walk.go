@@ -49,7 +49,10 @@ func (w *Walk) Bytes() int {
 	}
 	for i := range w.leaders.list {
 		h := w.leaders.list[i].hit
-		n += 392 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
+		n += 400 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
+		if h.Decided != nil {
+			n += 32
+		}
 		if len(h.Others) > 0 {
 			n += 768 // a map takes room for eight at once
 		}
@@ -96,6 +99,9 @@ func (w *Walk) lead(hit *Hit, n int) {
 	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
 	sketch.Payload = bytes.Clone(sketch.Payload)
 	own.ID, own.Sketch = strings.Clone(own.ID), &sketch
+	if own.Decided != nil { // later hits say what was decided about both
+		own.Decided = &Decided{Document: own.Decided.Document}
+	}
 	w.leaders.list = append(w.leaders.list, leader{outlineOf(&sketch), &own, n})
 }
 

@@ -109,6 +109,9 @@ func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.S
 		}
 		one.in = reply
 		seen[i] = rule.Seen{Index: index, ID: ids.Of(id), Shown: one}
+		if !reply.numbered {
+			seen[i].Document = seen[i].ID[len(name)+1:]
+		}
 		if r.Judged {
 			seen[i].Stored = sketchIn(one.at(one.sketch))
 		}

@@ -123,7 +123,7 @@ func (q *query) seen(collection string, shown, judging content, list, judged []h
 		}
 		s := &seen[i]
 		*s = rule.Seen{
-			Index: collection, ID: h.id, Stored: last.stored, Shown: h, Withheld: !readable || q.hidesID(), Pinned: h.curated,
+			Index: collection, ID: h.id, Document: h.id, Stored: last.stored, Shown: h, Withheld: !readable || q.hidesID(), Pinned: h.curated,
 		}
 		if h.id == "" { // the document is all that tells it from others
 			s.ID = "\x00" + string(h.document)

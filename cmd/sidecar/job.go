@@ -109,10 +109,11 @@ func (j *job) eachIndex(ctx context.Context, writing bool, work func(context.Con
 type target struct {
 	*upstream.Engine
 	jobs.Job
+	found adapters.Index
 }
 
 func targetOf(e *upstream.Engine, index adapters.Index) target {
-	return target{e, jobs.Job{Engine: e.Config.Name, Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}}
+	return target{e, jobs.Job{Engine: e.Config.Name, Store: e.Store, Index: index.Name, Rule: index.Rule(e.Rules)}, index}
 }
 
 // meter returns what shows the progress on an index.
@@ -160,13 +161,13 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// matching returns the indices of --index that a rule matches, as targets and as the engine knows them. It fails where there are none.
+// matching returns the indices of --index, or all, that a rule matches, as targets and as the engine knows them. It fails where there are none.
 func (j *job) matching(ctx context.Context) (targets []target, found []adapters.Index, err error) {
 	var others []string
 	for _, e := range j.engines {
-		indices, err := e.Matching(ctx, j.index)
+		indices, err := e.FindOrPrepare(ctx, j.index, false)
 		if err != nil {
-			return nil, nil, e.Explain(err)
+			return nil, nil, err
 		}
 		for _, index := range indices {
 			if t := targetOf(e, index); t.Rule != nil && !index.Absent {

@@ -88,7 +88,7 @@ func commandGroups() []commandGroup {
 		{"begin", "To start with:", []*cobra.Command{initCommand(), doctorCommand(), demoCommand()}},
 		{"live", "In front of an engine:", []*cobra.Command{setupCommand(), serveCommand(), readyCommand()}},
 		{"stored", "For documents that are stored already:", []*cobra.Command{
-			reindexCommand(), verifyCommand(), calibrateCommand(), tryCommand(), similarCommand(), clusterCommand(), removeCommand(),
+			reindexCommand(), verifyCommand(), calibrateCommand(), tryCommand(), similarCommand(), clusterCommand(), decideCommand(), removeCommand(),
 		}},
 		{"files", "For texts in files, without an engine:", []*cobra.Command{sketchCommand(), compareCommand()}},
 		{"other", "Other:", []*cobra.Command{configCommand(), versionCommand(), manCommand()}},

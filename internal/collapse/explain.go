@@ -101,6 +101,9 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 		case rerank.SameWords:
 			by = "words"
 		}
+		if hit.Decision(with) != nil {
+			by = "decided"
+		}
 		if e, comparable := hit.Profile.Estimate(hit.Sketch, with.Sketch); comparable {
 			estimate = e
 		}

@@ -102,6 +102,9 @@ func (c *conversation) newSearch(query adapters.Search) *search {
 func (s *search) newJudge() *rule.Judge {
 	judge := rule.NewJudge(s.all.Plan.Rules, s.asked.Scope.Threshold, s.asked.Scope.Keep)
 	judge.Doubting, judge.Deadline = s.asked.Doubting, s.all.Plan.Deadline
+	if s.asked.Scope.Decided {
+		judge.Decided = s.all.Plan.Decided
+	}
 	return judge
 }
 

@@ -24,6 +24,9 @@ func (s *search) follow() {
 			return
 		}
 		s.special.sequence = &sequence{list: "pages of " + s.asked.Sequence.List()}
+		if s.judge.Decided != nil { // another list once something else is decided
+			s.special.sequence.list = fmt.Sprintf("%x %s", s.judge.Decided.Mark(), s.special.sequence.list)
+		}
 		if walk, ok := s.all.Plan.Cursors.Get(s.special.sequence.list); ok {
 			s.special.sequence.before = walk.Until(s.page.From)
 		}

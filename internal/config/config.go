@@ -103,7 +103,13 @@ type Engine struct {
 	RewriteSniffing bool    `yaml:"rewrite_sniffing"`
 	Advertise       string  `yaml:"advertise"`
 	Limits          Limits  `yaml:"limits"`
+	Decided         Decided `yaml:"decided"`
 	Indices         []Index `yaml:"indices"`
+}
+
+// Decided is the section decided: how often decided pairs are read, for searches to obey them; 0 is never.
+type Decided struct {
+	Refresh Span `yaml:"refresh"`
 }
 
 // Credentials are what jobs and setup send to an engine. Live traffic has its client's own.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/kind"
@@ -198,6 +199,8 @@ func (e *Engine) validate(f *faults, key string) {
 	f.when(e.TLS.CertFile != "" && slices.ContainsFunc(e.URLs, isPlain), key+".tls.cert_file",
 		"%s is used with https alone: write https:// in urls, or drop it", e.TLS.CertFile)
 	e.Limits.validate(f, key+".limits")
+	f.when(e.Decided.Refresh != 0 && time.Duration(e.Decided.Refresh) < time.Second, key+".decided.refresh", "%v is out of range: use 1s or more (10s is usual), or 0 for never", e.Decided.Refresh)
+	f.when(e.Decided.Refresh != 0 && e.Kind == kind.Embedded, key+".decided.refresh", "the embedded engine keeps no decisions: drop it")
 	e.validateIndices(f, key)
 }
 

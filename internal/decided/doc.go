@@ -6,5 +6,6 @@
 //	Log    the pairs as the engine keeps them: every decision is an entry of a journal, and the later one wins
 //	Find   looks up documents of pairs, and takes the fingerprints
 //	Set    what searches look pairs up in
+//	Live   the newest Set, read again and again
 //	Parse  the pairs of a file, a line each
 package decided

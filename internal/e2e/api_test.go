@@ -220,6 +220,8 @@ type oracle struct {
 	threshold float64
 	window    int
 	keep      int // how many of each group are shown
+	// decided are pairs of ids, each in the order of the ids, and whether they are the same.
+	decided map[[2]string]bool
 }
 
 // The shipped defaults.
@@ -261,7 +263,10 @@ func (o *oracle) collapsed(raw []string) (list []string) {
 	var leaders []string
 	shown := map[string]int{} // of each leader's group
 	for rank, id := range raw {
-		at := slices.IndexFunc(leaders, func(l string) bool { return o.near(o.sketches[id], o.sketches[l]) })
+		at := slices.IndexFunc(leaders, func(l string) bool {
+			same, decided := o.decided[[2]string{min(id, l), max(id, l)}]
+			return same || !decided && o.near(o.sketches[id], o.sketches[l])
+		})
 		switch {
 		case rank >= o.window:
 		case at < 0:

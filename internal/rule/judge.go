@@ -35,8 +35,19 @@ type Judge struct {
 	payloads []byte
 	left     int   // how many hits of a list are still to be judged
 	found    texts // room for those that a stored sketch is held against
+	// Decided, if not nil, is asked about each hit whose document is known.
+	Decided Decisions
 	// Deadline, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
 	Deadline rerank.Deadline
+}
+
+// Decisions are what people have decided about pairs of documents. Safe for concurrent use.
+type Decisions interface {
+	// Of returns what was decided about a document with a text, given the name that rules are matched against, its id, and the fingerprint of its text;
+	// nil for nothing.
+	Of(index, id string, text uint64) *rerank.Decided
+	// Mark is another one if anything else is decided.
+	Mark() uint64
 }
 
 // NewJudge returns a Judge for a search. A threshold or a number of members to keep that is above 0 takes the place of the rules' own.
@@ -102,6 +113,8 @@ type Parsed interface {
 type Seen struct {
 	// Index is the concrete index. ID tells the hit from all others of its list.
 	Index, ID string
+	// Document is the id of its document, empty where that is not known.
+	Document string
 	// Stored is the text in our field, empty if there is none.
 	Stored []byte
 	// Shown is the document, nil if nothing of it is at hand.
@@ -157,6 +170,9 @@ func (j *Judge) Hit(seen Seen) rerank.Hit {
 	hit.Sketch = j.sketch(rule, &seen)
 	if hit.Sketch == nil {
 		return hit
+	}
+	if j.Decided != nil && seen.Document != "" {
+		hit.Decided = j.Decided.Of(seen.Index, seen.Document, hit.Sketch.Fingerprint)
 	}
 	hit.Profile = j.profile(rule)
 	hit.Traits = rule.traits(hit.Sketch, seen.Shown) // the zero value under a default rule

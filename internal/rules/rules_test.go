@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"adapters/adaptertest":   {"internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/effort", "internal/expect", "internal/jsonedit"},
 	"internal/collapse":      {"internal/rule", "sketch", "rerank", "adapters", "internal/jsonedit"},
 	"internal/jsonedit":      {},
-	"proxy":                  {"internal/similar", "internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
+	"proxy":                  {"internal/similar", "internal/decided", "internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
 	"jobs":                   {"internal/rule", "adapters", "internal/terminal", "internal/jsonedit"},
 	"jobs/ask":               {},
 	"jobs/calibrate":         {"internal/rule", "sketch", "rerank", "adapters", "jobs/ask", "internal/documents", "internal/terminal"},
@@ -122,6 +122,7 @@ var allowed = map[string][]string{
 	"internal/server": {
 		"internal/rule", "sketch", "adapters", "proxy", "jobs", "jobs/cluster", "playground", "demo/embedded",
 		"internal/kind", "internal/certs", "internal/config", "internal/upstream", "internal/terminal", "internal/buildinfo", "internal/cases",
+		"internal/decided",
 	},
 	"internal/onboard": {
 		"internal/rule", "sketch", "sketch/content", "rerank", "adapters", "jobs",

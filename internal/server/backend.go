@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -24,16 +26,18 @@ type backend struct {
 	rules     rule.Rules
 	urls      []*url.URL
 	transport http.RoundTripper
+	decided   func() *decided.Set // nil where searches obey no decided pairs
 	// certificates are those of the section tls; nil if it names no file.
 	certificates *certs.Certificates
 
-	busy    atomic.Int64 // requests in progress
-	retired atomic.Bool  // no new ones come: the last of them closes the connections
+	stop    context.CancelFunc // ends what it does beside requests
+	busy    atomic.Int64       // requests in progress
+	retired atomic.Bool        // no new ones come: the last of them closes the connections
 }
 
 // newBackend makes the proxy of an engine. engine is not nil for an embedded one.
 func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, error) {
-	u := &backend{section: servedSection(e)}
+	u := &backend{section: servedSection(e), stop: func() {}}
 	var err error
 	if u.transport, u.certificates, err = upstream.Transport(e, s.log); err != nil {
 		return nil, err
@@ -46,6 +50,9 @@ func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, e
 	}
 	if u.rules, err = e.Rules(); err != nil {
 		return nil, err
+	}
+	if e.Decided.Refresh > 0 {
+		s.readDecided(u, e)
 	}
 	u.handler, err = u.proxy(e, u.rules, s.meters.engine(e.Name), s.tracing.of(e), s.log.With("engine", e.Name))
 	return u, err
@@ -72,7 +79,7 @@ func (u *backend) proxy(e *config.Engine, rules rule.Rules, metrics *proxy.Metri
 	return proxy.New(proxy.Engine{
 		Dialect: dialect, Rules: rules,
 		Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) },
-		URLs: u.urls, Transport: u.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
+		URLs: u.urls, Transport: u.transport, Decided: u.decided, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,
 	})
 }
@@ -90,15 +97,20 @@ func (u *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // release closes the idle connections to the engine.
 func (u *backend) release() {
+	u.stop()
 	if pool, ok := u.transport.(interface{ CloseIdleConnections() }); ok {
 		pool.CloseIdleConnections()
 	}
 }
 
-// servedSection returns an engine's section without what a backend does not use: the listener, the credentials of jobs, and cases.
+// servedSection returns an engine's section without what a backend does not use: the listener, the credentials of jobs unless it reads
+// decided pairs with them, and cases.
 func servedSection(e *config.Engine) config.Engine {
 	section := *e
-	section.Listen, section.ListenTLS, section.Credentials = "", config.ListenTLS{}, config.Credentials{}
+	section.Listen, section.ListenTLS = "", config.ListenTLS{}
+	if section.Decided.Refresh == 0 {
+		section.Credentials = config.Credentials{}
+	}
 	section.Limits.HeaderTimeout, section.Limits.IdleTimeout = 0, 0
 	section.Indices = slices.Clone(e.Indices)
 	for i := range section.Indices {

@@ -220,6 +220,9 @@ func (s *process) shutDown(orderly bool) error {
 		}
 	}
 	s.leaving.Wait()
+	for _, u := range s.backends {
+		u.stop()
+	}
 	if n := s.cut.Load() - cut; n > 0 {
 		return fmt.Errorf("requests were cut off at the end of the drain of %v: %d: give them longer with --drain", s.Drain, n)
 	}

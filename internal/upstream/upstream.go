@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -73,8 +74,14 @@ func Open(e *config.Engine) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, transport := kind.Of(e.Kind), hideCredentials(e, direct)
-	return &Engine{Config: e, Kind: k, Rules: rules, Store: k.Open(transport, urls, rules)(e.Header(), ""), Transport: transport}, nil
+	return OpenOn(e, direct, urls, rules), nil
+}
+
+// OpenOn is Open on a transport to the engine's nodes, under its rules.
+func OpenOn(e *config.Engine, transport http.RoundTripper, urls []*url.URL, rules rule.Rules) *Engine {
+	k := kind.Of(e.Kind)
+	transport = hideCredentials(e, transport)
+	return &Engine{Config: e, Kind: k, Rules: rules, Store: k.Open(transport, urls, rules)(e.Header(), ""), Transport: transport}
 }
 
 // Explain adds the engine's name and a hint to an error.

@@ -1,0 +1,70 @@
+package decided
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Live is what is decided about the documents of an engine, for searches. It holds no id, and takes some 200 bytes for a pair. Set may be called at any
+// time, the rest from one goroutine.
+type Live struct {
+	tail
+	known map[[2]uint64]known // by the two documents
+	set   atomic.Pointer[Set]
+}
+
+// NewLive returns one that has read nothing.
+func NewLive(journal adapters.Journal) *Live {
+	return &Live{tail: tail{journal: journal}, known: map[[2]uint64]known{}}
+}
+
+// Set returns what was decided by the last time that it could be read.
+func (l *Live) Set() *Set { return l.set.Load() }
+
+// Read reads what was decided since. On an error Set stays as it is.
+func (l *Live) Read(ctx context.Context) error {
+	changed, names := false, map[string]string{} // one text for each index
+	err := l.read(ctx, func() { clear(l.known); changed = true }, func(e entry) {
+		changed = true
+		for i := range e.Pairs {
+			k := knownOf(&e.Pairs[i])
+			if e.Pairs[i].Verdict == Forgotten {
+				delete(l.known, [2]uint64{k.a, k.b})
+				continue
+			}
+			if names[k.index] == "" {
+				names[k.index] = strings.Clone(k.index)
+			}
+			k.index = names[k.index]
+			l.known[[2]uint64{k.a, k.b}] = k
+		}
+	})
+	if changed {
+		l.set.Store(newSet(maps.Values(l.known), len(l.known)))
+	}
+	return err
+}
+
+// Run reads again after each interval until ctx ends, and reports how each time went.
+func (l *Live) Run(ctx context.Context, interval time.Duration, report func(error)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		within, cancel := context.WithTimeout(ctx, max(interval, time.Minute))
+		err := l.Read(within)
+		cancel()
+		if ctx.Err() == nil {
+			report(err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/demo/corpus"
+	configuration "github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/upstream"
+)
+
+// TestDecided decides about pairs: two sidecars obey on all pages. A decision is not obeyed once somebody writes another text under an id of the pair,
+// nor once it was taken back. Without the key of the configuration nothing is obeyed.
+func TestDecided(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		list, index := documents(t), "decided-1"
+		file := config(t, e, setup{match: "decided-*", engine: "decided: {refresh: 1s}"})
+		through := []api{{e, serveFile(t, file)}, {e, serveFile(t, file)}}
+		without, direct := api{e, serve(t, e, setup{match: "decided-*"})}, api{e, e.URL}
+		forgetAll(t, file)
+		through[0].create(t, index, list...)
+		o := newOracle(t, direct, list)
+		raw, shown := o.raw(t, index, "*"), o.list(t, index, "*")
+
+		apart := foldedIn(o, raw)
+		same(t, "1 pair decided\n", string(succeed(t, "decide", "--config", file, "--index", index, apart[0], apart[1], "different")), "")
+		pairs := filepath.Join(t.TempDir(), "pairs.txt")
+		check(t, os.WriteFile(pairs, []byte("# by hand\n"+shown[70]+" "+shown[2]+" same\n"+shown[9]+" "+shown[40]+" same\n"), 0o600))
+		same(t, "2 pairs decided\n", string(succeed(t, "decide", "--config", file, "--index", "decided-*", "--file", pairs, "--by", "anna")), "")
+		plain := o.list(t, index, "*")
+		o.decided = map[[2]string]bool{apart: false, ordered(shown[70], shown[2]): true, ordered(shown[9], shown[40]): true}
+		obeyed := func(what string) {
+			t.Helper()
+			want := o.list(t, index, "*")
+			for _, by := range through {
+				if !until(func() bool { return slices.Equal(want, slices.Concat(by.whole(t, index, "*", 100, "")...)) }) {
+					t.Fatalf("%s: not obeyed", what)
+				}
+				o.checkPages(t, by, index, "")
+			}
+		}
+		obeyed("decided")
+		same(t, plain, slices.Concat(without.whole(t, index, "*", 100, "")...), "without the key")
+
+		// A stranger writes a document under an id of a pair: the decision says nothing of it.
+		at := slices.IndexFunc(list, func(d corpus.Document) bool { return d.ID == shown[70] })
+		list[at].Body = "Nobody has decided anything about this text. " + list[(at+1)%len(list)].Body
+		through[0].load(t, index, list[at:at+1])
+		direct.refresh(t, index)
+		decided := o.decided
+		o = newOracle(t, direct, list)
+		o.decided = decided
+		delete(o.decided, ordered(shown[70], shown[2]))
+		same(t, o.list(t, index, "*"), slices.Concat(through[1].whole(t, index, "*", 100, "")...), "after the text has changed")
+		obeyed("the text has changed")
+		listed := string(succeed(t, "decide", "--config", file, "--index", index, "--list"))
+		if strings.Count(listed, "\n") != 3 || strings.Count(listed, ", by anna") != 2 || !strings.Contains(listed, "ask again: the text of "+shown[70]+" has changed") || strings.Count(listed, "ask again") != 1 {
+			t.Errorf("listed: %s", listed)
+		}
+
+		succeed(t, "decide", "--config", file, "--index", index, "--forget", apart[1], apart[0])
+		delete(o.decided, apart)
+		obeyed("taken back")
+	})
+}
+
+func ordered(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
+
+// foldedIn returns a hit of a list and the leader that it folds into.
+func foldedIn(o *oracle, raw []string) [2]string {
+	for i, id := range raw[20:] {
+		for _, leader := range raw[:20+i] {
+			if o.near(o.sketches[id], o.sketches[leader]) && len(o.collapsed([]string{leader, id})) == 1 {
+				return ordered(id, leader)
+			}
+		}
+	}
+	return [2]string{}
+}
+
+// forgetAll drops all decisions of an engine when the test ends: others look into the journal, too.
+func forgetAll(t *testing.T, file string) {
+	c := must(configuration.Load(file, os.LookupEnv))(t)
+	e := must(upstream.OpenAll(c, ""))(t)
+	t.Cleanup(func() { check(t, e[0].Store.Journal().Drop(context.Background(), "decided", -1, 0)) })
+}

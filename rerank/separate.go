@@ -1,0 +1,78 @@
+package rerank
+
+import (
+	"cmp"
+	"slices"
+)
+
+// edge joins two hits of one component.
+type edge struct {
+	later, earlier int
+	agreement      float64 // above 1 where it was decided
+}
+
+// separate makes the components anew that hold two hits which were decided to be different: see Groups in the package's description.
+func (f forest) separate(hits []Hit, p *pace) {
+	apart := map[int][]int{} // of a hit, those that it is different from
+	var roots []int
+	for rank := range hits {
+		if hits[rank].Decided == nil || hits[rank].neverFolds() {
+			continue
+		}
+		for other := range rank {
+			if f.root(rank) == f.root(other) && !hits[other].neverFolds() {
+				if d := hits[rank].Decision(&hits[other]); d != nil && !d.Same {
+					apart[rank], apart[other] = append(apart[rank], other), append(apart[other], rank)
+					roots = append(roots, f.root(rank))
+				}
+			}
+		}
+	}
+	slices.Sort(roots)
+	for _, root := range slices.Compact(roots) {
+		var members []int
+		for rank := range hits {
+			if f.root(rank) == root {
+				members = append(members, rank)
+			}
+		}
+		edges := edgesAmong(hits, members, p)
+		with := map[int][]int{} // the members of a component, by its root
+		for _, rank := range members {
+			f[rank], with[rank] = rank, []int{rank}
+		}
+		for _, e := range edges {
+			a, b := f.root(e.later), f.root(e.earlier)
+			if a == b || slices.ContainsFunc(with[a], func(rank int) bool {
+				return slices.ContainsFunc(apart[rank], func(other int) bool { return f.root(other) == b })
+			}) {
+				continue
+			}
+			f.join(a, b)
+			with[f.root(a)] = append(with[a], with[b]...)
+		}
+	}
+}
+
+// edgesAmong returns which of the hits may fold into which, in the order in which they are joined.
+func edgesAmong(hits []Hit, members []int, p *pace) (edges []edge) {
+	for i, later := range members {
+		if p.lateAt(later) {
+			return nil
+		}
+		for _, earlier := range members[:i] {
+			near, agreement := hits[later].profile().Near(&hits[later], &hits[earlier])
+			if !near {
+				continue
+			}
+			if hits[later].Decision(&hits[earlier]) != nil {
+				agreement = 2
+			}
+			edges = append(edges, edge{later, earlier, agreement})
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(b.agreement, a.agreement), cmp.Compare(a.later, b.later), cmp.Compare(a.earlier, b.earlier))
+	})
+	return edges
+}
