@@ -52,5 +52,6 @@
 // state in which a document was read, above all its sequence number: a write makes it a condition (appendCondition).
 //
 // The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go sends all requests; store_index.go and
-// store_prepare.go say what an index is like and prepare it; store_journal.go keeps what jobs note of their work.
+// store_prepare.go say what an index is like and prepare it; store_journal.go keeps what jobs note of their work; store_clean.go deletes
+// documents and puts them back.
 package elastic

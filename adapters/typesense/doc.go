@@ -36,8 +36,8 @@
 //	store.go         update                       the import itself
 //
 // The other ways to scan are in store_select.go: a sample, by ids, and what one search finds by bands. store.go opens the store and sends all requests;
-// store_prepare.go says what a collection is like and declares our fields in it; store_journal.go keeps what jobs note of their work, and
-// store_inspect.go answers what doctor and init ask.
+// store_prepare.go says what a collection is like and declares our fields in it; store_journal.go keeps what jobs note of their work,
+// store_clean.go deletes documents and puts them back, and store_inspect.go answers what doctor and init ask.
 //
 // Wherever a reading shows a hit's text, the stored sketch is believed only if its fingerprint is that of the text (Asked.Doubting): Typesense stores a
 // backfill's sketch even if the client has written another text since the backfill read the document.

@@ -33,6 +33,7 @@ type clusterJob struct {
 	memory               config.Size
 	write                bool
 	flink                flinkFlags
+	clean                cleanFlags
 
 	corpus *cluster.Corpus
 	// began is when the run did, next when the next line of progress is due.
@@ -74,9 +75,19 @@ change are written. A document that somebody else changes meanwhile is skipped.
 
 --engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run here: see docs/clusters.md.
 
+--plan writes a plan of which documents to delete, or, with --hide, to hide, and changes nothing. In each group one document stays. The
+others are its near-duplicates. --apply carries a plan out. Just before, it reads each document again. It skips a document that has
+changed since the plan was made, or whose document that stays is gone or has changed. First it writes each document to the file of
+--undo. After an interruption run the same command again. --restore puts back what is in such a file, and never overwrites a document
+that was written since. --apply refuses an index in which a deleted document could not be put back as it was. It asks first on a
+terminal; elsewhere it needs --yes.
+
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024
   sidecar cluster --index news-2024 --write
+  sidecar cluster --index news-2024 --plan plan.json --keep newest
+  sidecar cluster --apply plan.json --undo undo.jsonl
+  sidecar cluster --restore undo.jsonl
   sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
   sidecar cluster --input pages.jsonl --id url --fields body --host-field url --output json > report.json
   sidecar cluster --input pages.jsonl --id url --fields body --output clusters.jsonl --report json
@@ -102,6 +113,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
 	c.bindUntested(cmd)
+	c.clean.add(flags)
 	c.flink.add(flags)
 	c.bindMetrics(cmd)
 	return cmd
@@ -109,10 +121,11 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 
 // check returns what is wrong with the flags by themselves.
 func (c *clusterJob) check(cmd *cobra.Command) error {
-	if err := c.checkOutput(); err != nil {
+	if err := errors.Join(c.checkOutput(), c.clean.check(cmd)); err != nil {
 		return err
 	}
 	switch {
+	case c.clean.apply != "" || c.clean.restore != "":
 	case c.input == "" && c.index == "":
 		return errors.New("nothing to cluster: name an index with --index, or a file with --input")
 	case c.input != "" && c.write:
@@ -172,6 +185,13 @@ func (c *clusterJob) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer c.metrics.Stop()
+	c.in = cmd.InOrStdin()
+	switch {
+	case c.clean.apply != "":
+		return c.applyPlan(cmd)
+	case c.clean.restore != "":
+		return c.restore(cmd)
+	}
 	err := c.cluster(cmd)
 	if c.corpus != nil {
 		c.corpus.Close()
@@ -209,6 +229,9 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 	}
 	if err := c.join(cmd); err != nil {
 		return err
+	}
+	if c.clean.plan != "" {
+		return source.makePlan(ctx)
 	}
 	report, err := c.corpus.Report(ctx, c.file)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 // indexSource is an index whose documents are clustered.
 type indexSource struct {
 	target
+	index     adapters.Index
 	hostField string
 	command   *clusterJob
 }
@@ -58,7 +59,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 	if c.engines, err = upstream.OpenAll(from, name); err != nil {
 		return nil, err
 	}
-	found, _, err := c.matching(ctx)
+	found, indices, err := c.matching(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 		}
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
-	s := &indexSource{target: found[0], command: c}
+	s := &indexSource{target: found[0], index: indices[0], command: c}
 	s.hostField = cmp.Or(c.hostField, s.Config.Indices[slices.Index(s.Rules, s.Rule)].HostField)
 	if !c.write {
 		return s, nil

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs/cleanup"
+)
+
+// cleanFlags are the flags of a clean-up.
+type cleanFlags struct {
+	plan, keep, hide, apply, undo, restore string
+	yes, lossy                             bool
+}
+
+func (f *cleanFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.plan, "plan", "", "write a plan of what to delete or hide to this `file`, and change nothing")
+	flags.Var(choice{&f.keep, []string{string(rule.ByNewest), string(rule.ByOldest), string(rule.ByLongest), cleanup.First}}, "keep",
+		"which `document` of a group stays: newest, oldest, longest or first, by id (by default the rule's representative; else newest if it has a date_field, else longest)")
+	flags.StringVar(&f.hide, "hide", "", "with --plan: set this `field` to true, in place of deleting")
+	flags.StringVar(&f.apply, "apply", "", "carry out the plan in this `file`")
+	flags.StringVar(&f.undo, "undo", "", "with --apply: the `file` that documents are written to before they are deleted or hidden")
+	flags.StringVar(&f.restore, "restore", "", "put back the documents of this undo `file`")
+	flags.BoolVar(&f.yes, "yes", false, "with --apply: do not ask")
+	flags.BoolVar(&f.lossy, "accept-loss", false, "with --apply: delete even where a document could not be put back as it was")
+}
+
+// check returns what is wrong with the flags.
+func (f *cleanFlags) check(cmd *cobra.Command) error {
+	modes := 0
+	for _, name := range []string{f.plan, f.apply, f.restore} {
+		modes += min(len(name), 1)
+	}
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	switch {
+	case modes > 1:
+		return errors.New("--plan, --apply and --restore: give one of them")
+	case f.plan == "" && (f.keep != "" || f.hide != ""):
+		return errors.New("--keep and --hide go with --plan")
+	case f.plan != "" && (given("input") || given("write") || given("output") && cmd.Flag("output").Value.String() != formText && cmd.Flag("output").Value.String() != formJSON):
+		return errors.New("--plan: is for the documents of an index: it goes neither with --input nor with --write, nor with a file of --output")
+	case f.plan != "" && !isFolder(filepath.Dir(f.plan)):
+		return fmt.Errorf("--plan: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.plan))
+	case f.plan != "" && f.hide != "":
+		return cleanup.CheckHide(f.hide)
+	case f.apply != "" && f.undo == "":
+		return errors.New("--undo is missing: name a file that documents are written to before they are deleted, such as undo.jsonl")
+	case f.apply == "" && (f.undo != "" || f.yes || f.lossy):
+		return errors.New("--undo, --yes and --accept-loss go with --apply")
+	case f.apply+f.restore != "" && (given("index") || given("input") || given("engine") || given("write")):
+		return errors.New("--apply and --restore: the file says which index it is about: leave out --index, --engine, --input and --write")
+	}
+	return nil
+}
+
+// decisions returns what people have decided about pairs of the index.
+func (s *indexSource) decisions(ctx context.Context) (index string, set *decided.Set, err error) {
+	log := decided.Open(s.Job.Store.Journal())
+	if err := log.Read(ctx); err != nil {
+		return "", nil, fmt.Errorf("read the decided pairs: %w", err)
+	}
+	return decided.Place{Index: s.index}.PairIndex(), decided.NewSet(log.Pairs()), nil
+}
+
+// makePlan writes a plan of the clusters that were found.
+func (s *indexSource) makePlan(ctx context.Context) error {
+	c := s.command
+	o := cleanup.Options{Keep: c.clean.keep, Hide: c.clean.hide}
+	var err error
+	p := cleanup.Plan{Engine: s.Config.Name, Index: s.Index, Hide: c.clean.hide}
+	if _, p.Keep, err = o.Choice(s.Rule); err != nil {
+		return err
+	}
+	if p.Identity, err = s.Job.Store.Identity(ctx, s.Index); err != nil {
+		return s.Explain(err)
+	}
+	if o.PairIndex, o.Decided, err = s.decisions(ctx); err != nil {
+		return s.Explain(err)
+	}
+	meter := c.meter(s.Job)
+	o.Report = func(read int) { meter.at(read, 0, "read for the plan") }
+	job := s.Job
+	job.Rule = c.Rule // with the threshold of the flags
+	p, err = cleanup.WritePlan(c.clean.plan, p, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
+		return cleanup.Find(ctx, c.corpus, job, o, yield)
+	})
+	meter.clearBar()
+	if err != nil {
+		return s.Explain(err)
+	}
+	if lossy := s.Engine.Store.Lossless(ctx, s.Index); p.Hide == "" && lossy != nil {
+		_, _ = fmt.Fprintf(c.err, "note: --apply will refuse this plan: %v: %v. Use --hide, or --accept-loss\n", cleanup.ErrLossy, lossy)
+	}
+	text := fmt.Sprintf("%s%s is written, and nothing was changed. Look at it. Then: sidecar cluster --apply %[2]s --undo undo.jsonl\n", p, c.clean.plan)
+	return show(c.out, c.report, p, terminal.Harmless(text))
+}
+
+// place opens the index of a plan or an undo file.
+func (c *clusterJob) place(cmd *cobra.Command, engine, index string) (target, error) {
+	from, err := configOf(cmd)
+	if err != nil {
+		return target{}, err
+	}
+	if c.engines, err = upstream.OpenAll(from, engine); err != nil {
+		return target{}, err
+	}
+	c.index = index
+	found, _, err := c.matching(cmd.Context())
+	if err != nil {
+		return target{}, err
+	}
+	if len(found) != 1 || found[0].Index != index {
+		return target{}, fmt.Errorf("%s is no index any more, but a name of others", index)
+	}
+	return found[0], found[0].CheckVersion(cmd.Context(), c.untested)
+}
+
+// applyPlan carries out the plan of --apply.
+func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	plan, goes, _, err := cleanup.OpenPlan(c.clean.apply)
+	if err != nil {
+		return fmt.Errorf("--apply: %w", err)
+	}
+	t, err := c.place(cmd, plan.Engine, plan.Index)
+	if err != nil {
+		return err
+	}
+	if err := c.confirm(ctx, plan, goes); err != nil {
+		return err
+	}
+	meter := c.meter(t.Job)
+	done, err := cleanup.Apply(ctx, t.Job, t.Engine.Store, c.clean.apply, c.clean.undo, c.clean.lossy, func(a cleanup.Applied) {
+		meter.at(a.All(), goes, fmt.Sprintf("%d done", a.Done))
+	})
+	meter.clearBar()
+	text := fmt.Sprintf("%s: %sto take it back: sidecar cluster --restore %s\n", plan.Index, done.Describe(plan.Hide), c.clean.undo)
+	shown := show(c.out, c.report, done, terminal.Harmless(text))
+	switch {
+	case errors.Is(err, cleanup.ErrLossy):
+		return fmt.Errorf("%w. Nothing was changed: make a plan with --hide, or, if you know that you need none of them again, add --accept-loss", err)
+	case ctx.Err() != nil:
+		return errors.New("interrupted: the same command goes on, and --restore takes back what was done")
+	case err != nil:
+		return t.Explain(err)
+	case shown == nil && done.Refused > 0:
+		return errRefused
+	}
+	return shown
+}
+
+// confirm asks whether documents are to go, where there is someone to ask. The answer is how many they are.
+func (c *clusterJob) confirm(ctx context.Context, plan cleanup.Plan, goes int) error {
+	if c.clean.yes {
+		return nil
+	}
+	if !terminal.IsTerminal(c.in) {
+		return errors.New("--yes is needed where there is no terminal to ask on")
+	}
+	does := "deletes"
+	if plan.Hide != "" {
+		does = "sets " + plan.Hide + " to true in"
+	}
+	_, _ = fmt.Fprintf(c.err, "This %s %s of %s. To go on, type their number: ",
+		does, terminal.Count(goes, "document"), terminal.Harmless(plan.Engine+": "+plan.Index))
+	answer, err := bufio.NewReader(terminal.UntilDone(ctx, c.in)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if strings.TrimSpace(answer) != strconv.Itoa(goes) {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// restore puts back the documents of --restore.
+func (c *clusterJob) restore(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	head, lines, err := cleanup.OpenUndo(c.clean.restore)
+	if err != nil {
+		return fmt.Errorf("--restore: %w", err)
+	}
+	t, err := c.place(cmd, head.Engine, head.Index)
+	if err != nil {
+		return err
+	}
+	meter := c.meter(t.Job)
+	done, err := cleanup.Restore(ctx, t.Job, t.Engine.Store, c.clean.restore, func(r cleanup.Restored) {
+		meter.at(r.All(), lines, fmt.Sprintf("%d put back", r.Restored))
+	})
+	meter.clearBar()
+	shown := show(c.out, c.report, done, terminal.Harmless(fmt.Sprintf("%s: %s", head.Index, done)))
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted: run the same command again")
+	case err != nil:
+		return t.Explain(err)
+	case shown == nil && done.Refused > 0:
+		return errRefused
+	}
+	return shown
+}

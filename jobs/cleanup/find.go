@@ -1,0 +1,359 @@
+package cleanup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/jobs/cluster"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// First keeps the document with the least id.
+const First = "first"
+
+// Options say what is found.
+type Options struct {
+	// Keep is by what the document that stays is chosen: newest, oldest, longest or first; empty for the rule's own representative, or newest where the
+	// rule has a date field, or longest.
+	Keep string
+	// Hide is a field in which documents that are hidden already hold true: they neither go nor stay.
+	Hide string
+	// PairIndex is the index's name in decided pairs, Decided those pairs; nil for none.
+	PairIndex string
+	Decided   *decided.Set
+	// Fields says that members have their Fields.
+	Fields bool
+	// Report is called now and then with how many documents of clusters were read. It may be nil.
+	Report func(read int)
+}
+
+// Choice returns how the rule's documents that stay are chosen, and what that is called.
+func (o *Options) Choice(r *rule.Rule) (choice rule.Choice, name string, err error) {
+	switch by := rule.By(o.Keep); by {
+	case "":
+		choice = r.Choice
+		if choice.Ranked() && r.DateField != "" {
+			choice = rule.Choice{By: rule.ByNewest}
+		} else if choice.Ranked() {
+			choice = rule.Choice{By: rule.ByLongest}
+		}
+	case rule.ByNewest, rule.ByOldest:
+		if r.DateField == "" {
+			return choice, "", fmt.Errorf("--keep %s: the rule names no date_field: set it in the configuration, or use longest or first", by)
+		}
+		choice = rule.Choice{By: by}
+	case rule.ByLongest:
+		choice = rule.Choice{By: by}
+	case First:
+		return rule.Choice{}, First, nil
+	default:
+		return choice, "", fmt.Errorf("--keep: %q is no choice: use newest, oldest, longest or first", by)
+	}
+	return choice, string(choice.By), nil
+}
+
+// readAtOnce is about how many documents are read together.
+const readAtOnce = 500
+
+// finder makes groups of clusters.
+type finder struct {
+	Options
+	jobs.Job
+	judge  *rule.Judge
+	choice rule.Choice
+	hosts  map[string]*Host
+	counts Counts
+	read   int
+	yield  func(Group) error
+}
+
+// Find reads the documents of all clusters of an index, and yields their groups: see the package's description. It keeps the documents of one cluster
+// in memory, without their texts.
+func Find(ctx context.Context, corpus *cluster.Corpus, job jobs.Job, o Options, yield func(Group) error) (Counts, error) {
+	r := *job.Rule
+	r.Match, r.Compute = job.Index, true // by its text now, whatever sketch is stored
+	r.Profile.Keep = 1
+	var err error
+	if r.Choice, _, err = o.Choice(job.Rule); err != nil {
+		return Counts{}, err
+	}
+	f := &finder{
+		Options: o, Job: job, judge: rule.NewJudge(rule.Rules{&r}, 0, 0), choice: r.Choice, hosts: map[string]*Host{}, yield: yield,
+	}
+	f.Rule = &r
+	f.counts.Documents = corpus.Documents()
+	var waiting [][]cluster.Member
+	documents := 0
+	err = corpus.Each(ctx, func(members []cluster.Member) error {
+		if len(members) == 1 {
+			return nil
+		}
+		f.counts.Clusters++
+		f.counts.Clustered += len(members)
+		waiting = append(waiting, members)
+		if documents += len(members); documents < readAtOnce {
+			return nil
+		}
+		all := waiting
+		waiting, documents = nil, 0
+		return f.groups(ctx, all)
+	})
+	if err == nil {
+		err = f.groups(ctx, waiting)
+	}
+	f.counts.list(f.hosts)
+	return f.counts, err
+}
+
+// candidate is a document of a cluster as it is now.
+type candidate struct {
+	Member
+	hit    rerank.Hit
+	merit  string // in words, by what it was chosen
+	hidden bool
+	twice  bool // there are two of this id
+}
+
+// groups reads the documents of some clusters and yields their groups.
+func (f *finder) groups(ctx context.Context, clusters [][]cluster.Member) error {
+	found := map[string]*candidate{}
+	var ids []string
+	for _, members := range clusters {
+		for _, m := range members {
+			ids = append(ids, m.ID)
+		}
+	}
+	for some := range slices.Chunk(ids, readAtOnce) {
+		selection := adapters.Selection{IDs: some, Fields: []string{adapters.AllFields}}
+		err := f.Store.Scan(ctx, f.Index, f.Rule, selection, func(p adapters.Page) error {
+			for _, d := range p.Documents {
+				if c := found[d.ID]; c != nil {
+					c.twice = true
+					continue
+				}
+				c, err := f.candidate(d)
+				if err != nil {
+					return fmt.Errorf("document %s: %w", d.ID, err)
+				}
+				found[d.ID] = c
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if f.read += len(some); f.Report != nil {
+			f.Report(f.read)
+		}
+	}
+	for _, members := range clusters {
+		if err := f.group(members, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidate returns what a document is compared and chosen by.
+func (f *finder) candidate(d adapters.Stored) (*candidate, error) {
+	digest, err := Digest(d.Source)
+	if err != nil {
+		return nil, err
+	}
+	members, err := jsonedit.Members(d.Source)
+	if err != nil {
+		return nil, err
+	}
+	shown := source{d.Source, members}
+	c := &candidate{Member: Member{ID: d.ID, Digest: digest}}
+	c.hit = f.judge.Hit(rule.Seen{Index: f.Index, ID: d.ID, Shown: shown})
+	if c.hit.Sketch != nil && f.Decided != nil {
+		c.hit.Decided = f.Decided.Of(f.PairIndex, d.ID, c.hit.Sketch.Fingerprint)
+	}
+	c.hidden = f.Hide != "" && string(jsonedit.Get(members, f.Hide)) == "true"
+	c.merit = f.merit(&c.hit, shown)
+	if f.Fields {
+		c.Fields = short(members)
+	}
+	return c, nil
+}
+
+// merit says in words what a document is chosen by; empty where it has no such value.
+func (f *finder) merit(hit *rerank.Hit, shown source) string {
+	if !hit.Traits.Merit.Known {
+		return ""
+	}
+	field := f.choice.Field
+	switch f.choice.By {
+	case rule.ByLongest:
+		return fmt.Sprintf("%d shingles", hit.Sketch.Shingles)
+	case rule.ByNewest, rule.ByOldest:
+		field = f.Rule.DateField
+	}
+	for _, text := range shown.Values(rule.Deciding{Field: field}) {
+		return field + " " + text
+	}
+	return ""
+}
+
+// group yields the groups of one cluster.
+func (f *finder) group(members []cluster.Member, found map[string]*candidate) error {
+	var list []*candidate
+	for _, m := range members {
+		switch c := found[m.ID]; {
+		case c == nil || c.twice:
+			f.counts.LeftOut++
+		case c.hidden:
+			f.counts.Hidden++
+		case c.hit.Sketch == nil:
+			f.counts.Others++
+		default:
+			if c.Host = m.Host; c.merit == "" && !f.choice.Ranked() {
+				f.counts.Unranked++
+			}
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *candidate) int {
+		return cmp.Or(a.hit.Profile.Compare(&a.hit, &b.hit), cmp.Compare(a.ID, b.ID))
+	})
+	hits := make([]rerank.Hit, len(list))
+	for i, c := range list {
+		hits[i] = c.hit
+	}
+	for _, g := range rerank.Collapse(hits, len(hits)).Groups {
+		best := list[g.Leader]
+		made := Group{Cluster: members[0].Cluster, Stays: best.Member}
+		for _, rank := range g.Folded {
+			m := list[rank].Member
+			_, m.Agreement = hits[rank].Profile.Near(&hits[rank], &hits[g.Leader])
+			made.Goes = append(made.Goes, m)
+		}
+		if len(made.Goes) == 0 {
+			f.counts.Others++
+			continue
+		}
+		made.Why = f.why(best, list[g.Folded[0]])
+		f.counts.add(&made, f.hosts)
+		if err := f.yield(made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// why says why a document stays and the next best does not.
+func (f *finder) why(best, next *candidate) string {
+	word := map[rule.By]string{rule.ByNewest: "newest", rule.ByOldest: "oldest", rule.ByLongest: "longest", rule.ByPrefer: "preferred", rule.ByField: "first by its value"}[f.choice.By]
+	switch {
+	case word == "":
+		return "first by id"
+	case best.merit == "":
+		return fmt.Sprintf("none of them can be called the %s: first by id", word)
+	case best.hit.Profile.Compare(&best.hit, &next.hit) == 0:
+		return fmt.Sprintf("%s (%s), as others, and the first of these by id", word, best.merit)
+	}
+	return fmt.Sprintf("%s (%s)", word, best.merit)
+}
+
+const (
+	// mostShort is how many short values are kept of a document, shortest how long one may be in JSON.
+	mostShort, shortest = 16, 100
+)
+
+// short returns the short values of a document that are neither objects nor lists, and none of ours.
+func short(members []jsonedit.Member) (list []jsonedit.Member) {
+	for _, m := range members {
+		if v := m.Value; len(list) < mostShort && len(v) > 0 && len(v) <= shortest && v[0] != '{' && v[0] != '[' && !rule.Our(m.Key) {
+			list = append(list, jsonedit.Member{Key: m.Key, Value: slices.Clone(v)})
+		}
+	}
+	return list
+}
+
+// source is a stored document, from which the values are taken that an engine takes from its index.
+type source struct {
+	document []byte
+	members  []jsonedit.Member
+}
+
+// Document implements rule.Shown.
+func (s source) Document(*rule.Rule) []byte { return s.document }
+
+// Values implements rule.Shown.
+func (s source) Values(d rule.Deciding) []string {
+	values := valuesAt(s.members, d.Field)
+	if parent, has := documents.ParentOf(d.Field); has && len(values) == 0 { // of a field such as host.keyword
+		values = valuesAt(s.members, parent)
+	}
+	var list []string
+	for _, value := range values {
+		text, ok := jsonedit.ValueText(value)
+		if d.Date {
+			text, ok = milliseconds(text)
+		}
+		if ok {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// valuesAt returns the values that a path leads to, be they in lists: neither objects nor null.
+func valuesAt(members []jsonedit.Member, path string) (values [][]byte) {
+	for _, m := range members {
+		rest, leads := strings.CutPrefix(path, m.Key)
+		if !leads || rest != "" && rest[0] != '.' {
+			continue
+		}
+		jsonedit.Leaves(m.Value, func(leaf []byte) {
+			switch {
+			case rest == "" && leaf[0] != '{' && leaf[0] != 'n':
+				values = append(values, leaf)
+			case rest != "" && leaf[0] == '{':
+				inner, _ := jsonedit.Members(leaf)
+				values = append(values, valuesAt(inner, rest[1:])...)
+			}
+		})
+		if len(values) > 0 {
+			return values
+		}
+	}
+	return values
+}
+
+// layouts are forms of dates, beside numbers.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "2006-01", "20060102",
+	time.RFC1123Z, time.RFC1123,
+}
+
+// endOfSeconds is the year 10000 in Unix seconds. A greater number is one of milliseconds.
+const endOfSeconds = 253402300800
+
+// milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
+func milliseconds(text string) (digits string, ok bool) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && len(text) != len("20060102") {
+		if n > -endOfSeconds && n < endOfSeconds {
+			n *= 1000
+		}
+		return strconv.FormatInt(int64(n), 10), n > -1e18 && n < 1e18
+	}
+	for _, layout := range layouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return strconv.FormatInt(at.UnixMilli(), 10), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,281 @@
+package cleanup
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/terminal"
+)
+
+// planFormat is the version of the form of a plan.
+const planFormat = 1
+
+// Plan is what a file says ahead of its groups. The file is one JSON object: these members, and then groups, a list of [Group].
+type Plan struct {
+	Format int    `json:"neardup_plan"`
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
+	// Identity tells the index from a later one of the same name.
+	Identity string `json:"identity"`
+	// Keep says by what the documents that stay were chosen.
+	Keep string `json:"keep"`
+	// Hide is the field that is set to true in documents, in place of deleting them; empty to delete.
+	Hide   string `json:"hide,omitempty"`
+	Counts Counts `json:"counts"`
+}
+
+// Counts are those of a plan.
+type Counts struct {
+	// Documents are in the index, Clustered of them in clusters of two or more.
+	Documents int `json:"documents"`
+	Clusters  int `json:"clusters"`
+	Clustered int `json:"clustered"`
+	// Stay is how many groups there are, each with a document that stays; Go how many documents go.
+	Stay int `json:"stay"`
+	Go   int `json:"go"`
+	// Others stay too: they are in a cluster, but no near-duplicates of one that stays. Hidden were hidden before. LeftOut were changed or
+	// deleted while the plan was made, or share their id.
+	Others int `json:"others"`
+	// Unranked have no value that the document that stays is chosen by, or none that can be read: they go first.
+	Unranked int `json:"unranked,omitempty"`
+	Hidden   int `json:"hidden,omitempty"`
+	LeftOut  int `json:"left_out"`
+	// Hosts are those with the most documents that go.
+	Hosts []Host `json:"hosts,omitempty"`
+}
+
+// Host is a host with how many of its documents stay in a group and how many go.
+type Host struct {
+	Host string `json:"host"`
+	Stay int    `json:"stay"`
+	Go   int    `json:"go"`
+}
+
+// Group is a document that stays and its near-duplicates, which go.
+type Group struct {
+	Cluster string   `json:"cluster"`
+	Stays   Member   `json:"stays"`
+	Why     string   `json:"why"`
+	Goes    []Member `json:"goes"`
+}
+
+// Member is a document of a group.
+type Member struct {
+	ID   string `json:"id"`
+	Host string `json:"host,omitempty"`
+	// Agreement is that with the one that stays, 0 for itself.
+	Agreement float64 `json:"agreement,omitempty"`
+	// Digest is that of the document as the plan saw it.
+	Digest string `json:"digest"`
+	// Fields are short values of the document, in JSON. A plan has none.
+	Fields []jsonedit.Member `json:"-"`
+}
+
+// Digest returns what differs between two documents that hold something else, beside our fields: the order of members and white space count for
+// nothing.
+func Digest(source []byte) (string, error) {
+	var all map[string]any
+	d := json.NewDecoder(bytes.NewReader(source))
+	d.UseNumber()
+	if err := d.Decode(&all); err != nil {
+		return "", err
+	}
+	for name := range all {
+		if rule.Our(name) {
+			delete(all, name)
+		}
+	}
+	text, err := json.Marshal(all) // which sorts members
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12]), err
+}
+
+// WritePlan writes a plan, with the groups that each yields, to a file that appears when it is complete. each returns the counts for the plan.
+func WritePlan(name string, p Plan, each func(yield func(Group) error) (Counts, error)) (Plan, error) {
+	spool, err := os.CreateTemp("", "neardup-plan") // since the counts stand ahead of the groups
+	if err != nil {
+		return p, err
+	}
+	defer os.Remove(spool.Name())
+	defer spool.Close()
+	out := json.NewEncoder(spool)
+	out.SetEscapeHTML(false)
+	first := true
+	p.Format = planFormat
+	p.Counts, err = each(func(g Group) error {
+		if !first {
+			if _, err := io.WriteString(spool, ","); err != nil {
+				return err
+			}
+		}
+		first = false
+		return out.Encode(g)
+	})
+	if err == nil {
+		_, err = spool.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, terminal.WriteFile(name, func(w io.Writer) error {
+		head, err := json.MarshalIndent(p, "", " ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s,\n \"groups\": [\n", bytes.TrimSuffix(head, []byte("\n}")))
+		if err == nil {
+			_, err = io.Copy(w, spool)
+		}
+		return cmp.Or(err, second(io.WriteString(w, "]}\n")))
+	})
+}
+
+func second(_ int, err error) error { return err }
+
+// ReadPlan reads a plan and yields its groups. Members may stand in any order, so the plan is whole only at the end.
+func ReadPlan(r io.Reader, yield func(Group) error) (p Plan, err error) {
+	d := json.NewDecoder(r)
+	members := map[string]json.RawMessage{}
+	if err := delim(d, '{'); err != nil {
+		return p, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return p, err
+		}
+		if key != "groups" {
+			var value json.RawMessage
+			if err := d.Decode(&value); err != nil {
+				return p, err
+			}
+			members[key.(string)] = value
+			continue
+		}
+		if err := delim(d, '['); err != nil {
+			return p, err
+		}
+		for d.More() {
+			var g Group
+			if err := d.Decode(&g); err != nil {
+				return p, err
+			}
+			if err := yield(g); err != nil {
+				return p, err
+			}
+		}
+		if err := delim(d, ']'); err != nil {
+			return p, err
+		}
+	}
+	if err := delim(d, '}'); err != nil {
+		return p, err
+	}
+	head, err := json.Marshal(members)
+	if err == nil {
+		err = json.Unmarshal(head, &p)
+	}
+	return p, err
+}
+
+func delim(d *json.Decoder, want json.Delim) error {
+	got, err := d.Token()
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil && got != want {
+		err = fmt.Errorf("%v stands in place of %v", got, want)
+	}
+	return err
+}
+
+// OpenPlan reads a whole plan file, and returns what it says, how many documents go, and a hash of the file. It fails for one that can't be carried out:
+// of another form, or with a document that goes twice, or goes and stays.
+func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return p, 0, "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	in := io.TeeReader(file, hash)
+	seen := map[uint64]bool{} // ids, with whether they go
+	p, err = ReadPlan(in, func(g Group) error {
+		for i, m := range append([]Member{g.Stays}, g.Goes...) {
+			id := xxhash.Sum64String(m.ID)
+			before, twice := seen[id]
+			if seen[id] = i > 0; m.ID == "" || m.Digest == "" || twice && (before || i > 0) {
+				return fmt.Errorf("document %q: goes twice, or goes and stays, or has no digest", m.ID)
+			}
+			goes += min(i, 1)
+		}
+		return nil
+	})
+	if err == nil {
+		_, err = io.Copy(io.Discard, in) // which may be a line end
+	}
+	switch {
+	case err != nil:
+	case p.Format != planFormat:
+		err = fmt.Errorf("neardup_plan is %d: this version reads %d: make the plan again", p.Format, planFormat)
+	case p.Index == "" || p.Engine == "" || p.Identity == "":
+		err = errors.New("engine, index or identity is missing")
+	case p.Hide != "":
+		err = CheckHide(p.Hide)
+	}
+	if err != nil {
+		return p, 0, "", fmt.Errorf("%s is no plan that can be carried out: %w", name, err)
+	}
+	return p, goes, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// CheckHide says what keeps a field from hiding documents.
+func CheckHide(field string) error {
+	if field == "id" || strings.HasPrefix(field, "_") || strings.HasPrefix(field, rule.FieldPrefix) || strings.ContainsAny(field, ".*, \"\\") {
+		return fmt.Errorf("--hide: %q can't be set: name a field of yours at the top of documents, such as hidden", field)
+	}
+	return nil
+}
+
+// add counts a group.
+func (c *Counts) add(g *Group, hosts map[string]*Host) {
+	c.Stay++
+	c.Go += len(g.Goes)
+	of := func(m *Member) *Host {
+		if hosts[m.Host] == nil {
+			hosts[m.Host] = &Host{Host: m.Host}
+		}
+		return hosts[m.Host]
+	}
+	of(&g.Stays).Stay++
+	for i := range g.Goes {
+		of(&g.Goes[i]).Go++
+	}
+}
+
+// mostHosts is how many hosts counts list.
+const mostHosts = 20
+
+// list lists the hosts with the most documents that go.
+func (c *Counts) list(hosts map[string]*Host) {
+	for _, h := range hosts {
+		if h.Host != "" {
+			c.Hosts = append(c.Hosts, *h)
+		}
+	}
+	slices.SortFunc(c.Hosts, func(a, b Host) int { return cmp.Or(cmp.Compare(b.Go, a.Go), cmp.Compare(a.Host, b.Host)) })
+	c.Hosts = c.Hosts[:min(mostHosts, len(c.Hosts))]
+}

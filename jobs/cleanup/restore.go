@@ -1,0 +1,161 @@
+package cleanup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/jobs"
+)
+
+// Restored counts what became of the documents of an undo file. Each line is one of these.
+type Restored struct {
+	// Restored are as they were, There were so already. Changed were written since, and were left alone; Gone, of those that were hidden, were deleted
+	// since. Refused the engine would not take.
+	Restored int `json:"restored"`
+	There    int `json:"there"`
+	Changed  int `json:"changed"`
+	Gone     int `json:"gone"`
+	Refused  int `json:"refused"`
+}
+
+// All is how many lines were looked at.
+func (r Restored) All() int { return r.Restored + r.There + r.Changed + r.Gone + r.Refused }
+
+func (r *Restored) add(s Restored) {
+	*r = Restored{r.Restored + s.Restored, r.There + s.There, r.Changed + s.Changed, r.Gone + s.Gone, r.Refused + s.Refused}
+}
+
+// Restore puts the documents of an undo file back, in the index that they were taken from. It may be called again. The count is right on an
+// error too. report, if not nil, is called now and then.
+func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo string, report func(Restored)) (n Restored, err error) {
+	w := newWorker(job, store, "")
+	defer store.Release(ctx, job.Index)
+	var waiting []adapters.Stored
+	size := 0
+	flush := func() error {
+		some, err := w.putBack(ctx, waiting)
+		n.add(some)
+		waiting, size = nil, 0
+		if report != nil {
+			report(n)
+		}
+		return errors.Join(err, ctx.Err())
+	}
+	err = ReadUndo(undo, func(head Undo) error {
+		w.hide = head.Hide
+		if err := w.sameIndex(ctx, head.Identity); err != nil {
+			return fmt.Errorf("%w: load the documents yourself, each is in a line of %s", err, undo)
+		}
+		return nil
+	}, func(_ int, d adapters.Stored) error {
+		waiting, size = append(waiting, d), size+len(d.Source)
+		if len(waiting) < inBatch && size < batchBytes {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	return n, err
+}
+
+// putBack puts documents back as they were, unless they were written since.
+func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Restored, err error) {
+	if len(documents) == 0 {
+		return n, nil
+	}
+	if w.hide != "" {
+		return w.show(ctx, documents)
+	}
+	results, err := w.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
+		return w.store.Create(ctx, w.Index, list)
+	})
+	if err != nil {
+		return n, err
+	}
+	there := map[string]bool{}
+	for i, d := range documents {
+		if results[i] == adapters.Changed {
+			there[d.ID] = false
+		}
+	}
+	found, err := w.read(ctx, there)
+	for i, d := range documents {
+		switch results[i] {
+		case adapters.Patched:
+			n.Restored++
+		case adapters.Changed:
+			if digest, _ := Digest(d.Source); found[d.ID] != nil && found[d.ID].digest == digest {
+				n.There++
+			} else {
+				n.Changed++
+			}
+		default:
+			n.Refused++
+		}
+	}
+	return n, err
+}
+
+// show takes the field out again that hid documents, or sets it to what it was, where they are otherwise what they were.
+func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Restored, err error) {
+	wanted := map[string]bool{}
+	for _, d := range documents {
+		wanted[d.ID] = true
+	}
+	found, err := w.read(ctx, wanted)
+	if err != nil {
+		return n, err
+	}
+	var list []adapters.Stored
+	var values [][]byte
+	for _, d := range documents {
+		hidden, err := jsonedit.Set(d.Source, w.hide, []byte("true"))
+		if err != nil {
+			return n, fmt.Errorf("document %s: %w", d.ID, err)
+		}
+		was, err := Digest(d.Source)
+		if err != nil {
+			return n, fmt.Errorf("document %s: %w", d.ID, err)
+		}
+		is, _ := Digest(hidden) // of a document that could be read
+		switch stored := found[d.ID]; {
+		case stored == nil:
+			n.Gone++
+		case stored.digest == was:
+			n.There++
+		case stored.twice || stored.digest != is:
+			n.Changed++
+		default:
+			list, values = append(list, stored.Stored), append(values, memberOf(d.Source, w.hide))
+			found[d.ID] = &now{digest: was} // the same may come once more
+		}
+	}
+	value := map[string][]byte{}
+	for i, d := range list {
+		value[d.ID] = values[i]
+	}
+	results, err := w.write(ctx, list, func(list []adapters.Stored) ([]adapters.Result, error) {
+		values := make([][]byte, len(list))
+		for i, d := range list {
+			values[i] = value[d.ID]
+		}
+		return w.store.SetField(ctx, w.Index, w.hide, list, values)
+	})
+	for _, result := range results {
+		switch {
+		case err != nil:
+		case result == adapters.Patched:
+			n.Restored++
+		case result == adapters.Refused:
+			n.Refused++
+		default:
+			n.Changed++
+		}
+	}
+	return n, err
+}

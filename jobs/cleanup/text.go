@@ -1,0 +1,89 @@
+package cleanup
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/neardup/sidecar/internal/terminal"
+)
+
+// verb returns what is done by a plan that sets a field, or none.
+func verb(hide string) string {
+	if hide != "" {
+		return "hidden"
+	}
+	return "deleted"
+}
+
+// shownHosts is how many hosts are printed.
+const shownHosts = 5
+
+// String describes the plan for people, in lines.
+func (p Plan) String() string {
+	var b strings.Builder
+	c := p.Counts
+	fmt.Fprintf(&b, "%s: %s, %d of them in %s\n", p.Index, terminal.Count(c.Documents, "document"), c.Clustered, terminal.Count(c.Clusters, "cluster"))
+	fmt.Fprintf(&b, "%d would be %s, each as a near-duplicate of one of %d that stay (by: %s)\n", c.Go, verb(p.Hide), c.Stay, p.Keep)
+	for _, line := range []struct {
+		n    int
+		text string
+	}{
+		{c.Others, "stay too: in a cluster, but no near-duplicates of one that stays"},
+		{c.Unranked, "have no value to choose by, or none that can be read: they go first"},
+		{c.Hidden, "are hidden already"},
+		{c.LeftOut, "left out: changed or deleted meanwhile, or several under one id"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
+		}
+	}
+	for i, h := range c.Hosts {
+		if i < shownHosts {
+			fmt.Fprintf(&b, "  %s: %d go, %d stay\n", h.Host, h.Go, h.Stay)
+		}
+	}
+	return b.String()
+}
+
+// Describe describes for people, in lines, what became of the documents of a plan that sets a field, or none.
+func (a Applied) Describe(hide string) string {
+	did := verb(hide)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s\n", a.Done, did)
+	for _, line := range []struct {
+		n    int
+		text string
+	}{
+		{a.Before, "gone or " + did + " before, by an earlier run or otherwise"},
+		{a.Changed, "left alone: changed since the plan was made"},
+		{a.Stays, "left alone: the one that was to stay is gone or has changed"},
+		{a.Back, "put back: the one that was to stay went or changed just then"},
+		{a.Refused, "refused by the engine"},
+		{a.Orphans, "gone before, and the one that was to stay is gone or has changed too: --restore puts back those that a run has taken away"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
+		}
+	}
+	return b.String()
+}
+
+// String describes for people, in lines, what became of the documents.
+func (r Restored) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d put back as they were\n", r.Restored)
+	for _, line := range []struct {
+		n    int
+		text string
+	}{
+		{r.There, "were there as they were"},
+		{r.Changed, "left alone: written since"},
+		{r.Gone, "left alone: deleted since"},
+		{r.Refused, "refused by the engine"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
+		}
+	}
+	return b.String()
+}
