@@ -38,3 +38,24 @@ func TestApart(t *testing.T) {
 	}
 	expect.Same(t, want, got, "the texts")
 }
+
+// TestDecidedPairs: what was decided about two hits comes before their texts.
+func TestDecidedPairs(t *testing.T) {
+	s := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
+	profile := rerank.Default()
+	var hits []rerank.Hit
+	for _, text := range []string{"Quite another text about goats that climb into trees", "a ferry", "a ferry"} {
+		k, _ := s.Sketch(text)
+		hits = append(hits, rerank.Hit{Sketch: &k, Profile: &profile, Decided: &rerank.Decided{Document: uint64(len(hits))}})
+	}
+	for _, d := range []struct {
+		rank, with int
+		same       bool
+	}{{1, 0, true}, {2, 1, false}} {
+		decision := rerank.Decision{Other: uint64(d.with), Fingerprint: hits[d.with].Sketch.Fingerprint, Same: d.same}
+		hits[d.rank].Decided.Pairs = append(hits[d.rank].Decided.Pairs, decision)
+	}
+	pairs, kept := compared(hits, make([]hit, len(hits)))
+	expect.Same(t, [][]float64{{0, 1, 1, 2}}, pairs, "pairs")
+	expect.Same(t, []apart{{Rank: 2, With: 1, Agreement: 1, Why: "it was decided that they are different"}}, kept, "kept apart")
+}

@@ -25,7 +25,7 @@ type apart struct {
 }
 
 // compared returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
-// fingerprints are equal. All of them meet the other conditions of the rule. Of the earlier hits that a hit agrees with and does not fold into at any
+// fingerprints are equal, or [i, j, 1, 2] if it was decided that they are the same. All others meet the conditions of the rule. Of the earlier hits that a hit agrees with and does not fold into at any
 // threshold, kept has the one that it agrees with most.
 func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) {
 	pairs, kept = [][]float64{}, []apart{}
@@ -39,11 +39,18 @@ func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) 
 		best := apart{Rank: j}
 		for i := range j {
 			other := &hits[i]
-			if other.Sketch == nil || !profile.ConditionsHold(one, other) {
+			decision := one.Decision(other)
+			if other.Sketch == nil || decision == nil && !profile.ConditionsHold(one, other) {
 				continue
 			}
 			agreement, reason := profile.Judge(one.Sketch, other.Sketch)
 			switch {
+			case decision != nil && decision.Same:
+				pairs = append(pairs, []float64{float64(i), float64(j), 1, 2})
+			case decision != nil:
+				if agreement > best.Agreement {
+					best.With, best.Agreement, best.Why = i, min(agreement, 1), "it was decided that they are different"
+				}
 			case reason == rerank.SameText:
 				pairs = append(pairs, []float64{float64(i), float64(j), 1, 1})
 			case reason.Near():

@@ -81,6 +81,8 @@ type View struct {
 	Rule    *rule.Rule
 	Handler http.Handler
 	Preset  string
+	// Decided, if set, returns what people have decided about pairs of documents.
+	Decided func() rule.Decisions
 	// MaxWindow is the largest window.
 	MaxWindow int
 	// Conditions describe the other conditions on which near-duplicates fold, Representative which hit of a group is shown.

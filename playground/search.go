@@ -203,8 +203,12 @@ func (d contextDeadline) Late() bool { return d.Err() != nil }
 func (s *search) judge(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, all []hit) {
 	judge := rule.NewJudge(s.view.Rules, 0, 0)
 	judge.Doubting, judge.Deadline = list.Doubting, contextDeadline{ctx}
+	if s.view.Decided != nil {
+		judge.Decided = s.view.Decided()
+	}
 	all = []hit{}
 	for i, seen := range list.Hits {
+		seen.Seen.Document = seen.ID
 		before := judge.Sketches()
 		judged := judge.Hit(seen.Seen)
 		after := judge.Sketches()

@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +23,8 @@ func TestDecided(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		list, index := documents(t), "decided-1"
 		file := config(t, e, setup{match: "decided-*", engine: "decided: {refresh: 1s}"})
-		through := []api{{e, serveFile(t, file)}, {e, serveFile(t, file)}}
+		first := monitor(t, file, nil)
+		through := []api{{e, first.base}, {e, serveFile(t, file)}}
 		without, direct := api{e, serve(t, e, setup{match: "decided-*"})}, api{e, e.URL}
 		forgetAll(t, file)
 		through[0].create(t, index, list...)
@@ -45,6 +49,7 @@ func TestDecided(t *testing.T) {
 			}
 		}
 		obeyed("decided")
+		playgroundObeys(t, first, e, index, shown[9], shown[40])
 		same(t, plain, slices.Concat(without.whole(t, index, "*", 100, "")...), "without the key")
 
 		// A stranger writes a document under an id of a pair: the decision says nothing of it.
@@ -67,6 +72,26 @@ func TestDecided(t *testing.T) {
 		delete(o.decided, apart)
 		obeyed("taken back")
 	})
+}
+
+// playgroundObeys checks that the playground shows two documents as one group because that was decided.
+func playgroundObeys(t *testing.T, w *monitored, e *engines.Engine, index, a, b string) {
+	t.Helper()
+	query := fmt.Sprintf(`{"query": {"ids": {"values": [%q, %q]}}}`, a, b)
+	if e.Kind == engines.Typesense {
+		query = fmt.Sprintf(`{"q": "*", "query_by": "title", "filter_by": "id:[%s,%s]"}`, a, b)
+	}
+	ask := map[string]any{"engine": e.Kind, "index": index, "query": query, "credentials": map[string]string{"key": e.Key}}
+	body := string(must(json.Marshal(ask))(t))
+	r := call(t, e, "POST", w.admin+"/playground/api/search", body).want(t, 200)
+	var got struct {
+		Pairs   [][]float64
+		Sidecar struct{ IDs []string }
+	}
+	decode(t, r.body, &got)
+	if want := [][]float64{{0, 1, 1, 2}}; !reflect.DeepEqual(want, got.Pairs) || len(got.Sidecar.IDs) != 1 {
+		t.Errorf("%+v: %s", got, r.body)
+	}
 }
 
 func ordered(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }

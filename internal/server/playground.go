@@ -114,15 +114,15 @@ type viewKey struct {
 
 // View returns a rule under a preset, with a handler that serves it. Under the rule's own preset the handler is the backend. Under another one it
 // is a separate proxy without metrics.
-func (v *source) View(rule int, preset string) (*playground.View, error) {
+func (v *source) View(number int, preset string) (*playground.View, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	index, rules := v.engine.Indices[rule], v.backend.rules
-	key := viewKey{rule, cmp.Or(preset, index.Preset)}
+	index, rules := v.engine.Indices[number], v.backend.rules
+	key := viewKey{number, cmp.Or(preset, index.Preset)}
 	if made := v.views[key]; made != nil {
 		return made, nil
 	}
-	made := &playground.View{Rules: rules, Rule: rules[rule], Handler: v.backend, MaxWindow: v.engine.Limits.MaxWindow}
+	made := &playground.View{Rules: rules, Rule: rules[number], Handler: v.backend, MaxWindow: v.engine.Limits.MaxWindow}
 	if key.preset != index.Preset {
 		var err error
 		index, err = index.Under(key.preset, v.config.Sketch)
@@ -135,12 +135,15 @@ func (v *source) View(rule int, preset string) (*playground.View, error) {
 		}
 		made.Rule = index.Rule(sketcher)
 		made.Rules = slices.Clone(rules)
-		made.Rules[rule] = made.Rule
+		made.Rules[number] = made.Rule
 		log := v.process.log.With("engine", v.engine.Name, "preset", key.preset)
 		made.Handler, err = v.backend.proxy(v.engine, made.Rules, proxy.NewMetrics(nil), nil, log)
 		if err != nil {
 			return nil, err
 		}
+	}
+	if v.backend.decided != nil {
+		made.Decided = func() rule.Decisions { return v.backend.decided() }
 	}
 	made.Preset, made.Conditions, made.YAML = index.Preset, index.Conditions(), index.YAML(v.config.Sketch)
 	if made.Representative = "the first-ranked"; !made.Rule.Choice.Ranked() {

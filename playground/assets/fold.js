@@ -1,10 +1,10 @@
 // Folding in the page: the same as the sidecar's package rerank, with the agreements in a reply instead of sketches. So moving
 // the threshold needs no request. A test compares the two.
 
-// neighbours returns for each rank the earlier ones that it can fold into at some threshold, as {rank, agreement, same}, by rank.
+// neighbours returns for each rank the earlier ones that it can fold into at some threshold, as {rank, agreement, same, decided}, by rank.
 export function neighbours (hits, pairs) {
   const list = hits.map(() => [])
-  for (const [i, j, agreement, same] of pairs) list[j].push({ rank: i, agreement, same: same === 1 })
+  for (const [i, j, agreement, same] of pairs) list[j].push({ rank: i, agreement, same: same === 1, decided: same === 2 })
   for (const of of list) of.sort((a, b) => a.rank - b.rank)
   return list
 }

@@ -69,7 +69,7 @@ export function showReply (reply, looked, agrees) {
   }
   if (/^bypassed/.test(sidecar.outcome)) notes.push(`The sidecar itself did not collapse this search (${sidecar.outcome}).`)
   if (agrees === false) {
-    notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, or stored sketches do not match their texts.')
+    notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, stored sketches do not match their texts, or a transitive group holds two hits that were decided to be different.')
   }
   byId('looked').textContent = notes.join(' ')
   byId('window-says').textContent = `How many hits the sidecar compares. This page compares the first ${count(looked)} of them.`
