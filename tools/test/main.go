@@ -107,6 +107,7 @@ documentation, examples and clients. On two cores: 25 minutes. It does not run g
 				{name: "race", args: goTest("-race", "-short", "-timeout=15m", strings.Join(concurrent, " ")), env: withoutEngines},
 				{name: "long forms", args: goTest("-timeout=20m", packagesBut("internal/e2e", "internal/conformance", "internal/packages", "internal/engines", "adapters/elastic", "adapters/typesense", "internal/server"))},
 				{name: "32 bits", args: []string{"go", "vet", "./sketch/...", "./rerank", "./adapters/..."}, env: []string{"GOARCH=386"}},
+				{name: "sketches by vector instructions", args: goTest("./sketch"), env: []string{"GOEXPERIMENT=simd"}},
 				{name: "vet of internal/e2e", args: []string{"go", "vet", "-tags=goclient", "./internal/e2e"}},
 				{name: "staticcheck of internal/e2e", args: []string{"go", "tool", "staticcheck", "-tags=goclient", "./internal/e2e"}},
 				{name: "vet of examples", args: []string{"go", "vet", "./..."}, dir: "examples/search"},
