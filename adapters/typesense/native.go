@@ -98,7 +98,7 @@ func (q *query) NativePage(replies []*adapters.Reply) (*adapters.NativePage, err
 	if collapsed := q.controls.Collapsed; collapsed == nil || *collapsed {
 		found = groups
 	}
-	frame = q.withHits(readResult(&reader, frame, 0, nil), jsonedit.Array(hits), found).Bytes()
+	frame = q.withHits(readResult(&reader, frame, 0, nil), adapters.Pieces{jsonedit.Array(hits)}, found).Bytes()
 	for _, name := range []string{"search_cutoff", "search_time_ms"} { // which the search for the hits says
 		if value := member(grouped, name); value != nil && err == nil {
 			frame, err = jsonedit.Set(frame, name, value)
@@ -162,7 +162,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		if err != nil {
 			return nil, 0, err
 		}
-		hits = append(hits, hit)
+		hits = append(hits, hit.Bytes())
 	}
 	return hits, r.found, nil
 }

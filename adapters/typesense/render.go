@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -10,11 +11,11 @@ import (
 
 // Render implements adapters.Search.
 func (q *query) Render(frame *adapters.Listing, page []*rule.Seen, groups []*adapters.Group, total int) (_ adapters.Pieces, err error) {
-	in := frame.Parsed.(*result)
-	list := append(make([]byte, 0, in.atHits.to-in.atHits.from), '[')
+	comma := []byte(",")
+	list := append(make(adapters.Pieces, 0, 3*len(page)+2), []byte("["))
 	for i, shown := range page {
 		if i > 0 {
-			list = append(list, ',')
+			list = append(list, comma)
 		}
 		if groups == nil {
 			list, err = q.appendHit(list, hitOf(shown))
@@ -25,23 +26,23 @@ func (q *query) Render(frame *adapters.Listing, page []*rule.Seen, groups []*ada
 			return nil, err
 		}
 	}
-	return q.withHits(in, append(list, ']'), total), nil
+	return q.withHits(frame.Parsed.(*result), append(list, []byte("]")), total), nil
 }
 
 // withHits returns a result with other hits, as the client's own page. A total below 0 leaves found as it is.
-func (q *query) withHits(r *result, hits []byte, total int) adapters.Pieces {
-	edits, digits := make(jsonedit.Edits, 0, 5), make([]byte, 0, 64)
-	put := func(at extent, value []byte) {
-		if at != (extent{}) {
-			edits = append(edits, jsonedit.Edit{From: at.from, To: at.to, With: value})
-		}
-	}
+func (q *query) withHits(r *result, hits adapters.Pieces, total int) adapters.Pieces {
+	before, after, digits := make(jsonedit.Edits, 0, 4), make(jsonedit.Edits, 0, 4), make([]byte, 0, 64)
 	number := func(at extent, n int) {
 		start := len(digits)
 		digits = strconv.AppendInt(digits, int64(n), 10)
-		put(at, digits[start:])
+		switch {
+		case at == (extent{}):
+		case at.from < r.atHits.from:
+			before = append(before, jsonedit.Edit{From: at.from, To: at.to, With: digits[start:]})
+		default:
+			after = append(after, jsonedit.Edit{From: at.from - r.atHits.to, To: at.to - r.atHits.to, With: digits[start:]})
+		}
 	}
-	put(r.atHits, hits)
 	if q.asked.Unseen == "" { // else it is the client's own already
 		number(r.atPage, q.page.number)
 		number(r.atPerPage, q.page.size)
@@ -50,16 +51,16 @@ func (q *query) withHits(r *result, hits []byte, total int) adapters.Pieces {
 	if total >= 0 {
 		number(r.atFound, total)
 	}
-	return edits.Pieces(r.raw)
+	return slices.Concat(before.Pieces(r.raw[:r.atHits.from]), hits, after.Pieces(r.raw[r.atHits.to:]))
 }
 
 // appendHit appends a hit as the client asked for it.
-func (q *query) appendHit(dst []byte, h *hit) ([]byte, error) {
+func (q *query) appendHit(dst adapters.Pieces, h *hit) (adapters.Pieces, error) {
 	if !h.scattered && !q.namesOurs && (q.preset() || q.fields.sees("id")) {
-		return append(append(dst, h.raw[:h.ours.from]...), h.raw[h.ours.to:]...), nil
+		return append(dst, h.raw[:h.ours.from], h.raw[h.ours.to:]), nil
 	}
 	document, err := q.documentOf(h)
-	return append(append(append(dst, h.raw[:h.at]...), document...), h.raw[h.at+len(h.document):]...), err
+	return append(dst, h.raw[:h.at], document, h.raw[h.at+len(h.document):]), err
 }
 
 // documentOf returns a hit's document as the client asked for it.
@@ -70,8 +71,8 @@ func (q *query) documentOf(h *hit) ([]byte, error) {
 }
 
 // appendWithGroup appends a hit with what is folded into it.
-func (q *query) appendWithGroup(dst []byte, h *hit, g *adapters.Group) ([]byte, error) {
-	raw, err := q.appendHit(nil, h)
+func (q *query) appendWithGroup(dst adapters.Pieces, h *hit, g *adapters.Group) (adapters.Pieces, error) {
+	pieces, err := q.appendHit(nil, h)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,8 @@ func (q *query) appendWithGroup(dst []byte, h *hit, g *adapters.Group) ([]byte, 
 	if g.Why != nil {
 		out = append(append(out, `,"explain":`...), g.Why...)
 	}
-	raw, err = jsonedit.Set(raw, "neardup", append(out, '}'))
-	return append(dst, raw...), err
+	whole, err := jsonedit.Set(pieces.Bytes(), "neardup", append(out, '}'))
+	return append(dst, whole), err
 }
 
 // appendFolded appends what is shown of a folded hit.

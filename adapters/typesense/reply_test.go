@@ -171,9 +171,9 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			for _, found := range []int{-1, 5} {
 				var hits [][]byte
 				for i := len(r.hits) - 1; i >= 0; i-- {
-					hits = append(hits, expect.Value(q.appendHit(nil, &r.hits[i]))(t))
+					hits = append(hits, expect.Value(q.appendHit(nil, &r.hits[i]))(t).Bytes())
 				}
-				got := q.withHits(r, jsonedit.Array(hits), found).Bytes()
+				got := q.withHits(r, adapters.Pieces{jsonedit.Array(hits)}, found).Bytes()
 				expect.Must(t, string(want.present(q, found)), string(got), "%+v", q)
 			}
 		}
