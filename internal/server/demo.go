@@ -53,7 +53,7 @@ func FreeNear(address string, others ...string) string {
 	first, err := strconv.Atoi(port)
 	for number := first; err == nil && number < first+tries; number++ {
 		at := net.JoinHostPort(host, strconv.Itoa(number))
-		if slices.Contains(others, at) {
+		if number != 0 && slices.Contains(others, at) { // with port 0 each gets one of its own
 			continue
 		}
 		l, err := net.Listen("tcp", at)
