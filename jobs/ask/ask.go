@@ -1,7 +1,7 @@
-// Package ask finds the threshold that fits what a person calls the same, by questions about as few pairs as will do.
+// Package ask finds the threshold that fits what a person calls the same, and asks about few pairs.
 //
 // A [Session] holds candidate pairs of an index, how many such pairs the index has at each agreement, and the answers so far. It
-// supposes that the probability that a person calls two documents the same rises with their agreement a along a logistic curve,
+// assumes that the probability that a person calls two documents the same rises with their agreement a along a logistic curve,
 //
 //	P(same | a) = 1 / (1 + exp(-(a-t)/s))
 //
@@ -103,8 +103,7 @@ const (
 	enough = 0.005
 )
 
-// Fewest is how many judged pairs there are at least before anything is settled. With most it is: over labelled sets ten answers more
-// raise F1 by less than 0.001.
+// Nothing is settled before Fewest pairs are judged. With most it always is: over labelled sets ten more answers raise F1 by less than 0.001.
 const Fewest, most = 10, 30
 
 // widths are the values of s on the grid. quantiles are those of t at which pairs are asked, in turn.

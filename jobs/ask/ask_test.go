@@ -63,7 +63,7 @@ func TestNeverTwiceTheSameKind(t *testing.T) {
 	}
 }
 
-// TestSettles has a clear border: ten answers and a few more are enough. Without any candidate nothing is asked, and the threshold stays.
+// TestSettles has a clear border: ten answers and a few more are enough. Without any candidate nothing is asked or settled.
 func TestSettles(t *testing.T) {
 	l := drawn(0.5, 0.005)
 	s := New(l.pairs, l.counts, 0.64)

@@ -13,8 +13,8 @@ type Piece struct {
 	Joined bool
 }
 
-// Mark returns the pieces of two texts, and marks those that differ: a word is common if it stands beside the same word in the other text too.
-// Words are compared as compared returns them; where it returns nothing, they are no words, and not marked.
+// Mark returns the pieces of two texts, and marks those that differ. A word does not differ if the other text has it too, next to the same word.
+// compared returns the form in which a word is compared, and nothing for what is not a word: that is never marked.
 func Mark(a, b string, compared func(string) string) (x, y []Piece) {
 	x, y = piecesOf(a), piecesOf(b)
 	wordsX, wordsY := wordsOf(x, compared), wordsOf(y, compared)
@@ -85,14 +85,14 @@ func own(pieces []Piece, words []word, other map[[2]string]bool) {
 	}
 }
 
-// Excerpt shortens a text to the pieces that differ, with up to around common pieces on each side of them. An empty piece stands where others were left
-// out. It returns at most most pieces.
+// Excerpt shortens a text to its beginning and the pieces that differ, with up to around common pieces on each side of them. An empty piece stands where
+// others were left out. It returns at most most pieces, and then an empty one if there are more.
 func Excerpt(pieces []Piece, around, most int) (list []Piece) {
 	keep := make([]bool, len(pieces))
-	any := false
+	differs := false
 	for i, p := range pieces {
 		if p.Own {
-			any = true
+			differs = true
 			for at := max(0, i-around); at <= min(len(pieces)-1, i+around); at++ {
 				keep[at] = true
 			}
@@ -101,7 +101,7 @@ func Excerpt(pieces []Piece, around, most int) (list []Piece) {
 	for i := range min(len(pieces), 2*around) { // the beginning says what the text is about
 		keep[i] = true
 	}
-	if !any {
+	if !differs {
 		for i := range keep {
 			keep[i] = true
 		}
