@@ -34,7 +34,7 @@ func TestServeTo(t *testing.T) {
 			text := make([]byte, 2000)
 			n, _ := io.ReadAtLeast(read, text, 100)
 			said := string(text[:n])
-			lines := regexp.MustCompile(strings.ReplaceAll("^"+want, "URL", regexp.QuoteMeta(url)) + ".*\nSend clients to (http://\\S+) instead.*\nNothing is kept.*\n$").FindStringSubmatch(said)
+			lines := regexp.MustCompile(strings.ReplaceAll("^"+want, "URL", regexp.QuoteMeta(url)) + ".*\nSend clients to (http://\\S+) instead.*\nIt writes no file.*\n$").FindStringSubmatch(said)
 			if lines == nil {
 				t.Fatalf("it says %q %s", said, log.String())
 			}

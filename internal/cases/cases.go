@@ -155,7 +155,7 @@ func (t *test) judge(pair []config.CaseDocument, wantsSame bool) (r Result) {
 	switch stored := pair[0].ID != "" && pair[1].ID != ""; {
 	case !near || conditions == "":
 	case !stored: // a text has none of the fields that conditions are about
-		r.Found += "; not checked of texts: " + conditions
+		r.Found += "; not checked for texts: " + conditions
 	case !profile.ConditionsHold(&hits[1], &hits[0]):
 		near = false
 		r.Found += ", but hits fold " + conditions

@@ -59,7 +59,7 @@ func TestCasesOfTexts(t *testing.T) {
 		{"preset: default", pair("same", leaflet, strings.Replace(leaflet, "one", "two", 1)),
 			"10: rule news-*, cases[0]: must fold, and do not: too short to fold by agreement: 24 words, 50 needed (agreement 0.8…, threshold 0.64)"},
 		{"same: [host]", pair("same", long, long+" So be it."),
-			"10: rule news-*, cases[0]: fold: the agreement 0.9… reaches 0.64; not checked of texts: only with the same host"},
+			"10: rule news-*, cases[0]: fold: the agreement 0.9… reaches 0.64; not checked for texts: only with the same host"},
 		{"missing: alone", pair("same", long, long+" So be it."), "10: rule news-*, cases[0]: fold: the agreement 0.9… reaches 0.64"},
 		{"preset: default", pair("same", "...", long), `10: rule news-*, cases[0]: is not judged: the text "..." has no word`},
 		{"sketch: {features: tags}", pair("same", "red\nblue\ngreen", "green\nred\nblue"), "10: rule news-*, cases[0]: fold: it is the same text, except perhaps for case and white space"},

@@ -118,6 +118,6 @@ func (n *survey) greeting() string {
 	}
 	return terminal.Harmless(fmt.Sprintf(`In front of %s at %s: %s.
 Send clients to http://%s instead: they keep their credentials, and near-duplicate hits fold. The page to try it: http://%s/
-Nothing is kept here, but documents written through it get the field neardup_sketch. To have these rules in a file that you can change: sidecar init %s
+It writes no file. Documents that are written through it get the field neardup_sketch. To have these rules in a file that you can change: sidecar init %s
 `, n.product(), n.engine.URLs[0], compares, n.engine.Listen, n.admin, shellWord(n.engine.URLs[0])))
 }
