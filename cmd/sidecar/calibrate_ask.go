@@ -324,7 +324,7 @@ func (c *talk) conclude(ctx context.Context) error {
 	}
 	c.printf("\nThreshold %.2f, after %d same, %d different, %d skipped. The present one is %.2f.\n", f.Threshold, f.Same, f.Different, f.Skipped, present)
 	c.printf("With a probability of 90 %% the best threshold lies from %.2f to %.2f.\n", f.Low, f.High)
-	c.printf("Expected on this index: %.0f %% of the pairs that fold should fold, and %.0f %% of the pairs that should fold do.\n", 100*f.Precision, 100*f.Recall)
+	c.printf("Expected on this index: %s\n", f.Expected())
 	for _, a := range advice {
 		c.printf("Another rule would help: %s.\n", a.Reason)
 	}

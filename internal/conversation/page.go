@@ -37,6 +37,7 @@ type view struct {
 
 	Question *viewed      `json:"question"`
 	Finding  ask.Finding  `json:"finding"`
+	Expected string       `json:"expected"`
 	Progress string       `json:"progress"`
 	Advice   []ask.Advice `json:"advice"`
 	YAML     string       `json:"yaml"`
@@ -136,12 +137,13 @@ func (p *page) show(w http.ResponseWriter, r *http.Request) {
 	f := p.Finding()
 	v := view{
 		Index: p.Index.Name, Match: p.Match(), Config: p.File, Answers: p.Answers, Earlier: p.Earlier, Present: p.Present(),
-		Finding: f, Progress: f.Progress(), Advice: advice, YAML: p.YAML(advice),
+		Finding: f, Expected: f.Expected(), Progress: f.Progress(), Advice: advice, YAML: p.YAML(advice),
 	}
-	if question == nil {
-		v.Progress = "No pair is left to ask about."
-	} else {
+	switch {
+	case question != nil:
 		v.Question = viewOf(question)
+	case !f.Settled:
+		v.Progress = "" // which says to go on
 	}
 	if err := p.Refusal(); err != nil {
 		v.Refusal = err.Error()

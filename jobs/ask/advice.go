@@ -144,8 +144,8 @@ func AdvisePreset(judged []Judged, threshold float64) (list []Advice) {
 			continue
 		}
 		highest = other.f1()
-		list = []Advice{{"preset: " + name, fmt.Sprintf("by preset %s %d of %d pairs are judged as you do, by this rule %d, at the threshold that fits best",
-			name, other.right, other.pairs, own.right)}}
+		list = []Advice{{"preset: " + name, fmt.Sprintf("preset %s judges %d of %d pairs as you do; this rule judges %d, at threshold %v",
+			name, other.right, other.pairs, own.right, threshold)}}
 	}
 	return list
 }

@@ -78,6 +78,11 @@ type Finding struct {
 // Judged is how many answers say the same or different.
 func (f Finding) Judged() int { return f.Same + f.Different }
 
+// Expected says in words what precision and recall are expected.
+func (f Finding) Expected() string {
+	return fmt.Sprintf("Of the pairs that fold, %.0f %% should. Of those that should fold, %.0f %% do.", 100*f.Precision, 100*f.Recall)
+}
+
 // Progress says in a sentence whether it is time to stop.
 func (f Finding) Progress() string {
 	switch judged := f.Judged(); {

@@ -175,7 +175,7 @@ func TestAdvisePreset(t *testing.T) {
 			"right": same != (i == 3), "half": i%4 < 2, "never": false,
 		}})
 	}
-	expect.Same(t, []Advice{{"preset: right", "by preset right 19 of 20 pairs are judged as you do, by this rule 10, at the threshold that fits best"}},
+	expect.Same(t, []Advice{{"preset: right", "preset right judges 19 of 20 pairs as you do; this rule judges 10, at threshold 0.5"}},
 		AdvisePreset(judged, 0.5), "")
 	expect.Same(t, []Advice(nil), AdvisePreset(judged[:Fewest-1], 0.9), "of nine pairs")
 	for i := range judged {

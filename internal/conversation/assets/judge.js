@@ -39,6 +39,7 @@ function show (answer, done) {
   byId('empty').hidden = Boolean(question)
   for (const id of ['finding', 'verdicts']) byId(id).hidden = false
   for (const button of document.querySelectorAll('[data-verdict]')) button.setAttribute('aria-disabled', !question)
+  byId('remember').disabled = !question
   byId('undo').setAttribute('aria-disabled', finding.same + finding.different + finding.skipped === 0)
   if (question && !(before?.a.id === question.a.id && before.b.id === question.b.id)) {
     showPair(question)
@@ -55,7 +56,7 @@ function showPair ({ number, a, b, fields }) {
   const [left, right, differ] = sides(tokens(a.text), tokens(b.text))
   for (const [side, document, text] of [['a', a, left], ['b', b, right]]) {
     byId('id-' + side).textContent = document.id
-    byId('fields-' + side).replaceChildren(...(fields ?? []).map(one => make('li', null, make('span', { class: 'id' }, one.name), ' ', one[side])))
+    byId('fields-' + side).replaceChildren(...(fields ?? []).map(one => make('li', null, make('span', { class: 'id' }, one.name), ' ', make('span', { title: one[side] }, one[side]))))
     byId('text-' + side).replaceChildren(...text)
     byId('text-' + side).scrollTop = 0
   }
@@ -112,13 +113,11 @@ function only (list, from, to) {
 
 function showFinding () {
   const { finding, present, advice, refusal } = view
-  const { threshold, low, high, same, different, skipped, precision, recall } = finding
+  const { threshold, low, high, same, different, skipped } = finding
   for (const id of ['best', 'brief']) byId(id).textContent = two(threshold)
   byId('interval').textContent = `With a probability of 90 % the best one lies from ${two(low)} to ${two(high)}. The present one is ${two(present)}.`
   byId('scale').replaceChildren(range(threshold, low, high, present))
-  const percent = x => `${Math.round(100 * x)} %`
-  byId('expected').textContent =
-    `Expected on ${view.index}: ${percent(precision)} of the pairs that fold should fold, and ${percent(recall)} of the pairs that should fold do.`
+  byId('expected').textContent = `Expected on ${view.index}: ${view.expected}`
   byId('counts').textContent = `${counted(same, 'same', 'same')}, ${counted(different, 'different', 'different')}, ${counted(skipped, 'skipped', 'skipped')}`
   byId('progress').textContent = view.progress
   byId('progress').classList.toggle('done', finding.settled)
@@ -128,6 +127,7 @@ function showFinding () {
   byId('yaml').textContent = `indices:\n- match: ${view.match}\n${view.yaml}`
   byId('write').textContent = `Write ${two(threshold)} into ${view.config}`
   byId('write').setAttribute('aria-disabled', refusal !== '')
+  byId('write').classList.toggle('primary', refusal === '')
 }
 
 // range draws where the threshold may lie between 0 and 1.
