@@ -148,20 +148,25 @@ func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool)
 	if c.question == nil {
 		return errors.New("nothing is asked")
 	}
-	if remember && v != ask.Skip {
-		q := c.question
-		err := c.decide(ctx, decided.Pair{A: q.A, B: q.B, Verdict: decided.Verdict(v), TextA: q.X.Fingerprint, TextB: q.Y.Fingerprint})
-		if err != nil {
-			return err
-		}
-		c.remembered[[2]string{q.A, q.B}] = true
+	q := c.question
+	a := ask.Answer{A: q.A, B: q.B, Verdict: v, At: now()}
+	err := c.session.Answer(a)
+	if err != nil {
+		return err
 	}
-	a := ask.Answer{A: c.question.A, B: c.question.B, Verdict: v, At: now()}
-	if err := c.session.Answer(a); err != nil {
+	if remember && v != ask.Skip {
+		err = c.decide(ctx, decided.Pair{A: q.A, B: q.B, Verdict: decided.Verdict(v), TextA: q.X.Fingerprint, TextB: q.Y.Fingerprint})
+		c.remembered[[2]string{q.A, q.B}] = err == nil
+	}
+	if err == nil {
+		err = appendAnswer(c.Answers, a)
+	}
+	if err != nil { // the question stands
+		c.session.TakeBack()
 		return err
 	}
 	c.question = nil
-	return appendAnswer(c.Answers, a)
+	return nil
 }
 
 // TakeBack takes the last answer back, of this or an earlier run, and what this run decided by it. It reports false if there is none.
