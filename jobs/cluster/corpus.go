@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -56,6 +57,8 @@ type Options struct {
 	Common int
 	// Dir is where temporary files are made; empty is the system's own place for them.
 	Dir string
+	// Decided are decided pairs of the documents.
+	Decided []decided.Pair
 	// Progress, if not nil, gets how far the work has come.
 	Progress Progress
 }
@@ -107,6 +110,9 @@ type Corpus struct {
 	number, at []uint32
 	forest     Forest
 	left       Left
+	spots      map[string]spot // of documents that decided pairs are about
+	ordinary   uint32          // numbers from here on are of documents that were parted from others of their text
+	again      []uint32        // the numbers of these texts
 
 	// Broder's: shingles sorts ⟨shingle, place⟩, sizes has the number of shingles of each document, and all is their sum.
 	shingles *sorter
@@ -131,6 +137,7 @@ func New(o Options) (*Corpus, error) {
 		o.Algorithm = AlgorithmFor(o.Rule.Sketcher.Scheme())
 	}
 	c := &Corpus{options: o}
+	c.expect(o.Decided)
 	c.scratch.dir = o.Dir
 	part := o.Memory / 8
 	c.records = spool{scratch: &c.scratch, limit: int(5 * part)}
@@ -197,6 +204,7 @@ func (c *Corpus) Add(d Document) error {
 	r = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(r, k.Words), k.Numbers)
 	r = binary.LittleEndian.AppendUint16(r, uint16(len(k.Payload)))
 	r = append(append(r, k.Topics...), k.Payload...)
+	c.notice(&d, place)
 	if d.Sketch != nil {
 		if err := c.fingerprints.add(k.Fingerprint, xxhash.Sum64(r)&^math.MaxUint32|place); err != nil {
 			return err
@@ -269,7 +277,13 @@ func (c *Corpus) Number(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.partTexts(); err != nil {
+		return err
+	}
 	c.forest = NewForest(len(c.at))
+	for i, number := range c.again {
+		c.forest.Join(c.ordinary+uint32(i), number)
+	}
 	return nil
 }
 
@@ -278,11 +292,15 @@ func (c *Corpus) Cluster(ctx context.Context) error {
 	if err := c.Number(ctx); err != nil {
 		return err
 	}
+	var err error
 	switch c.options.Algorithm {
 	case Bands:
-		return c.joinBands(ctx)
+		err = c.joinBands(ctx)
 	case Broder:
-		return c.joinShared(ctx)
+		err = c.joinShared(ctx)
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return c.decide(ctx)
 }

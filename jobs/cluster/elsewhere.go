@@ -43,7 +43,7 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 			return err
 		}
 	}
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), c.decide(ctx))
 }
 
 // texts visits the texts that are long enough to be compared, from the caller's goroutine, in no order.

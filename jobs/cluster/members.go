@@ -137,7 +137,7 @@ func (r *reader) membersOf(documents []uint32) ([]Member, error) {
 			first, cluster, list[i].Size = i, "", 1
 		}
 		if cluster == "" {
-			cluster = c.options.Rule.ClusterID(list[first].Fingerprint)
+			cluster = c.options.Rule.ClusterID(c.name(root, &list[first]))
 		}
 		list[i].Cluster, list[i].First = cluster, i == first
 	}
