@@ -168,7 +168,7 @@ func (s *similarity) answer(ctx context.Context) error {
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
 	}
-	likeness.Room = s.h.Limits.MaxReply
+	likeness.Room, likeness.Decided = s.h.Limits.MaxReply, s.h.decidedPairs()
 	store := s.h.Open(s.who.header, s.who.query)
 	var document []byte
 	if s.asks.stored {

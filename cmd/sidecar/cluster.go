@@ -26,6 +26,7 @@ type clusterJob struct {
 	job
 	cluster.Options
 	input, id, hostField string
+	decidedFile          string
 	fields               []string
 	threshold            float64
 	report               string
@@ -101,6 +102,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.input, "input", "", "cluster the documents of this `file`, - for standard input")
 	flags.StringVar(&c.id, "id", "id", "the `field` with the id of a file's documents, a text or a number")
 	flags.StringSliceVar(&c.fields, "fields", nil, "the `fields` of a file that are compared (by default those of the rule, or title,text)")
+	flags.StringVar(&c.decidedFile, "decided", "", "with --input: obey the decided pairs in this `file`, - for standard input (sidecar decide says how)")
 	flags.StringVar(&c.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
 	flags.Var(choice{(*string)(&c.Algorithm), []string{"bands", "broder", "exact"}}, "algorithm", "the algorithm (`way`): bands, broder or exact (by default bands, or broder if the family of sketches has no bands)")
 	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
@@ -132,6 +134,10 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 		return errors.New("--write stores clusters in an index: it does not go with --input")
 	case c.input == "" && (len(c.fields) > 0 || cmd.Flags().Changed("id")):
 		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
+	case c.input == "" && c.decidedFile != "":
+		return errors.New("--decided goes with --input: what is decided about an index is in the engine, see sidecar decide")
+	case c.input == "-" && c.decidedFile == "-":
+		return errors.New("--input and --decided can't both be standard input: name a file for one of them")
 	case c.memory < 1:
 		return errors.New("--memory: 0 is not a size: use one such as 512m or 4g")
 	case c.write && c.Algorithm == cluster.Exact:

@@ -38,7 +38,10 @@ func (c *clusterJob) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = c.begin(s.Rule); err == nil {
+	if c.Decided, err = c.decidedIn(cmd.Context(), s.target); err == nil {
+		err = c.begin(s.Rule)
+	}
+	if err == nil {
 		err = s.read(cmd.Context())
 	}
 	if err != nil {

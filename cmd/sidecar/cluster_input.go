@@ -27,6 +27,11 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if c.decidedFile != "" {
+		if c.Decided, err = parseDecided(cmd.Context(), c.decidedFile, cmd.InOrStdin()); err != nil {
+			return err
+		}
+	}
 	entry := config.DefaultIndex()
 	if g.Index != nil {
 		entry = *g.Index

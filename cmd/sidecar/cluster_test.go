@@ -87,6 +87,23 @@ func TestClusterFile(t *testing.T) {
 }
 
 // TestClusterNamesFields: of a file it says which fields it compared, and which it ignored.
+// TestClusterDecided: of a file of decided pairs, whatever its texts.
+func TestClusterDecided(t *testing.T) {
+	dir := t.TempDir()
+	input, pairs, out := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "pairs.txt"), filepath.Join(dir, "out.jsonl")
+	expect.OK(t, os.WriteFile(input, []byte(pages), 0o600))
+	expect.OK(t, os.WriteFile(pairs, []byte("a b different\nc d different\nb 5 same\n"), 0o600))
+	got := sidecar(t, "cluster", "--input", input, "--decided", pairs, "--output", out)
+	l := clusterLines(t, out)
+	if got.code != 0 || l["a"].Size != 1 || l["b"].Size != 2 || l["b"].Cluster != l["5"].Cluster || l["c"].Size != 1 || l["c"].Cluster == l["d"].Cluster {
+		t.Errorf("%v %s", l, got.stderr)
+	}
+	expect.OK(t, os.WriteFile(pairs, []byte("a b\n"), 0o600))
+	if got := sidecar(t, "cluster", "--input", input, "--decided", pairs); got.code != 1 || !strings.Contains(got.stderr, "pairs.txt: line 1: holds 2 words") {
+		t.Errorf("%s", got.stderr)
+	}
+}
+
 func TestClusterNamesFields(t *testing.T) {
 	const lines = `{"id":1,"text":"a b c","lang":"en","body":{"html":"x y"}}` + "\n" + `{"id":2,"url":"https://a.example/","meta":1}` + "\n"
 	for args, want := range map[string]string{

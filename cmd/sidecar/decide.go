@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/user"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -144,16 +146,7 @@ func (d *decideJob) readFile(ctx context.Context) (err error) {
 	if d.file == "" {
 		return nil
 	}
-	name, in := "standard input", terminal.UntilDone(ctx, d.in)
-	if d.file != "-" {
-		file, err := os.Open(d.file)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		name, in = d.file, io.Reader(file)
-	}
-	d.pairs, err = decided.Parse(in, name, "")
+	d.pairs, err = parseDecided(ctx, d.file, d.in)
 	if d.forget {
 		for i := range d.pairs {
 			d.pairs[i].Verdict = decided.Forgotten
@@ -245,4 +238,29 @@ func (d *decideJob) print(ctx context.Context, targets []target) error {
 		}
 	}
 	return show(d.out, d.output, map[string][]decidedPair{"pairs": list}, cmp.Or(terminal.Harmless(text.String()), "# nothing is decided\n"))
+}
+
+// decidedIn returns what is decided about the documents of an index. If the credentials may not read that, it warns: they may read the index alone.
+func (j *job) decidedIn(ctx context.Context, t target) ([]decided.Pair, error) {
+	log := decided.Open(t.Engine.Store.Journal())
+	err := log.Read(ctx)
+	if adapters.StatusOf(err) == http.StatusForbidden {
+		_, _ = fmt.Fprintf(j.err, "decided pairs are not obeyed: %s\n", terminal.Harmless(t.Explain(err).Error()))
+		return nil, nil
+	}
+	name := placesOf([]target{t})[0].PairIndex()
+	return slices.DeleteFunc(log.Pairs(), func(p decided.Pair) bool { return p.Index != name }), err
+}
+
+// parseDecided reads a file of decided pairs, - for standard input.
+func parseDecided(ctx context.Context, file string, stdin io.Reader) ([]decided.Pair, error) {
+	if file == "-" {
+		return decided.Parse(terminal.UntilDone(ctx, stdin), "standard input", "")
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return decided.Parse(in, file, "")
 }

@@ -8,15 +8,19 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // similarJob is one run of the command.
@@ -37,7 +41,7 @@ func similarCommand() *cobra.Command {
 		Long: `Similar finds the near-duplicates of a stored document, or of the text or JSON document on standard input (-). These are the
 documents that would fold in a search (docs/guarantees.md, What folds). The conditions within, same and different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
 
-It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same.
+It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same, or that you decided so.
 --source shows the documents too, with the exact resemblance.
 
 It looks them up by bands, which the rule must store (bands: auto). This finds at least 99 of 100 documents whose agreement is exactly
@@ -91,6 +95,9 @@ func (s *similarJob) run(ctx context.Context) error {
 	} else if document, s.Except, err = similar.Document(ctx, e.Rules, e.Store, indices, s.id); err == nil && document == nil {
 		err = fmt.Errorf("there is no such document: %s in %s", s.id, s.index)
 	}
+	if err == nil && s.id != "-" {
+		err = s.decide(ctx, e, indices)
+	}
 	if err != nil {
 		return e.Explain(err)
 	}
@@ -99,6 +106,22 @@ func (s *similarJob) run(ctx context.Context) error {
 		return e.Explain(err)
 	}
 	return show(s.out, s.output, found, s.text(found))
+}
+
+// decide reads what is decided about the document.
+func (s *similarJob) decide(ctx context.Context, e *upstream.Engine, indices []adapters.Index) error {
+	at := slices.IndexFunc(indices, func(i adapters.Index) bool { return i.Name == s.Except.Index })
+	pairs, err := s.decidedIn(ctx, targetOf(e, indices[at]))
+	s.Decided = decided.NewSet(pairs)
+	for _, p := range pairs {
+		switch s.Except.ID {
+		case p.A:
+			s.Partners = append(s.Partners, p.B)
+		case p.B:
+			s.Partners = append(s.Partners, p.A)
+		}
+	}
+	return err
 }
 
 // readDocument reads a document from standard input: a JSON object, or else a text.
@@ -147,6 +170,9 @@ func (s *similarJob) table(b *bytes.Buffer, found similar.Similar) {
 	_, _ = fmt.Fprint(w, "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE\n")
 	for _, a := range found.Alike {
 		same, resemblance := map[bool]string{true: "yes"}[a.SameText], ""
+		if a.Decided {
+			same = "decided"
+		}
 		if a.Resemblance != nil {
 			resemblance = fmt.Sprintf("%.3f", *a.Resemblance)
 		}

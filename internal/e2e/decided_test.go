@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +54,24 @@ func TestDecided(t *testing.T) {
 		playgroundObeys(t, first, e, index, shown[9], shown[40])
 		same(t, plain, slices.Concat(without.whole(t, index, "*", 100, "")...), "without the key")
 
+		if out := string(succeed(t, "similar", "--config", file, "--index", index, "--scan", shown[2])); !decidedLine(shown[70]).MatchString(out) {
+			t.Errorf("similar says: %s", out)
+		}
+		if out := string(succeed(t, "similar", "--config", file, "--index", index, "--scan", "--size", "1000", apart[0])); strings.Contains(out, apart[1]+" ") {
+			t.Errorf("similar says: %s", out)
+		}
+		clusters := filepath.Join(t.TempDir(), "clusters.jsonl")
+		succeed(t, "cluster", "--config", file, "--index", index, "--output", clusters)
+		of := map[string]string{}
+		for line := range bytes.Lines(must(os.ReadFile(clusters))(t)) {
+			var l struct{ ID, Cluster string }
+			decode(t, line, &l)
+			of[l.ID] = l.Cluster
+		}
+		if of[apart[0]] == of[apart[1]] || of[shown[70]] != of[shown[2]] || of[shown[9]] != of[shown[40]] {
+			t.Error("cluster does not obey")
+		}
+
 		// A stranger writes a document under an id of a pair: the decision says nothing of it.
 		at := slices.IndexFunc(list, func(d corpus.Document) bool { return d.ID == shown[70] })
 		list[at].Body = "Nobody has decided anything about this text. " + list[(at+1)%len(list)].Body
@@ -92,6 +112,10 @@ func playgroundObeys(t *testing.T, w *monitored, e *engines.Engine, index, a, b 
 	if want := [][]float64{{0, 1, 1, 2}}; !reflect.DeepEqual(want, got.Pairs) || len(got.Sidecar.IDs) != 1 {
 		t.Errorf("%+v: %s", got, r.body)
 	}
+}
+
+func decidedLine(id string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\S+ +` + regexp.QuoteMeta(id) + ` +\S+ +\S+ +decided *$`)
 }
 
 func ordered(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }

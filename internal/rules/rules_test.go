@@ -86,7 +86,7 @@ var allowed = map[string][]string{
 	"rerank":                 {"sketch"},
 	"adapters":               {"rerank", "internal/rule", "internal/jsonedit"},
 	"internal/rule":          {"sketch", "rerank", "internal/jsonedit"},
-	"internal/similar":       {"sketch", "rerank", "adapters", "internal/rule", "internal/jsonedit"},
+	"internal/similar":       {"internal/decided", "sketch", "rerank", "adapters", "internal/rule", "internal/jsonedit"},
 	"adapters/adaptertest":   {"internal/rule", "sketch", "rerank", "adapters", "internal/collapse", "internal/effort", "internal/expect", "internal/jsonedit"},
 	"internal/collapse":      {"internal/rule", "sketch", "rerank", "adapters", "internal/jsonedit"},
 	"internal/jsonedit":      {},

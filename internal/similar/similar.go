@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
@@ -36,6 +37,10 @@ type Likeness struct {
 	Scan bool
 	// Except is the index and the id of a document that is not among the answers: the one that is asked about.
 	Except Alike
+	// Decided, if not nil, is what people have decided about the document of Except. Partners are the documents of its index that this is about, as far as
+	// they are known: they are compared whatever bands they have.
+	Decided  *decided.Set
+	Partners []string
 }
 
 // Alike is one document that is a near-duplicate of another.
@@ -47,6 +52,8 @@ type Alike struct {
 	Error     float64 `json:"error"`
 	// SameText says that both texts are equal but for case and space.
 	SameText bool `json:"same_text"`
+	// Decided says that people have decided that it is the same.
+	Decided bool `json:"decided,omitempty"`
 	// Resemblance is exact, of both texts; nil where they were not read.
 	Resemblance *float64 `json:"resemblance,omitempty"`
 	// Source is the document less our fields.
@@ -107,7 +114,7 @@ func Find(ctx context.Context, rs rule.Rules, store adapters.Store, indices []ad
 		if rule == nil || index.Absent {
 			continue
 		}
-		one, err := find(ctx, rule, store, index.Name, document, l)
+		one, err := find(ctx, rule, store, index, document, l)
 		if err != nil {
 			return all, err
 		}
@@ -120,15 +127,18 @@ func Find(ctx context.Context, rs rule.Rules, store adapters.Store, indices []ad
 	return all, nil
 }
 
-// moreAlike orders what was found: equal texts first, then by agreement, then by name.
+// moreAlike orders what was found: what was decided first, then equal texts, then by agreement, then by name.
 func moreAlike(a, b Alike) int {
-	if a.SameText != b.SameText {
-		if a.SameText {
+	first := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
 			return -1
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(b.Agreement, a.Agreement), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(first(a.Decided, b.Decided), first(a.SameText, b.SameText), cmp.Compare(b.Agreement, a.Agreement), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
 }
 
 // likening is the search of one index.
@@ -137,6 +147,8 @@ type likening struct {
 	rule    *rule.Rule
 	profile rerank.Profile
 	index   string
+	ruled   string // the name that rules are matched against
+	decides bool   // people have decided about the document, which is of this index
 	sketch  sketch.Sketch
 	text    *sketch.Text // where texts are compared
 	found   Similar
@@ -144,13 +156,17 @@ type likening struct {
 	read    int // documents in all
 }
 
-func find(ctx context.Context, r *rule.Rule, store adapters.Store, index string, document []byte, l Likeness) (Similar, error) {
+func find(ctx context.Context, r *rule.Rule, store adapters.Store, in adapters.Index, document []byte, l Likeness) (Similar, error) {
 	texts := r.TextsOf(document)
 	s, ok := r.Sketch(texts)
 	if !ok {
 		return Similar{}, nil
 	}
-	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, sketch: s}
+	index := in.Name
+	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, ruled: cmp.Or(in.As, index), sketch: s}
+	if k.decides = l.Decided != nil && l.Except.Index == index; !k.decides {
+		k.Partners = nil
+	}
 	if l.Threshold > 0 {
 		k.profile.Threshold = l.Threshold
 	}
@@ -162,10 +178,17 @@ func find(ctx context.Context, r *rule.Rule, store adapters.Store, index string,
 	if err != nil {
 		return k.found, err
 	}
-	if err := store.Scan(ctx, index, r, selection, k.page); err != nil {
+	err = store.Scan(ctx, index, r, selection, func(p adapters.Page) error { return k.page(p, false) })
+	if err != nil {
 		return k.found, err
 	}
 	k.seen.Cut = selection.Limit > 0 && k.read >= selection.Limit
+	for some := range slices.Chunk(k.Partners, textsAtOnce) {
+		err := store.Scan(ctx, index, r, adapters.Selection{IDs: some}, func(p adapters.Page) error { return k.page(p, true) })
+		if err != nil {
+			return k.found, err
+		}
+	}
 	k.found.Searched = []Searched{k.seen}
 	k.trim(k.kept())
 	if l.Source {
@@ -202,11 +225,11 @@ func (k *likening) selection() (adapters.Selection, error) {
 // kept is how many are held while there may be more: enough that as many as are asked for are left when texts decide.
 func (k *likening) kept() int { return 4*k.Size + textsAtOnce }
 
-// page compares a page of documents.
-func (k *likening) page(p adapters.Page) error {
+// page compares a page of documents: of partners, or of others.
+func (k *likening) page(p adapters.Page, partners bool) error {
 	for _, d := range p.Documents {
 		k.read++
-		if d.ID == k.Except.ID && k.index == k.Except.Index {
+		if d.ID == k.Except.ID && k.index == k.Except.Index || slices.Contains(k.Partners, d.ID) != partners {
 			continue
 		}
 		s := k.rule.Decode(rule.OursOf(d.Source).Sketch)
@@ -215,11 +238,17 @@ func (k *likening) page(p adapters.Page) error {
 		}
 		k.seen.Compared++
 		near, agreement := k.profile.NearDuplicates(&k.sketch, s)
-		if near {
-			k.found.Total++
+		same, decides := false, false
+		if k.decides {
+			if same, decides = k.Decided.Pair(k.ruled, k.Except.ID, k.sketch.Fingerprint, d.ID, s.Fingerprint); decides {
+				near = same
+			}
 		}
 		if near {
-			k.found.Alike = append(k.found.Alike, k.alike(d.ID, s, agreement))
+			k.found.Total++
+			one := k.alike(d.ID, s, agreement)
+			one.Decided = decides
+			k.found.Alike = append(k.found.Alike, one)
 		}
 	}
 	if len(k.found.Alike) > 2*k.kept() {

@@ -1,0 +1,48 @@
+package similar_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/similar"
+)
+
+// TestSimilarObeysDecisions: what is the same comes first, whatever its bands; what is different does not come; and neither counts for another text or index.
+func TestSimilarObeysDecisions(t *testing.T) {
+	r := likeRule(t, "news", 0.6)
+	documents := stored(t, r, texts(t))
+	c := &cellar{documents: map[string]map[string][]byte{"news": documents}}
+	text := func(id string) uint64 {
+		computed, _ := r.SketchOf(documents[id])
+		return computed.Fingerprint
+	}
+	find := func(id string, texts uint64, scan bool) []string {
+		pairs := []decided.Pair{
+			{Index: "news", A: "1-0", B: "1-1", Verdict: decided.Different, TextA: text("1-0") + texts, TextB: text("1-1")},
+			{Index: "news", A: "9-0", B: "1-0", Verdict: decided.Same, TextA: text("9-0"), TextB: text("1-0") + texts},
+			{Index: "books", A: "1-0", B: "8-0", Verdict: decided.Same, TextA: text("1-0"), TextB: text("8-0")},
+		}
+		found := expect.Value(similar.Find(t.Context(), rule.Rules{r}, c, []adapters.Index{{Name: "news"}}, documents[id], similar.Likeness{
+			Size: 1000, Scan: scan, Except: similar.Alike{Index: "news", ID: id}, Decided: decided.NewSet(pairs), Partners: []string{"1-1", "9-0"},
+		}))(t)
+		ids := []string{}
+		for i, a := range found.Alike {
+			ids = append(ids, a.ID)
+			expect.Same(t, i == 0 && texts == 0 && id == "1-0", a.Decided, "%s is said to be decided", a.ID)
+		}
+		expect.Must(t, len(ids), found.Total, "the total")
+		return ids
+	}
+	for _, scan := range []bool{false, true} {
+		plain := find("1-0", 1, scan) // other texts
+		if !slices.Contains(plain, "1-1") || slices.Contains(plain, "9-0") {
+			t.Fatalf("without decisions: %v", plain)
+		}
+		want := append([]string{"9-0"}, slices.DeleteFunc(plain, func(id string) bool { return id == "1-1" })...)
+		expect.Same(t, want, find("1-0", 0, scan), "scan %v", scan)
+	}
+}
