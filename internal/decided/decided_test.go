@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -173,4 +177,95 @@ func TestParse(t *testing.T) {
 			t.Errorf("%.20q: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// TestLiveKeepsWhatItCouldRead: what can't be read leaves the last set; a later reading finds all since, and what was taken back is gone.
+func TestLiveKeepsWhatItCouldRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		log, failing := Open(j), false
+		live := NewLive(unreliable{j, &failing})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var results []bool
+		expect.OK(t, live.Read(ctx))
+		go live.Run(ctx, 10*time.Second, func(err error) { results = append(results, err == nil) })
+		add := func(v Verdict) {
+			expect.Value(log.Add(t.Context(), "", pairOf("a", "b", v), pairOf("a", "c", Same)))(t)
+		}
+		obeyed := func(what string, want []bool) {
+			t.Helper()
+			time.Sleep(11 * time.Second)
+			synctest.Wait()
+			var got []bool
+			for _, id := range []string{"b", "c"} {
+				if same, is := live.Set().Pair("news", "a", uint64('a'), id, uint64(id[0])); is {
+					got = append(got, same)
+				}
+			}
+			expect.Must(t, want, got, "%s", what)
+		}
+		obeyed("nothing is decided", nil)
+		add(Same)
+		obeyed("decided", []bool{true, true})
+		before := live.Set()
+		obeyed("nothing new", []bool{true, true})
+		if live.Set() != before {
+			t.Error("a set is made though nothing is new")
+		}
+		failing = true
+		add(Different)
+		obeyed("not readable", []bool{true, true})
+		failing = false
+		obeyed("readable again", []bool{false, true})
+		add(Forgotten)
+		obeyed("taken back", []bool{true})
+		if live.Set().Len() != 1 || live.Set().Mark() == before.Mark() {
+			t.Errorf("%d pairs", live.Set().Len())
+		}
+		expect.Must(t, []bool{true, true, true, false, true, true}, results, "what was reported")
+	})
+}
+
+// unreliable is a journal that can't be read now and then.
+type unreliable struct {
+	*journal
+	failing *bool
+}
+
+func (u unreliable) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
+	if *u.failing {
+		return nil, errors.New("no rights")
+	}
+	return u.journal.Since(ctx, job, slot, number)
+}
+
+// TestManyPairs says what 100,000 pairs take, in a short form 2,000.
+func TestManyPairs(t *testing.T) {
+	j, n := &journal{}, effort.Rounds(100_000)
+	var pairs []Pair
+	for i := range n {
+		pairs = append(pairs, Pair{
+			Index: "news", A: fmt.Sprintf("document-number-%d", 2*i), B: fmt.Sprintf("document-number-%d", 2*i+1), Verdict: []Verdict{Same, Different}[i%2],
+			TextA: uint64(2*i) * 0x9e3779b97f4a7c15, TextB: uint64(2*i+1) * 0x9e3779b97f4a7c15,
+		})
+	}
+	expect.Value(Open(j).Add(t.Context(), "anna", pairs...))(t)
+	pairs = nil
+	before := live()
+	began, l := time.Now(), NewLive(j)
+	expect.OK(t, l.Read(t.Context()))
+	took, grown := time.Since(began), live()-before
+	t.Logf("%d pairs in %d entries: %v to read, %d bytes for a pair", n, len(j.entries), took, grown/n)
+	if l.Set().Len() != n || grown > 400*n+1<<20 {
+		t.Errorf("%d pairs take %d bytes", l.Set().Len(), grown)
+	}
+}
+
+// live is how many bytes are reachable.
+func live() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -58,6 +58,41 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
+// decisions knows one document.
+type decisions struct {
+	index, id string
+	text      uint64
+}
+
+func (d decisions) Of(index, id string, text uint64) *rerank.Decided {
+	if d == (decisions{index, id, text}) {
+		return &rerank.Decided{Document: 7}
+	}
+	return nil
+}
+
+func (d decisions) Mark() uint64 { return 0 }
+
+// TestDecidedHits: a hit gets what was decided about its document and text.
+func TestDecidedHits(t *testing.T) {
+	rule := testRule(t, "title")
+	const text, other = `{"title":"one two three"}`, `{"title":"four five six"}`
+	computed, _ := rule.SketchOf([]byte(text))
+	j := NewJudge(Rules{rule}, 0, 0)
+	j.Decided = decisions{"news-1", "a", computed.Fingerprint}
+	for _, c := range []struct {
+		index, id, document string
+		want                bool
+	}{
+		{"news-1", "a", text, true}, {"news-1", "b", text, false}, {"news-2", "a", text, false}, {"news-1", "a", other, false}, {"news-1", "", text, false},
+	} {
+		hit := j.Hit(Seen{Index: c.index, ID: "x", Document: c.id, Shown: shown{c.document, nil}})
+		if hit.Sketch == nil || (hit.Decided != nil) != c.want {
+			t.Errorf("%+v: %+v", c, hit)
+		}
+	}
+}
+
 func TestTraitsOfSeveralRules(t *testing.T) {
 	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	rule := func(match string, together Together, choice Choice) *Rule {

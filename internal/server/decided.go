@@ -10,7 +10,7 @@ import (
 )
 
 // firstDecided is how long the start of a backend waits for the decided pairs.
-const firstDecided = 2 * time.Second
+const firstDecided = 5 * time.Second
 
 // readDecided has a backend obey the decided pairs that the engine keeps. It reads them now, with the operator's credentials, and again after each interval. If
 // that fails, the last ones stay.
