@@ -76,6 +76,9 @@ change are written. A document that somebody else changes meanwhile is skipped.
 
 --engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run here: see docs/clusters.md.
 
+--open shows the groups on a page in the browser, until the command is interrupted: how much of the index are copies, what differs within
+a group, and why which document would stay. There you can tell documents apart, export groups, and download a plan.
+
 --plan writes a plan of which documents to delete, or, with --hide, to hide, and changes nothing. In each group one document stays. The
 others are its near-duplicates. --apply carries a plan out. Just before, it reads each document again. It skips a document that has
 changed since the plan was made, or whose document that stays is gone or has changed. First it writes each document to the file of
@@ -86,6 +89,7 @@ terminal; elsewhere it needs --yes.
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024
   sidecar cluster --index news-2024 --write
+  sidecar cluster --index news-2024 --open
   sidecar cluster --index news-2024 --plan plan.json --keep newest
   sidecar cluster --apply plan.json --undo undo.jsonl
   sidecar cluster --restore undo.jsonl
@@ -236,8 +240,11 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 	if err := c.join(cmd); err != nil {
 		return err
 	}
-	if c.clean.plan != "" {
+	switch {
+	case c.clean.plan != "":
 		return source.makePlan(ctx)
+	case c.clean.open:
+		return source.openPage(ctx)
 	}
 	report, err := c.corpus.Report(ctx, c.file)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/groups"
+	"github.com/neardup/sidecar/internal/localpage"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -23,14 +26,17 @@ import (
 // cleanFlags are the flags of a clean-up.
 type cleanFlags struct {
 	plan, keep, hide, apply, undo, restore string
-	yes, lossy                             bool
+	yes, lossy, open                       bool
+	port                                   int
 }
 
 func (f *cleanFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.plan, "plan", "", "write a plan of what to delete or hide to this `file`, and change nothing")
 	flags.Var(choice{&f.keep, []string{string(rule.ByNewest), string(rule.ByOldest), string(rule.ByLongest), cleanup.First}}, "keep",
 		"which `document` of a group stays: newest, oldest, longest or first, by id (by default the rule's representative; else newest if it has a date_field, else longest)")
-	flags.StringVar(&f.hide, "hide", "", "with --plan: set this `field` to true, in place of deleting")
+	flags.BoolVar(&f.open, "open", false, "show the groups on a page for a browser on this machine, and print its address")
+	flags.IntVar(&f.port, "port", 0, "with --open: the page's port at 127.0.0.1 (default any free one)")
+	flags.StringVar(&f.hide, "hide", "", "with --plan or --open: set this `field` to true, in place of deleting")
 	flags.StringVar(&f.apply, "apply", "", "carry out the plan in this `file`")
 	flags.StringVar(&f.undo, "undo", "", "with --apply: the `file` that documents are written to before they are deleted or hidden")
 	flags.StringVar(&f.restore, "restore", "", "put back the documents of this undo `file`")
@@ -44,17 +50,21 @@ func (f *cleanFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{f.plan, f.apply, f.restore} {
 		modes += min(len(name), 1)
 	}
+	modes += map[bool]int{true: 1}[f.open]
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	planning := map[bool]string{true: "--plan", false: "--open"}[f.plan != ""]
 	switch {
 	case modes > 1:
-		return errors.New("--plan, --apply and --restore: give one of them")
-	case f.plan == "" && (f.keep != "" || f.hide != ""):
-		return errors.New("--keep and --hide go with --plan")
-	case f.plan != "" && (given("input") || given("write") || given("output") && cmd.Flag("output").Value.String() != formText && cmd.Flag("output").Value.String() != formJSON):
-		return errors.New("--plan: is for the documents of an index: it goes neither with --input nor with --write, nor with a file of --output")
+		return errors.New("--plan, --open, --apply and --restore: give one of them")
+	case f.plan == "" && !f.open && (f.keep != "" || f.hide != ""):
+		return errors.New("--keep and --hide go with --plan or --open")
+	case !f.open && given("port"):
+		return errors.New("--port goes with --open")
+	case (f.plan != "" || f.open) && (given("input") || given("write") || given("output") && cmd.Flag("output").Value.String() != formText && cmd.Flag("output").Value.String() != formJSON):
+		return fmt.Errorf("%s: is for the documents of an index: it goes neither with --input nor with --write, nor with a file of --output", planning)
 	case f.plan != "" && !isFolder(filepath.Dir(f.plan)):
 		return fmt.Errorf("--plan: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.plan))
-	case f.plan != "" && f.hide != "":
+	case f.hide != "":
 		return cleanup.CheckHide(f.hide)
 	case f.apply != "" && f.undo == "":
 		return errors.New("--undo is missing: name a file that documents are written to before they are deleted, such as undo.jsonl")
@@ -75,30 +85,62 @@ func (s *indexSource) decisions(ctx context.Context) (index string, set *decided
 	return decided.Place{Index: s.index}.PairIndex(), decided.NewSet(log.Pairs()), nil
 }
 
+// groups returns the head of a plan, and what finds its groups. shown says that they are for a page.
+func (s *indexSource) groups(ctx context.Context, shown bool) (p cleanup.Plan, find func(func(cleanup.Group) error) (cleanup.Counts, error), err error) {
+	c := s.command
+	o := cleanup.Options{Keep: c.clean.keep, Hide: c.clean.hide, Shown: shown}
+	p = cleanup.Plan{Engine: s.Config.Name, Index: s.Index, Hide: c.clean.hide}
+	if _, p.Keep, err = o.Choice(s.Rule); err != nil {
+		return p, nil, err
+	}
+	if p.Identity, err = s.Job.Store.Identity(ctx, s.Index); err != nil {
+		return p, nil, s.Explain(err)
+	}
+	if o.PairIndex, o.Decided, err = s.decisions(ctx); err != nil {
+		return p, nil, s.Explain(err)
+	}
+	return p, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
+		meter := c.meter(s.Job)
+		defer meter.clearBar()
+		o.Report = func(read int) { meter.at(read, 0, "read with their texts") }
+		job := s.Job
+		job.Rule = c.Rule // with the threshold of the flags
+		return cleanup.Find(ctx, c.corpus, job, o, yield)
+	}, nil
+}
+
+// openPage shows the groups on a page until the command is interrupted.
+func (s *indexSource) openPage(ctx context.Context) error {
+	c := s.command
+	p, find, err := s.groups(ctx, true)
+	if err != nil {
+		return err
+	}
+	options := groups.Options{Job: s.Job, Place: decided.Place{Index: s.index, Rule: s.Rule}, Dir: c.Dir, Plan: p}
+	options.Job.Rule = c.Rule
+	if person, err := user.Current(); err == nil {
+		options.By = person.Username
+	}
+	found, err := groups.New(options, find)
+	if err != nil {
+		return s.Explain(err)
+	}
+	defer found.Close()
+	c.corpus.Close() // and what it keeps in memory
+	c.corpus = nil
+	return localpage.Serve(ctx, c.clean.port, found.Page(), func(address string) {
+		_, _ = fmt.Fprintf(c.out, "Open this address in a browser on this machine:\n\n  %s\n\nCtrl-C ends the page.\n", address)
+	})
+}
+
 // makePlan writes a plan of the clusters that were found.
 func (s *indexSource) makePlan(ctx context.Context) error {
 	c := s.command
-	o := cleanup.Options{Keep: c.clean.keep, Hide: c.clean.hide}
-	var err error
-	p := cleanup.Plan{Engine: s.Config.Name, Index: s.Index, Hide: c.clean.hide}
-	if _, p.Keep, err = o.Choice(s.Rule); err != nil {
+	p, find, err := s.groups(ctx, false)
+	if err != nil {
 		return err
 	}
-	if p.Identity, err = s.Job.Store.Identity(ctx, s.Index); err != nil {
-		return s.Explain(err)
-	}
-	if o.PairIndex, o.Decided, err = s.decisions(ctx); err != nil {
-		return s.Explain(err)
-	}
-	meter := c.meter(s.Job)
-	o.Report = func(read int) { meter.at(read, 0, "read for the plan") }
-	job := s.Job
-	job.Rule = c.Rule // with the threshold of the flags
-	p, err = cleanup.WritePlan(c.clean.plan, p, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
-		return cleanup.Find(ctx, c.corpus, job, o, yield)
-	})
-	meter.clearBar()
-	if err != nil {
+	if p, err = cleanup.WritePlan(c.clean.plan, p, find); err != nil {
 		return s.Explain(err)
 	}
 	if lossy := s.Engine.Store.Lossless(ctx, s.Index); p.Hide == "" && lossy != nil {

@@ -27,7 +27,7 @@ const MaxBody = 1 << 20
 
 // Page is what is served.
 type Page struct {
-	// Files has index.html and the page's own scripts. The files of the playground (style.css, dom.js, diff.js) and local.js are served beside them.
+	// Files has index.html and the page's own scripts. The files of the playground (style.css, dom.js, diff.js) local.js and sides.js are served beside them.
 	Files fs.FS
 	// API answers requests below /api/, if they have the key.
 	API http.Handler

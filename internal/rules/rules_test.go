@@ -130,6 +130,7 @@ var allowed = map[string][]string{
 		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal", "internal/cases", "internal/jsonedit",
 	},
 	"internal/localpage":        {"playground"},
+	"internal/groups":           {"adapters", "internal/decided", "internal/jsonedit", "internal/localpage", "jobs", "jobs/cleanup"},
 	"internal/conversation":     {"internal/rule", "adapters", "internal/config", "internal/upstream", "internal/cases", "internal/decided", "internal/localpage", "jobs/ask", "jobs/calibrate"},
 	"internal/logtest":          {},
 	"internal/certs":            {},

@@ -32,8 +32,8 @@ type Options struct {
 	// PairIndex is the index's name in decided pairs, Decided those pairs; nil for none.
 	PairIndex string
 	Decided   *decided.Set
-	// Fields says that members have their Fields.
-	Fields bool
+	// Shown says that members have their Title and their Fields.
+	Shown bool
 	// Report is called now and then with how many documents of clusters were read. It may be nil.
 	Report func(read int)
 }
@@ -183,10 +183,26 @@ func (f *finder) candidate(d adapters.Stored) (*candidate, error) {
 	}
 	c.hidden = f.Hide != "" && string(jsonedit.Get(members, f.Hide)) == "true"
 	c.merit = f.merit(&c.hit, shown)
-	if f.Fields {
-		c.Fields = short(members)
+	if f.Shown {
+		c.Title, c.Fields = f.title(d.Source), Short(members)
 	}
 	return c, nil
+}
+
+// longestTitle is how many characters a title has.
+const longestTitle = 120
+
+// title returns the beginning of a document's text.
+func (f *finder) title(source []byte) string {
+	for _, text := range f.Rule.Texts(source) {
+		if text = strings.Join(strings.Fields(text[:min(len(text), 8*longestTitle)]), " "); text != "" {
+			if runes := []rune(strings.ToValidUTF8(text, "")); len(runes) > longestTitle {
+				return string(runes[:longestTitle]) + "…"
+			}
+			return strings.ToValidUTF8(text, "")
+		}
+	}
+	return ""
 }
 
 // merit says in words what a document is chosen by; empty where it has no such value.
@@ -272,11 +288,11 @@ const (
 	mostShort, shortest = 16, 100
 )
 
-// short returns the short values of a document that are neither objects nor lists, and none of ours.
-func short(members []jsonedit.Member) (list []jsonedit.Member) {
+// Short returns the short values of a document that are neither objects nor lists, and none of ours.
+func Short(members []jsonedit.Member) (list []Field) {
 	for _, m := range members {
 		if v := m.Value; len(list) < mostShort && len(v) > 0 && len(v) <= shortest && v[0] != '{' && v[0] != '[' && !rule.Our(m.Key) {
-			list = append(list, jsonedit.Member{Key: m.Key, Value: slices.Clone(v)})
+			list = append(list, Field{m.Key, slices.Clone(v)})
 		}
 	}
 	return list
@@ -301,7 +317,7 @@ func (s source) Values(d rule.Deciding) []string {
 	for _, value := range values {
 		text, ok := jsonedit.ValueText(value)
 		if d.Date {
-			text, ok = milliseconds(text)
+			text, ok = Milliseconds(text)
 		}
 		if ok {
 			list = append(list, text)
@@ -342,8 +358,8 @@ var layouts = []string{
 // endOfSeconds is the year 10000 in Unix seconds. A greater number is one of milliseconds.
 const endOfSeconds = 253402300800
 
-// milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
-func milliseconds(text string) (digits string, ok bool) {
+// Milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
+func Milliseconds(text string) (digits string, ok bool) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && len(text) != len("20060102") {
 		if n > -endOfSeconds && n < endOfSeconds {
 			n *= 1000

@@ -80,8 +80,21 @@ type Member struct {
 	Agreement float64 `json:"agreement,omitempty"`
 	// Digest is that of the document as the plan saw it.
 	Digest string `json:"digest"`
-	// Fields are short values of the document, in JSON. A plan has none.
-	Fields []jsonedit.Member `json:"-"`
+	// Title is the beginning of its text, and Fields are its short values, for [Options.Shown] alone: a plan has none.
+	Title  string  `json:"title,omitempty"`
+	Fields []Field `json:"fields,omitempty"`
+}
+
+// Field is a short value of a document.
+type Field struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Text is the value without quotation marks.
+func (f Field) Text() string {
+	text, _ := jsonedit.ValueText(f.Value) // null is no text
+	return text
 }
 
 // Digest returns what differs between two documents that hold something else, beside our fields: the order of members and white space count for

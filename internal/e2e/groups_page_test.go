@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"bufio"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	configuration "github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/upstream"
+)
+
+// groupsShown is what the page of groups shows.
+const groupsShown = `(() => {
+	const text = id => document.getElementById(id).closest('[hidden]') ? '' : document.getElementById(id).textContent
+	const all = selector => [...document.querySelectorAll(selector)].map(one => one.textContent)
+	return {
+		summary: text('summary'), listed: text('listed'), best: text('best'), why: text('why'), what: text('what'), note: text('note'), problem: text('problem'), more: text('more'),
+		groups: all('#groups .name'), members: all('#members .name'), current: all('#members [aria-current=true] .name'), fields: all('#fields tbody tr'),
+		gone: all('#text-a mark'), fresh: all('#text-b mark'), focus: document.activeElement.id || document.activeElement.className
+	}
+})()`
+
+// download returns the text of a file of the page.
+func download(of string) string {
+	return `fetch('/api/` + of + `', { headers: { Authorization: 'Bearer ' + sessionStorage.getItem('neardup.key') } }).then(reply => reply.text())`
+}
+
+// groupsSeen is groupsShown as a test reads it.
+type groupsSeen struct {
+	Summary, Listed, Best, Why, What, Note, Problem, More, Focus string
+	Groups, Members, Current, Fields, Gone, Fresh                []string
+}
+
+// TestGroupsPage walks through the groups of an index by keys, tells two documents apart, filters, and takes a plan from the page that then is carried out.
+func TestGroupsPage(t *testing.T) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
+		const index, groups = "grouped-1", 60
+		direct := api{e, e.URL}
+		direct.create(t, index)
+		all := cleanCorpus(groups)
+		all["g7-2"] = strings.Replace(all["g7-2"], " again again", " once more", 1)
+		var lines strings.Builder
+		for _, id := range slices.Sorted(maps.Keys(all)) {
+			lines.WriteString(direct.words(t).line(index, id, []byte(all[id])))
+		}
+		direct.loadLines(t, index, lines.String())
+		file := config(t, e, setup{match: index, threshold: 0.5, rule: "host_field: host\ndate_field: published_at"})
+		cmd := command(t, t.Context(), "cluster", "--config", file, "--index", index, "--open", "--keep", "first")
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		out := bufio.NewReader(must(cmd.StdoutPipe())(t))
+		check(t, cmd.Start())
+		var address []string
+		for address == nil {
+			line, err := out.ReadString('\n')
+			check(t, err)
+			address = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/(#key=\w+)`).FindStringSubmatch(line)
+		}
+		look := act("tell", "script", groupsShown)
+		seen := visitPage(t, address[1], address[2],
+			look, act("axe"), // 0, 1: the list
+			act("press", "key", "j"), act("press", "key", "j"), act("press", "key", "k"), act("press", "key", "Enter"), look, act("axe"), // 2, 3: the largest group
+			act("press", "key", "j"), look, act("press", "key", "Escape"), look, // 4, 5
+			act("tell", "script", `document.querySelector('#value').value = 'about 7', document.querySelector('#field').value = 'title', document.querySelector('#filter').requestSubmit()`),
+			act("tell", "script", `new Promise(done => setTimeout(done, 500))`), look, // 6: filtered
+			act("press", "key", "j"), act("press", "key", "Enter"), act("press", "key", "j"), look, // 7
+			act("press", "key", "d"), look, act("axe"), // 8, 9: told apart
+			act("tell", "script", download("export?form=csv&field=title&value=about+7")), act("tell", "script", download("export?form=json&field=title&value=about+7")),
+			act("tell", "script", download("export?form=yaml&field=title&value=about+7")), act("tell", "script", download("plan")), // 10 to 13
+			act("size", "width", 390, "height", 844), act("axe"), look, // 14, 15
+			act("tell", "script", `location.href`)) // 16
+		var looks []groupsSeen
+		accessible(t, seen[1], seen[3], seen[9], seen[14])
+		for _, i := range []int{0, 2, 4, 5, 6, 7, 8, 15} {
+			looks = append(looks, seenAs[groupsSeen](t, seen[i]))
+		}
+		first, opened, next, closed, filtered, pair, apart := looks[0], looks[1], looks[2], looks[3], looks[4], looks[5], looks[6]
+		if !strings.HasPrefix(first.Summary, "67\u202f% of the documents are copies: 121 of 181.") || first.Listed != "60 groups" || len(first.Groups) != 50 || first.Problem != "" {
+			t.Errorf("at first: %+v", first)
+		}
+		if opened.Best != "g0-0 stays" || opened.Why != "Why: first by id. 3 copies go." || !slices.Equal(opened.Current, opened.Members[:1]) || opened.What != "What differs in g0-1" {
+			t.Errorf("opened: %+v", opened)
+		}
+		if !slices.Equal(next.Current, next.Members[1:2]) || closed.Best != "" || closed.Focus != "entry" {
+			t.Errorf("the next document: %+v\nclosed: %+v", next, closed)
+		}
+		if filtered.Listed != "1 group" || pair.Best != "g7-0 stays" || pair.What != "What differs in g7-2" || !slices.Contains(pair.Fields, "hosth0.exampleh2.example") ||
+			len(pair.Gone) != 0 || !slices.Equal(pair.Fresh, []string{"only here: once more"}) {
+			t.Errorf("filtered: %+v\nthe pair: %+v", filtered, pair)
+		}
+		if !strings.Contains(apart.More, "You told 1 document apart.") || apart.Problem != "" {
+			t.Errorf("told apart: %+v", apart)
+		}
+		csv := seenAs[string](t, seen[10])
+		same(t, "id,group,stays,agreement,host,why\ng7-0,", csv[:strings.Index(csv, "g7-0")+5], "the beginning of the CSV")
+		for i, text := range []string{csv, seenAs[string](t, seen[11]), seenAs[string](t, seen[12])} {
+			if !strings.Contains(text, "g7-1") || strings.Contains(text, "g7-2") || strings.Contains(text, "g8-") {
+				t.Errorf("export %d: %s", i, text)
+			}
+		}
+		if href := seenAs[string](t, seen[16]); strings.Contains(href, "key") {
+			t.Errorf("the address still holds the key: %s", href)
+		}
+		check(t, cmd.Process.Signal(syscall.SIGTERM))
+		check(t, cmd.Wait())
+
+		plan, undo := filepath.Join(t.TempDir(), "plan.json"), filepath.Join(t.TempDir(), "undo.jsonl")
+		check(t, os.WriteFile(plan, []byte(seenAs[string](t, seen[13])), 0o600))
+		if p, goes := readCleanPlan(t, plan); p.Counts.Go != 120 || len(goes) != 120 || slices.Contains(goes, "g7-2") {
+			t.Errorf("the plan: %+v, %d go", p.Counts, len(goes))
+		}
+		succeed(t, "cluster", "--config", file, "--apply", plan, "--undo", undo, "--yes")
+		same(t, 61, len(stored(t, direct, index)), "documents that are left")
+		from := must(configuration.Load(file, os.LookupEnv))(t)
+		log := decided.Open(must(upstream.Open(&from.Engines[0]))(t).Store.Journal())
+		check(t, log.Read(t.Context()))
+		if p, known := log.Pair(index, "g7-0", "g7-2"); !known || p.Verdict != decided.Different || p.By == "" {
+			t.Errorf("decided is %+v, %v", p, known)
+		}
+		_, _ = log.Add(t.Context(), "", decided.Pair{Index: index, A: "g7-0", B: "g7-2", Verdict: decided.Forgotten})
+	})
+}

@@ -1,0 +1,224 @@
+// The groups of an index, and what a person decides about them.
+
+import { byId, count, counted, make, two } from './dom.js'
+import { call, save } from './local.js'
+import { sides } from './sides.js'
+import { tokens } from './diff.js'
+
+let state = null
+let asked = {} // what the list shows
+let list = { total: 0, groups: [] }
+let group = null
+let at = 0 // the member that is compared, from 1
+
+// busy marks the page while something is asked, and shows what went wrong.
+let under = 0
+async function busy (what) {
+  under++
+  byId('main').setAttribute('aria-busy', true)
+  try {
+    byId('problem').hidden = true
+    await what()
+  } catch (error) {
+    byId('problem').textContent = error.message
+    byId('problem').hidden = false
+  }
+  if (--under === 0) byId('main').setAttribute('aria-busy', false)
+}
+
+const percent = x => `${x > 0 && x < 0.01 ? '<\u202f1' : Math.round(100 * x)}\u202f%`
+
+function showState () {
+  const { plan, threshold, date_field: dated, apart, groups } = state
+  const { documents, go, others } = plan.counts
+  byId('index').textContent = `${plan.index}, threshold ${two(threshold)}`
+  document.title = `neardup: groups of ${plan.index}`
+  const copies = go - apart
+  byId('summary').textContent = copies
+    ? `${percent(copies / documents)} of the documents are copies: ${count(copies)} of ${count(documents)}.`
+    : `No copies among ${counted(documents, 'document')}.`
+  byId('portion').style.width = `${100 * copies / Math.max(documents, 1)}%`
+  const more = [`${counted(groups, 'group')}. In each one document stays, chosen by: ${plan.keep}.`]
+  if (others) more.push(`${counted(others, 'other')} in their clusters are unlike it and stay too.`)
+  if (apart) more.push(`You told ${counted(apart, 'document')} apart.`)
+  byId('more').textContent = more.join(' ')
+  for (const element of document.querySelectorAll('.dated')) element.hidden = !dated
+}
+
+// load asks for a part of the list.
+async function load (from) {
+  list = await call('list', { ...asked, at: from })
+  list.at = from
+  byId('listed').textContent = counted(list.total, 'group')
+  byId('groups').replaceChildren(...list.groups.map(one =>
+    make('li', null, make('button', { type: 'button', class: 'entry', 'data-number': one.number, click: () => open(one.number) },
+      make('b', null, count(one.size)),
+      make('span', { class: 'name' }, one.title || one.id),
+      make('span', { class: 'note' }, [`from ${two(one.least)}`, one.host, one.apart ? `${one.apart} told apart` : ''].filter(Boolean).join(' · '))))))
+  byId('place').textContent = list.total ? `${count(from + 1)} to ${count(from + list.groups.length)} of ${count(list.total)}` : ''
+  byId('back').setAttribute('aria-disabled', from === 0)
+  byId('on').setAttribute('aria-disabled', from + list.groups.length >= list.total)
+  mark()
+}
+
+const turn = by => {
+  const to = list.at + by * 50
+  if (to >= 0 && to < list.total) return busy(() => load(to))
+}
+
+// mark shows which entry of a list is open.
+function mark () {
+  for (const entry of byId('groups').querySelectorAll('.entry')) entry.setAttribute('aria-current', Number(entry.dataset.number) === group?.number)
+  ;[...byId('members').querySelectorAll('.entry')].forEach((entry, i) => entry.setAttribute('aria-current', i + 1 === at))
+}
+
+function open (number) {
+  return busy(async () => {
+    group = await call('group', { number })
+    at = 1
+    byId('group').hidden = false
+    byId('none').hidden = true
+    const [best, ...others] = group.members
+    byId('best').replaceChildren(make('span', { class: 'id' }, best.id), ' stays')
+    byId('why').textContent = `Why: ${group.why}. ${counted(others.length + group.more, 'copy goes', 'copies go')}.${stateOf(best)}`
+    byId('members').replaceChildren(...others.map((one, i) =>
+      make('li', null, make('button', { type: 'button', class: 'entry', click: () => choose(i + 1) },
+        make('span', { class: 'name id' }, one.id), make('span', { class: 'note' })))))
+    byId('rest').textContent = group.more ? `${counted(group.more, 'more copy', 'more copies')} not shown here. The exports have all.` : ''
+    compare()
+    byId('group').focus({ preventScroll: true })
+    if (byId('list').offsetParent === null) byId('group').scrollIntoView()
+  })
+}
+
+const stateOf = ({ state }) => state ? ` It is ${state === 'gone' ? 'gone' : 'not what it was'} since the groups were made.` : ''
+
+function choose (to) {
+  if (!group || to < 1 || to >= group.members.length) return
+  at = to
+  compare()
+  byId('members').querySelectorAll('.entry')[at - 1].scrollIntoView({ block: 'nearest' })
+}
+
+// compare shows what differs between the document that stays and another one.
+function compare () {
+  const [best, one] = [group.members[0], group.members[at]]
+  byId('pair').hidden = !one
+  ;[...byId('members').querySelectorAll('.entry')].forEach((entry, i) => {
+    const { agreement, verdict, host, state } = group.members[i + 1]
+    const word = { different: 'told apart: stays', same: 'always together' }[verdict]
+    entry.lastChild.textContent = [host, state, word, two(agreement)].filter(Boolean).join(' · ')
+  })
+  mark()
+  if (!one) return
+  byId('what').replaceChildren('What differs in ', make('span', { class: 'id' }, one.id))
+  const [left, right, differ] = sides(tokens(best.text), tokens(one.text))
+  byId('sides').hidden = !differ
+  byId('text-a').replaceChildren(...left)
+  byId('text-b').replaceChildren(...right)
+  for (const id of ['text-a', 'text-b']) byId(id).scrollTop = 0
+  const fields = differing(best, one)
+  byId('fields').hidden = !fields.length
+  byId('fields').tBodies[0].replaceChildren(...fields.map(([name, a, b]) =>
+    make('tr', null, make('th', { scope: 'row', class: 'id' }, name), make('td', null, a), make('td', null, b))))
+  byId('note').textContent = [differ ? '' : 'No word of the text differs.', fields.length ? '' : 'No short field differs.',
+    best.cut || one.cut ? 'Long texts are cut here.' : '', stateOf(one)].filter(Boolean).join(' ')
+  for (const button of document.querySelectorAll('[data-verdict]')) {
+    if (button.dataset.verdict) button.setAttribute('aria-pressed', one.verdict === button.dataset.verdict)
+    else button.setAttribute('aria-disabled', !one.verdict)
+  }
+}
+
+// differing are the fields in which two documents differ, without one that holds the ids.
+function differing (a, b) {
+  const values = ({ fields, id }) => new Map((fields ?? []).map(({ name, value }) => [name, typeof value === 'string' ? value : JSON.stringify(value)]).filter(([, text]) => text !== id))
+  const [x, y] = [values(a), values(b)]
+  return [...new Set([...x.keys(), ...y.keys()])].filter(name => x.get(name) !== y.get(name)).map(name => [name, x.get(name) ?? '–', y.get(name) ?? '–'])
+}
+
+function decide (verdict) {
+  const one = group?.members[at]
+  if (!one || (!verdict && !one.verdict)) return
+  return busy(async () => {
+    state = await call('decide', { number: group.number, id: one.id, verdict: verdict || 'forgotten' })
+    one.verdict = verdict
+    showState()
+    compare()
+    byId('said').textContent = verdict ? `${one.id}: ${verdict}.` : `${one.id}: no decision.`
+    await load(list.at)
+    if (verdict && at + 1 < group.members.length) choose(at + 1)
+  })
+}
+
+function close () {
+  const number = group?.number
+  group = null
+  byId('group').hidden = true
+  byId('none').hidden = false
+  mark()
+  byId('groups').querySelector(`[data-number="${number}"]`)?.focus()
+}
+
+// step moves to the next or the previous group of the list.
+async function step (by) {
+  const entries = list.groups.map(one => one.number)
+  const to = entries.indexOf(group.number) + by
+  if (to >= 0 && to < entries.length) return open(entries[to])
+  if ((by > 0 && list.at + entries.length < list.total) || (by < 0 && list.at > 0)) {
+    await turn(by)
+    return open((by > 0 ? list.groups[0] : list.groups.at(-1)).number)
+  }
+}
+
+// move moves the focus in the list of groups.
+function move (by) {
+  const entries = [...byId('groups').querySelectorAll('.entry')]
+  const to = entries.indexOf(document.activeElement) + by
+  entries[Math.max(0, Math.min(to, entries.length - 1))]?.focus()
+}
+
+const keys = {
+  j: () => group ? choose(at + 1) : move(1),
+  k: () => group ? choose(at - 1) : move(-1),
+  n: () => group && step(1),
+  p: () => group && step(-1),
+  s: () => decide('same'),
+  d: () => decide('different'),
+  u: () => decide(''),
+  Escape: () => group && close()
+}
+
+addEventListener('keydown', event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !'jk'.includes(event.key) || under) return
+  if (event.target.matches('input, select, textarea')) return
+  const act = keys[event.key]
+  if (act) {
+    act()
+    event.preventDefault()
+  }
+})
+
+const chosen = () => ({ order: byId('order').value, field: byId('value').value ? byId('field').value : '', value: byId('value').value, from: byId('from').value, to: byId('to').value })
+
+byId('filter').addEventListener('submit', event => {
+  event.preventDefault()
+  asked = chosen()
+  busy(() => load(0))
+})
+byId('order').addEventListener('change', () => byId('filter').requestSubmit())
+byId('back').addEventListener('click', () => turn(-1))
+byId('on').addEventListener('click', () => turn(1))
+byId('close').addEventListener('click', close)
+for (const button of document.querySelectorAll('[data-verdict]')) button.addEventListener('click', () => decide(button.dataset.verdict))
+for (const button of document.querySelectorAll('[data-form]')) {
+  button.addEventListener('click', () => busy(() => save('export?' + new URLSearchParams({ ...asked, form: button.dataset.form }), 'groups.' + button.dataset.form)))
+}
+byId('plan').addEventListener('click', () => busy(() => save('plan', 'plan.json')))
+
+busy(async () => {
+  state = await call('state')
+  showState()
+  byId('field').append(...(state.fields ?? []).map(name => make('option', { value: name }, name)))
+  asked = chosen()
+  await load(0)
+})

@@ -1,0 +1,142 @@
+package groups
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/neardup/sidecar/internal/localpage"
+	"github.com/neardup/sidecar/jobs/cleanup"
+)
+
+// left returns a group without the documents that a person told apart from the one that stays, and without what only the page shows.
+func (g *Groups) left(n int, found cleanup.Group) cleanup.Group {
+	found.Stays.Fields, found.Stays.Title = nil, ""
+	var goes []cleanup.Member
+	for _, m := range found.Goes {
+		if m.Fields, m.Title = nil, ""; !g.apart[n][m.ID] {
+			goes = append(goes, m)
+		}
+	}
+	found.Goes = goes
+	return found
+}
+
+// plan sends the plan of a clean-up as a file.
+func (g *Groups) plan(w http.ResponseWriter, _ *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	dir, err := os.MkdirTemp(g.Dir, "neardup-plan")
+	if err != nil {
+		localpage.Refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "plan.json")
+	_, err = cleanup.WritePlan(name, g.Plan, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
+		c := g.Plan.Counts
+		err := g.spool.each(Filter{}, func(n int, found cleanup.Group) error {
+			before := len(found.Goes)
+			found = g.left(n, found)
+			c.Go -= before - len(found.Goes)
+			c.Others += before - len(found.Goes)
+			if len(found.Goes) == 0 {
+				c.Stay--
+				c.Others++
+				return nil
+			}
+			return yield(found)
+		})
+		return c, err
+	})
+	if err != nil {
+		localpage.Refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		localpage.Refuse(w, http.StatusInternalServerError, err)
+		return
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, _ = io.Copy(w, file) // an error means that the client has disconnected
+}
+
+// export sends the groups that a filter lets through: as CSV, JSON or YAML.
+func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	f := Filter{Field: q.Get("field"), Value: q.Get("value"), From: q.Get("from"), To: q.Get("to"), DateField: g.Job.Rule.DateField}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := bufio.NewWriterSize(w, 1<<16)
+	switch form := q.Get("form"); form {
+	case "csv":
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		rows := csv.NewWriter(out)
+		_ = rows.Write([]string{"id", "group", "stays", "agreement", "host", "why"})
+		_ = g.spool.each(f, func(n int, found cleanup.Group) error {
+			found = g.left(n, found)
+			number := strconv.Itoa(n + 1)
+			_ = rows.Write([]string{found.Stays.ID, number, "true", "", found.Stays.Host, found.Why})
+			for _, m := range found.Goes {
+				if err := rows.Write([]string{m.ID, number, "false", strconv.FormatFloat(m.Agreement, 'f', 4, 64), m.Host, ""}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		rows.Flush()
+	case "json", "yaml":
+		begin, end := "[\n", "]\n"
+		if form == "yaml" { // a list of objects in JSON, which YAML takes as they are
+			begin, end = "# groups of near-duplicates\n", ""
+		}
+		w.Header().Set("Content-Type", "application/"+form+"; charset=utf-8")
+		_, _ = io.WriteString(out, begin)
+		first := true
+		_ = g.spool.each(f, func(n int, found cleanup.Group) error {
+			line, err := json.Marshal(g.left(n, found))
+			if err != nil {
+				return err
+			}
+			if form == "yaml" {
+				return yamlGroup(out, g.left(n, found))
+			}
+			if !first {
+				_, _ = io.WriteString(out, ",\n")
+			}
+			first = false
+			_, err = out.Write(line)
+			return err
+		})
+		_, _ = io.WriteString(out, end)
+	default:
+		localpage.Refuse(w, http.StatusBadRequest, fmt.Errorf("form: %q: use csv, json or yaml", form))
+		return
+	}
+	_ = out.Flush() // an error means that the client has disconnected
+}
+
+// yamlGroup writes a group in YAML. Texts are in quotation marks, as JSON has them.
+func yamlGroup(w io.Writer, g cleanup.Group) error {
+	quoted := func(text string) []byte {
+		q, _ := json.Marshal(text) // a string always can be
+		return q
+	}
+	if _, err := fmt.Fprintf(w, "- cluster: %s\n  stays: %s\n  why: %s\n  goes:\n", quoted(g.Cluster), quoted(g.Stays.ID), quoted(g.Why)); err != nil {
+		return err
+	}
+	for _, m := range g.Goes {
+		if _, err := fmt.Fprintf(w, "  - {id: %s, agreement: %.4f}\n", quoted(m.ID), m.Agreement); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package groups
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/localpage"
+	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/jobs/cleanup"
+)
+
+//go:embed assets
+var assets embed.FS
+
+const (
+	// mostListed is how many groups a page of the list holds, mostShown how many documents of a group are shown.
+	mostListed, mostShown = 50, 200
+	// maxText is how many bytes of a text are shown.
+	maxText = 100 << 10
+)
+
+// Options say what is shown.
+type Options struct {
+	Job jobs.Job
+	// Place is the index, as decisions know it, and By who decides.
+	Place decided.Place
+	By    string
+	// Dir is where the temporary file goes, empty for the system's.
+	Dir string
+	// Plan is what a plan says beside its counts.
+	Plan cleanup.Plan
+}
+
+// Groups are the groups of an index, as the page shows them.
+type Groups struct {
+	Options
+	spool *spool
+	log   *decided.Log
+
+	mu sync.Mutex // locked while a request is answered
+	// apart are the documents, by their groups, that a person told apart from the one that stays.
+	apart map[int]map[string]bool
+	// together are those of which somebody said that they are the same.
+	together map[int]map[string]bool
+	// chosen are the groups of the last filter and order.
+	chosen []uint32
+	filter Filter
+	order  Order
+}
+
+// New has find yield groups, and returns them for a page. find returns the counts of the plan.
+func New(o Options, find func(yield func(cleanup.Group) error) (cleanup.Counts, error)) (*Groups, error) {
+	s, err := newSpool(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if o.Plan.Counts, err = find(s.add); err != nil {
+		s.close()
+		return nil, err
+	}
+	g := &Groups{Options: o, spool: s, log: decided.Open(o.Job.Store.Journal()), apart: map[int]map[string]bool{}, together: map[int]map[string]bool{}}
+	slices.Sort(s.fields)
+	return g, nil
+}
+
+// Close frees the temporary file.
+func (g *Groups) Close() { g.spool.close() }
+
+// state is what the page begins with.
+type state struct {
+	Plan      cleanup.Plan `json:"plan"`
+	Threshold float64      `json:"threshold"`
+	DateField string       `json:"date_field"`
+	Fields    []string     `json:"fields"`
+	Groups    int          `json:"groups"`
+	// Apart is how many documents do not go any more, since a person told them apart.
+	Apart int `json:"apart"`
+}
+
+// Page serves the groups to a browser.
+func (g *Groups) Page() localpage.Page {
+	mux := http.NewServeMux()
+	answer := func(path string, of func(r *http.Request) (any, error)) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			value, err := of(r)
+			if err != nil {
+				localpage.Refuse(w, http.StatusBadGateway, err)
+				return
+			}
+			localpage.Answer(w, value)
+		})
+	}
+	answer("GET /api/state", func(*http.Request) (any, error) { return g.state(), nil })
+	post(mux, g, "list", g.listed)
+	post(mux, g, "group", g.shown)
+	post(mux, g, "decide", g.decide)
+	mux.HandleFunc("GET /api/export", g.export)
+	mux.HandleFunc("GET /api/plan", g.plan)
+	files, _ := fs.Sub(assets, "assets") // never fails: the name is valid
+	return localpage.Page{Files: files, API: mux}
+}
+
+// post answers requests with a body.
+func post[T any](mux *http.ServeMux, g *Groups, name string, of func(context.Context, T) (any, error)) {
+	mux.HandleFunc("/api/"+name, func(w http.ResponseWriter, r *http.Request) {
+		var body T
+		if !localpage.Read(w, r, &body) {
+			return
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		value, err := of(r.Context(), body)
+		if err != nil {
+			localpage.Refuse(w, http.StatusConflict, err)
+			return
+		}
+		localpage.Answer(w, value)
+	})
+}
+
+func (g *Groups) state() state {
+	s := state{
+		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list),
+	}
+	for _, ids := range g.apart {
+		s.Apart += len(ids)
+	}
+	return s
+}
+
+// wanted is a part of the list.
+type wanted struct {
+	Filter
+	Order Order `json:"order"`
+	From  int   `json:"at"`
+}
+
+// list is a part of the list, and how many groups the filter lets through.
+type list struct {
+	Total  int      `json:"total"`
+	Groups []listed `json:"groups"`
+}
+
+// listed is a group in the list.
+type listed struct {
+	Number int     `json:"number"`
+	Size   int     `json:"size"`
+	Least  float32 `json:"least"`
+	ID     string  `json:"id"`
+	Title  string  `json:"title"`
+	Host   string  `json:"host"`
+	Apart  int     `json:"apart"`
+}
+
+func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
+	w.DateField = g.Job.Rule.DateField
+	for _, day := range []string{w.Filter.From, w.Filter.To} {
+		if _, ok := cleanup.Milliseconds(day); day != "" && !ok {
+			return nil, fmt.Errorf("%q is no date: write one such as 2024-05-01", day)
+		}
+	}
+	if g.chosen == nil || g.filter != w.Filter || g.order != w.Order {
+		chosen := []uint32{}
+		if w.Filter.any() {
+			for n := range g.spool.list {
+				chosen = append(chosen, uint32(n))
+			}
+		} else if err := g.spool.each(w.Filter, func(n int, _ cleanup.Group) error { chosen = append(chosen, uint32(n)); return nil }); err != nil {
+			return nil, err
+		}
+		g.spool.sorted(chosen, w.Order)
+		g.chosen, g.filter, g.order = chosen, w.Filter, w.Order
+	}
+	l := list{Total: len(g.chosen), Groups: []listed{}}
+	from := min(max(0, w.From), len(g.chosen))
+	for _, n := range g.chosen[from:min(from+mostListed, len(g.chosen))] {
+		e := g.spool.list[n]
+		group, err := g.spool.read(int(n))
+		if err != nil {
+			return nil, err
+		}
+		l.Groups = append(l.Groups, listed{int(n), int(e.size), e.least, group.Stays.ID, group.Stays.Title, group.Stays.Host, len(g.apart[int(n)])})
+	}
+	return l, nil
+}
+
+// group is a group with its texts.
+type group struct {
+	Number  int      `json:"number"`
+	Cluster string   `json:"cluster"`
+	Why     string   `json:"why"`
+	Members []member `json:"members"` // the one that stays first
+	// More are members that are not shown.
+	More int `json:"more"`
+}
+
+// member is a document of a group as it is now.
+type member struct {
+	ID        string          `json:"id"`
+	Host      string          `json:"host"`
+	Agreement float64         `json:"agreement"`
+	Fields    []cleanup.Field `json:"fields"`
+	Text      string          `json:"text"`
+	Cut       bool            `json:"cut"`
+	// State says what became of it since: empty, changed or gone.
+	State string `json:"state"`
+	// Verdict is what was decided here about it and the one that stays.
+	Verdict decided.Verdict `json:"verdict"`
+}
+
+// which names a group.
+type which struct {
+	Number int `json:"number"`
+}
+
+var errNoGroup = errors.New("there is no such group")
+
+func (g *Groups) shown(ctx context.Context, w which) (any, error) {
+	if w.Number < 0 || w.Number >= len(g.spool.list) {
+		return nil, errNoGroup
+	}
+	found, err := g.spool.read(w.Number)
+	if err != nil {
+		return nil, err
+	}
+	all := append([]cleanup.Member{found.Stays}, found.Goes...)
+	made := group{Number: w.Number, Cluster: found.Cluster, Why: found.Why, More: max(0, len(all)-mostShown)}
+	var ids []string
+	for _, m := range all[:min(mostShown, len(all))] {
+		ids = append(ids, m.ID)
+		made.Members = append(made.Members, member{
+			ID: m.ID, Host: m.Host, Agreement: m.Agreement, Fields: m.Fields, State: "gone", Verdict: g.verdict(w.Number, m.ID),
+		})
+	}
+	selection := adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}
+	err = g.Job.Store.Scan(ctx, g.Job.Index, g.Job.Rule, selection, func(p adapters.Page) error {
+		for _, d := range p.Documents {
+			i := slices.Index(ids, d.ID)
+			if i < 0 {
+				continue
+			}
+			m := &made.Members[i]
+			if digest, _ := cleanup.Digest(d.Source); digest == all[i].Digest {
+				m.State = ""
+			} else {
+				m.State = "changed"
+			}
+			members, _ := jsonedit.Members(d.Source)
+			m.Fields = cleanup.Short(members)
+			text := strings.Join(g.Job.Rule.Texts(d.Source), "\n\n")
+			m.Text, m.Cut = strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(text) > maxText
+		}
+		return nil
+	})
+	return made, err
+}
+
+func (g *Groups) verdict(group int, id string) decided.Verdict {
+	switch {
+	case g.apart[group][id]:
+		return decided.Different
+	case g.together[group][id]:
+		return decided.Same
+	}
+	return ""
+}
+
+// decision is what a person says of the document that stays in a group and another one.
+type decision struct {
+	Number  int             `json:"number"`
+	ID      string          `json:"id"`
+	Verdict decided.Verdict `json:"verdict"`
+}
+
+func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
+	if d.Number < 0 || d.Number >= len(g.spool.list) {
+		return nil, errNoGroup
+	}
+	if d.Verdict != decided.Same && d.Verdict != decided.Different && d.Verdict != decided.Forgotten {
+		return nil, fmt.Errorf("%q is no verdict", d.Verdict)
+	}
+	found, err := g.spool.read(d.Number)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(found.Goes, func(m cleanup.Member) bool { return m.ID == d.ID }) {
+		return nil, fmt.Errorf("document %s does not go in this group", d.ID)
+	}
+	pair := decided.Pair{Index: g.Place.PairIndex(), A: found.Stays.ID, B: d.ID, Verdict: d.Verdict}
+	pairs := []decided.Pair{pair}
+	if d.Verdict != decided.Forgotten {
+		if pairs, err = decided.Find(ctx, g.Job.Store, []decided.Place{g.Place}, pair); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := g.log.Add(ctx, g.By, pairs...); err != nil {
+		return nil, err
+	}
+	for verdict, marks := range map[decided.Verdict]map[int]map[string]bool{decided.Different: g.apart, decided.Same: g.together} {
+		if delete(marks[d.Number], d.ID); verdict == d.Verdict {
+			if marks[d.Number] == nil {
+				marks[d.Number] = map[string]bool{}
+			}
+			marks[d.Number][d.ID] = true
+		}
+	}
+	return g.state(), nil
+}

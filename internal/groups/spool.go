@@ -1,0 +1,196 @@
+// Package groups shows the near-duplicates of an index on a page: the groups that package cleanup finds, one group as a list with what differs, what a
+// person decides about a pair, and the plan of a clean-up.
+//
+// A million documents stay usable: the groups are in a temporary file, and in memory are 16 bytes of each. The texts of a group are read from the
+// engine when it is looked at.
+package groups
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/sidecar/jobs/cleanup"
+)
+
+// spool is the groups in a temporary file, a line each.
+type spool struct {
+	file *os.File
+	out  *bufio.Writer
+	at   int64
+	list []entry
+	// fields are the names of short fields that documents have.
+	fields []string
+}
+
+// entry is a group in memory.
+type entry struct {
+	at    int64
+	size  uint32  // documents
+	least float32 // agreement with the one that stays
+}
+
+// mostFields is how many names of fields are offered.
+const mostFields = 50
+
+func newSpool(dir string) (*spool, error) {
+	file, err := os.CreateTemp(dir, "neardup-groups")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name()) // it vanishes with the process, where the system can do that
+	return &spool{file: file, out: bufio.NewWriterSize(file, 1<<20)}, nil
+}
+
+// close frees the file.
+func (s *spool) close() {
+	_ = s.file.Close()
+	_ = os.Remove(s.file.Name())
+}
+
+// add takes a group in.
+func (s *spool) add(g cleanup.Group) error {
+	line, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	e := entry{at: s.at, size: uint32(1 + len(g.Goes)), least: math.MaxFloat32}
+	for _, m := range g.Goes {
+		e.least = min(e.least, float32(m.Agreement))
+	}
+	s.list = append(s.list, e)
+	s.at += int64(len(line)) + 1
+	if len(s.fields) < mostFields {
+		for _, f := range g.Stays.Fields {
+			if !slices.Contains(s.fields, f.Name) {
+				s.fields = append(s.fields, f.Name)
+			}
+		}
+	}
+	_, err = s.out.Write(append(line, '\n'))
+	return err
+}
+
+// read returns a group by its number.
+func (s *spool) read(n int) (g cleanup.Group, err error) {
+	if err := s.out.Flush(); err != nil {
+		return g, err
+	}
+	line, err := bufio.NewReaderSize(io.NewSectionReader(s.file, s.list[n].at, s.at-s.list[n].at), 4<<10).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &g)
+	}
+	return g, err
+}
+
+// each yields the groups that a filter lets through, with their numbers.
+func (s *spool) each(f Filter, yield func(n int, g cleanup.Group) error) error {
+	if err := s.out.Flush(); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(s.file, 0, s.at), 1<<20)
+	quick := f.quick()
+	for n := range s.list {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		if quick != nil && !bytes.Contains(line, quick) {
+			continue
+		}
+		var g cleanup.Group
+		if err := json.Unmarshal(line, &g); err != nil {
+			return err
+		}
+		if !f.lets(&g) {
+			continue
+		}
+		if err := yield(n, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Filter lets a group through if one of its documents fits.
+type Filter struct {
+	// Field and Value are what a document holds; no Field is any.
+	Field string `json:"field"`
+	Value string `json:"value"`
+	// From and To bound the date, as the engine's documents write it, From inclusive and To exclusive; empty is no bound.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// DateField is where the date is.
+	DateField string `json:"-"`
+}
+
+func (f Filter) any() bool { return f.Field == "" && f.From == "" && f.To == "" }
+
+// quick returns what a line of a group that fits must hold, nil for nothing.
+func (f Filter) quick() []byte {
+	if f.Field == "" {
+		return nil
+	}
+	name, _ := json.Marshal(f.Field) // a string always can be
+	return name
+}
+
+func (f Filter) lets(g *cleanup.Group) bool {
+	if f.any() || f.holds(&g.Stays) {
+		return true
+	}
+	return slices.ContainsFunc(g.Goes, func(m cleanup.Member) bool { return f.holds(&m) })
+}
+
+func (f Filter) holds(m *cleanup.Member) bool {
+	if f.Field != "" && !slices.ContainsFunc(m.Fields, func(v cleanup.Field) bool { return v.Name == f.Field && v.Text() == f.Value }) {
+		return false
+	}
+	if f.From == "" && f.To == "" {
+		return true
+	}
+	at, dated := dateOf(m, f.DateField)
+	from, bound := number(cleanup.Milliseconds(f.From))
+	to, bound2 := number(cleanup.Milliseconds(f.To))
+	return dated && (!bound || at >= from) && (!bound2 || at < to)
+}
+
+func dateOf(m *cleanup.Member, field string) (at int64, ok bool) {
+	for _, v := range m.Fields {
+		if v.Name == field {
+			return number(cleanup.Milliseconds(v.Text()))
+		}
+	}
+	return 0, false
+}
+
+func number(digits string, ok bool) (int64, bool) {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, ok && err == nil
+}
+
+// Order is how groups are listed.
+type Order string
+
+// The orders: the largest first; those whose least agreement is nearest to the threshold first; or as they were found, by cluster.
+const (
+	Largest Order = "largest"
+	Nearest Order = "nearest"
+)
+
+// sorted puts groups in an order.
+func (s *spool) sorted(list []uint32, order Order) {
+	slices.SortFunc(list, func(a, b uint32) int {
+		x, y := s.list[a], s.list[b]
+		if order == Nearest {
+			return cmp.Or(cmp.Compare(x.least, y.least), cmp.Compare(a, b))
+		}
+		return cmp.Or(cmp.Compare(y.size, x.size), cmp.Compare(a, b))
+	})
+}
