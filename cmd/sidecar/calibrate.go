@@ -51,7 +51,7 @@ more answers would hardly change the threshold, after about 20, and prints what 
 in a file: the next run continues.
 
 --open asks on a page for a browser on this machine instead, and prints its address. The page writes the threshold too, and can remember
-pairs as decided. Whoever has the address can read the documents until the command ends.
+pairs as decided (see sidecar decide). Whoever has the address can read the documents until the command ends.
 
 --html writes a report with tables and bars. It quotes your documents: give it only to people who may read them.
 
