@@ -80,8 +80,11 @@ func Object(text []byte) error {
 	var value json.RawMessage
 	if wrong, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, &value)); ok {
 		before := text[:max(min(int(wrong.Offset), len(text))-1, 0)]
-		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
-		return fmt.Errorf("it is no JSON: line %d, column %d: %w", line, column, wrong)
+		place := fmt.Sprint("column ", len(before)-bytes.LastIndexByte(before, '\n'))
+		if bytes.IndexByte(text, '\n') >= 0 {
+			place = fmt.Sprintf("line %d, %s", bytes.Count(before, []byte("\n"))+1, place)
+		}
+		return fmt.Errorf("it is no JSON: %s: %w", place, wrong)
 	}
 	return errors.New("it is no JSON object: begin it with { and end it with }")
 }

@@ -150,9 +150,9 @@ func New() *Handler {
 	h.mux.HandleFunc("GET "+Prefix+"api/engines", h.engines)
 	h.mux.HandleFunc(Prefix+"api/indices", h.endpoint(MaxBody, h.indices))
 	h.mux.HandleFunc(Prefix+"api/search", h.endpoint(MaxBody, h.search))
-	h.mux.HandleFunc(Prefix+"api/queries", h.endpoint(MaxBody, h.queries))
+	h.mux.HandleFunc(Prefix+"api/queries", h.endpoint(maxQueries, h.queries))
 	h.mux.HandleFunc(Prefix+"api/try", h.endpoint(MaxBody, h.try))
-	h.mux.HandleFunc(Prefix+"api/report", h.endpoint(maxReport, h.report))
+	h.mux.HandleFunc(Prefix+"api/report", h.endpoint(maxQueries, h.report))
 	return h
 }
 

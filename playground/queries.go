@@ -3,7 +3,9 @@ package playground
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -13,17 +15,17 @@ import (
 const (
 	// MaxQueries is how many different queries the page runs.
 	MaxQueries = 1000
-	// maxReport is the size limit, in bytes, of the rows of which a report is made.
-	maxReport = 8 << 20
+	// maxQueries is the size limit, in bytes, of a request with all queries or with what they have shown.
+	maxQueries = 8 << 20
 )
 
 // trying are the parts of a request about a set of queries.
 type trying struct {
-	// Text are lines with queries, First how many lines or queries come before.
-	Text  string `json:"text"`
-	First int    `json:"first"`
-	// Count is how often a query was asked.
-	Count int `json:"count"`
+	// Text are lines with queries.
+	Text string `json:"text"`
+	// Count is how often a query was asked, Number how many were run before it.
+	Count  int `json:"count"`
+	Number int `json:"number"`
 	// Against, if not 0, is the threshold to compare with.
 	Against float64 `json:"against"`
 	// Rows are the replies of api/try, Elsewhere and Left those of api/queries.
@@ -49,10 +51,10 @@ func (h *Handler) queries(_ context.Context, e *Engine, a *request) (any, error)
 	if _, err := a.search(e); err != nil {
 		return nil, err
 	}
-	reader := try.Reader{Line: e.ReadQuery, Here: func(index string) bool { return index == a.Index }, First: a.First, Most: MaxQueries}
+	reader := try.Reader{Line: e.ReadQuery, Here: func(index string) bool { return index == a.Index }, Most: MaxQueries}
 	in, err := reader.Read(strings.NewReader(a.Text))
 	if err != nil {
-		return nil, Wrong(err.Error(), "Correct or remove these lines.")
+		return nil, Wrong(short(err.Error()), try.Hint)
 	}
 	list := queryList{Queries: []countedQuery{}, Elsewhere: in.Elsewhere, Left: in.Left}
 	for _, q := range in.Queries {
@@ -73,10 +75,17 @@ func (h *Handler) try(ctx context.Context, e *Engine, a *request) (any, error) {
 	if err != nil {
 		return nil, Wrong("query: "+err.Error(), "Correct it.")
 	}
+	var refused error // the credentials: the page asks for others
 	t := try.Trial{
 		Engine: e, Sides: []try.Side{{Handler: s.view.Handler, Threshold: a.Threshold}},
-		Look:    adapters.Look{Index: a.Index, Header: e.Authorize(a.Credentials), Fields: s.view.Rule.Fields},
-		Explain: func(err error) error { return failureOf(ctx, err, a.Credentials) },
+		Look: adapters.Look{Index: a.Index, Header: e.Authorize(a.Credentials), Fields: s.view.Rule.Fields},
+		Explain: func(err error) error {
+			f := failureOf(ctx, err, a.Credentials)
+			if f.status == http.StatusUnauthorized || f.status == http.StatusForbidden {
+				refused = f
+			}
+			return f
+		},
 	}
 	if a.Against != 0 {
 		if !(a.Against >= minThreshold && a.Against <= 1) {
@@ -84,7 +93,8 @@ func (h *Handler) try(ctx context.Context, e *Engine, a *request) (any, error) {
 		}
 		t.Sides = append(t.Sides, try.Side{Handler: s.view.Handler, Threshold: a.Against})
 	}
-	return t.Run(ctx, &try.Query{Query: q, Count: max(a.Count, 1)}, a.First)
+	row, err := t.Run(ctx, &try.Query{Query: q, Count: max(a.Count, 1)}, a.Number)
+	return row, errors.Join(err, refused)
 }
 
 // report is the reply to api/report.

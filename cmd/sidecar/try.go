@@ -101,7 +101,7 @@ func (t *tryJob) run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	trial, names, err := t.trial(e, indices, file)
+	trial, names, err := t.trial(ctx, e, indices, file)
 	if err != nil {
 		return err
 	}
@@ -135,14 +135,14 @@ func (t *tryJob) read(ctx context.Context, e *upstream.Engine, indices []adapter
 		},
 	}
 	input, err := reader.Read(terminal.UntilDone(ctx, in))
-	if err == nil {
-		err = input.Check(name)
+	if err != nil {
+		return nil, errors.Join(err, errors.New(try.Hint))
 	}
-	return input, err
+	return input, input.Check(name)
 }
 
 // trial returns what the queries run against, and the names of its sides.
-func (t *tryJob) trial(e *upstream.Engine, indices []adapters.Index, file string) (trial *try.Trial, names []string, err error) {
+func (t *tryJob) trial(ctx context.Context, e *upstream.Engine, indices []adapters.Index, file string) (trial *try.Trial, names []string, err error) {
 	rule := indices[0].Rule(e.Rules)
 	header := adapters.Header{"User-Agent": {"neardup-try"}}
 	for name, values := range e.Config.Header() {
@@ -150,7 +150,7 @@ func (t *tryJob) trial(e *upstream.Engine, indices []adapters.Index, file string
 	}
 	trial = &try.Trial{Engine: e.Kind, Look: adapters.Look{Index: t.index, Fields: rule.Fields, Header: header}}
 	add := func(e *upstream.Engine, threshold float64, name string) error {
-		h, err := server.Handler(e, slog.New(slog.DiscardHandler))
+		h, err := server.Handler(ctx, e, slog.New(slog.DiscardHandler))
 		trial.Sides, names = append(trial.Sides, try.Side{Handler: h, Threshold: threshold}), append(names, name)
 		return err
 	}

@@ -125,3 +125,77 @@ func TestTry(t *testing.T) {
 		}
 	})
 }
+
+// TestQueriesPage runs queries on the playground's page: under one threshold, under two on a phone, with errors, and stopped in the middle.
+func TestQueriesPage(t *testing.T) {
+	w := shelfPage(t, documents(t))
+	const page = "playground/queries.html#engine=shelf&index=shelf"
+	rows := act("tell", "script", "[...document.querySelectorAll('.queries tbody')].map(row => row.innerText.replace(/\\s+/g, ' '))")
+	verdict := act("tell", "script", "document.getElementById('verdict').textContent")
+	problem := act("tell", "script", "[document.getElementById('problem').textContent, document.getElementById('results').hidden]")
+	seen := visitPage(t, w.admin, page, act("axe"),
+		act("type", "text", "ferry\nzzz\n{\"query\":{\"nope\":{}}}\n{\"size\":0}\nferry", "key", "Control+Enter"), rows, verdict, act("axe"),
+		act("tell", "script", "[document.querySelector('.query a').hash, location.hash, document.getElementById('as-html').href.slice(0, 5)]"),
+		act("type", "text", "ok\n{\"a\"", "key", "Control+Enter"), problem, act("axe"),
+		act("type", "text", "", "key", "Control+Enter"), problem,
+		act("tell", "script", `(async () => {
+			query.value = Array.from({ length: 900 }, (_, n) => 'ferry ' + n).join('\n')
+			ask.requestSubmit()
+			while (!(done.value > 2)) await new Promise(requestAnimationFrame)
+			document.getElementById('stop').click()
+			while (downloads.hidden || main.ariaBusy === 'true') await new Promise(requestAnimationFrame)
+		})()`), rows, verdict)
+	accessible(t, seen[0], seen[3], seen[6])
+	got := seenAs[[]string](t, seen[1])
+	if len(got) != 4 || !strings.HasPrefix(got[0], "ferry 2 3 results 8 1 1 of 8 3 ") || !strings.Contains(strings.Join(got, "\n"), "unknown query [nope]") ||
+		!strings.Contains(strings.Join(got, "\n"), "left alone: size_zero") {
+		t.Errorf("the table: %q", got)
+	}
+	if text := seenAs[string](t, seen[2]); !strings.Contains(text, "Of 5 searches, 2 (40 %) show the same text more than once on page 1.") {
+		t.Errorf("the summary: %s", text)
+	}
+	if hashes := seenAs[[]string](t, seen[4]); !strings.Contains(hashes[0], "q=ferry") || !strings.Contains(hashes[1], "queries=ferry%0Azzz") || hashes[2] != "blob:" {
+		t.Errorf("addresses: %q", hashes)
+	}
+	if got := seenAs[[]any](t, seen[5]); !strings.Contains(got[0].(string), "line 2: it is no JSON: column 4") || got[1] != true {
+		t.Errorf("a bad line: %v", got)
+	}
+	if got := seenAs[[]any](t, seen[7]); !strings.Contains(got[0].(string), "There is no query") {
+		t.Errorf("no line: %v", got)
+	}
+	if got, text := seenAs[[]string](t, seen[8]), seenAs[string](t, seen[9]); len(got) < 3 || len(got) > 890 || !strings.Contains(text, "Left out: ") {
+		t.Errorf("stopped after %d queries: %s", len(got), text)
+	}
+
+	seen = visitPage(t, w.admin, page+"&threshold=0.9&against=0.3&queries=ferry%0Athe", act("size", "width", 390, "height", 844),
+		act("click", "on", "#run"), rows, verdict, act("axe"), act("tell", "script", "document.documentElement.scrollWidth"))
+	if got := seenAs[[]string](t, seen[0]); len(got) != 2 || !strings.Contains(got[0], " A ") || !strings.Contains(got[0], " B ") {
+		t.Errorf("two thresholds: %q", got)
+	}
+	if text := seenAs[string](t, seen[1]); !strings.HasPrefix(text, "A and B show different pages for ") {
+		t.Errorf("the summary: %s", text)
+	}
+	accessible(t, seen[2])
+	if width := seenAs[int](t, seen[3]); width > 390 {
+		t.Errorf("the page is %d wide", width)
+	}
+}
+
+// TestQueriesPageAsksForCredentials: the page sends those that the user types, and asks for them.
+func TestQueriesPageAsksForCredentials(t *testing.T) {
+	e := engines.Shared(t, engines.Typesense)
+	const index = "tried-2"
+	w := monitor(t, config(t, e, setup{match: index}), nil)
+	api{e, w.base}.create(t, index, documents(t)...)
+	seen := visitPage(t, w.admin, "playground/queries.html#index="+index,
+		act("login", "key", "wrong"), act("type", "text", "ferry", "key", "Control+Enter"),
+		act("tell", "script", "document.getElementById('problem').textContent"), act("login", "key", e.Key), act("type", "text", "q=ferry&query_by=title,body&per_page=5\nferry", "key", "Control+Enter"),
+		act("tell", "script", "[...document.querySelectorAll('.queries .query')].map(query => query.textContent)"), act("axe"))
+	if text := seenAs[string](t, seen[0]); text == "" {
+		t.Error("a wrong key is taken")
+	}
+	got := seenAs[[]string](t, seen[1])
+	slices.Sort(got)
+	expect.Same(t, []string{"ferry", "per_page=5&q=ferry&query_by=title%2Cbody"}, got, "the queries")
+	accessible(t, seen[2])
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -58,13 +59,20 @@ func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, e
 	return u, err
 }
 
-// Handler returns what serve answers an engine's clients with, without listener, metrics and traces.
-func Handler(e *upstream.Engine, log *slog.Logger) (http.Handler, error) {
+// Handler returns what serve answers an engine's clients with, without listener, metrics and traces. It obeys the pairs that are decided now.
+func Handler(ctx context.Context, e *upstream.Engine, log *slog.Logger) (http.Handler, error) {
 	urls, err := e.Config.Nodes()
 	if err != nil {
 		return nil, err
 	}
 	u := &backend{rules: e.Rules, urls: urls, transport: e.Transport}
+	if e.Config.Decided.Refresh > 0 {
+		live := decided.NewLive(e.Store.Journal())
+		if err := live.Read(ctx); err != nil {
+			return nil, fmt.Errorf("the decided pairs can't be read: %w", e.Explain(err))
+		}
+		u.decided = live.Set
+	}
 	return u.proxy(e.Config, u.rules, proxy.NewMetrics(nil), nil, log)
 }
 

@@ -157,7 +157,7 @@ func TestPlaygroundReadsOnly(t *testing.T) {
 			if status, text := call(t, "GET", admin+"/playground/api/engines", ""); status != 200 || len(in.all()) > 0 {
 				t.Errorf("%d %s, and %v was asked", status, text, in.all())
 			}
-			for _, path := range []string{"indices", "search"} {
+			for _, path := range []string{"indices", "search", "try"} {
 				status, text := ask(path, map[string]any{"index": g.index, "credentials": map[string]string{"key": "s3cret"}})
 				if status != 401 || strings.Contains(text, "s3cret") {
 					t.Errorf("%s with a wrong key: %d %s", path, status, text)
@@ -172,6 +172,12 @@ func TestPlaygroundReadsOnly(t *testing.T) {
 				body := map[string]any{"index": g.index, "query": "ferry", "preset": preset, "credentials": given}
 				if status, text := ask("search", body); status != 200 || strings.Contains(text, "hunter2") {
 					t.Errorf("%s: %d %.300s", preset, status, text)
+				}
+			}
+			for _, query := range []string{"ferry", "x=q&q=ferry&query_by=title", `{"q":"ferry","query_by":"title"}`, `{"query":{"match_all":{}}}`} {
+				body := map[string]any{"index": g.index, "query": query, "against": 0.5, "credentials": given}
+				if status, text := ask("try", body); status != 200 || strings.Contains(text, "hunter2") {
+					t.Errorf("try %s: %d %.300s", query, status, text)
 				}
 			}
 			for _, index := range []string{

@@ -13,6 +13,9 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
+// Hint says what to do about bad lines.
+const Hint = "A query is a line of words, or a search on one line (jq -c writes it so): correct or remove these lines."
+
 const (
 	// maxLine is the longest line in bytes, maxProblems how many bad ones are reported.
 	maxLine     = 1 << 20
@@ -48,9 +51,8 @@ type Input struct {
 
 // Reader reads queries, one a line.
 type Reader struct {
-	// Name is the name of the file, for errors. First is how many lines were in front of those that are read.
-	Name  string
-	First int
+	// Name is the name of the file, for errors; empty for none.
+	Name string
 	// Line returns the query of a line.
 	Line func(line string) (adapters.Query, error)
 	// Here reports whether a search that was sent to an index is one of those that are tried.
@@ -64,7 +66,7 @@ func (r *Reader) Read(from io.Reader) (*Input, error) {
 	in, known, problems := &Input{}, map[string]*Query{}, []error(nil)
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
-	line := r.First
+	line := 0
 	for lines.Scan() && len(problems) < maxProblems {
 		line++
 		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
@@ -119,7 +121,7 @@ func (in *Input) Check(name string) error {
 	return fmt.Errorf("%s: there is no query in it: write one a line", name)
 }
 
-// query returns the query of a line. Its error says what to do.
+// query returns the query of a line.
 func (r *Reader) query(line string) (adapters.Query, error) {
 	switch {
 	case strings.HasPrefix(line, "\x1f\x8b"):
@@ -127,11 +129,7 @@ func (r *Reader) query(line string) (adapters.Query, error) {
 	case !utf8.ValidString(line):
 		return adapters.Query{}, errors.New("it is not UTF-8: convert the file, as with iconv")
 	}
-	q, err := r.Line(line)
-	if err != nil {
-		err = fmt.Errorf("%w. A query is a line of words, or a search on one line (jq -c does that)", err)
-	}
-	return q, err
+	return r.Line(line)
 }
 
 // compact returns a search without the white space between its parts.

@@ -147,15 +147,15 @@ func (r *Report) sentences(of *Input) (list []string) {
 	}
 	count := func(n int) string { return number(n, one, more) }
 	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
+	if len(r.Sides) > 1 {
+		add("A and B show different pages for %d of %s (%s).", differ, count(all), percent(differ, all))
+	}
 	for side := range r.Figures {
 		sentences := r.Figures[side].sentences(all, count)
 		if len(r.Sides) > 1 { // a paragraph for each
 			sentences = []string{string(rune('A'+side)) + ", " + r.Sides[side] + ": " + strings.Join(sentences, " ")}
 		}
 		list = append(list, sentences...)
-	}
-	if len(r.Sides) > 1 {
-		add("A and B show different pages for %s of %d (%s).", count(differ), all, percent(differ, all))
 	}
 	if empty > 0 {
 		add("%s %s nothing.", count(empty), verb(empty, "finds", "find"))
@@ -206,7 +206,7 @@ func slots(f *Figures) string {
 	if f.Filled == f.Folded {
 		return fmt.Sprintf(" Each of the %s that copies took is filled.", number(f.Folded, "slot", "slots"))
 	}
-	return fmt.Sprintf(" Copies took %s: %d of these are filled (%s). The other lists end before.",
+	return fmt.Sprintf(" Copies took %s: %d of these are filled (%s). For the others the list has no more results.",
 		number(f.Folded, "slot", "slots"), f.Filled, percent(f.Filled, f.Folded))
 }
 

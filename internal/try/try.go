@@ -38,7 +38,7 @@ func (s Side) control() string {
 // Name returns what people call the side of a threshold, given that of the rule.
 func Name(threshold, configured float64) string {
 	if threshold == 0 {
-		return fmt.Sprintf("threshold %v, as configured", configured)
+		return fmt.Sprintf("the configured threshold, %v", configured)
 	}
 	return fmt.Sprintf("threshold %v", threshold)
 }

@@ -145,7 +145,7 @@ func TestReport(t *testing.T) {
 	r := NewReport("news", []string{"threshold 0.5"}, rows, &Input{Elsewhere: 1, Left: 2})
 	got := strings.Join(r.Summary, "\n")
 	const want = `Of 8 searches, 4 (50 %) show the same text more than once on page 1.
-On these pages neardup replaces 1.9 of 10 results with new ones. Copies took 7 slots: 6 of these are filled (86 %). The other lists end before.
+On these pages neardup replaces 1.9 of 10 results with new ones. Copies took 7 slots: 6 of these are filled (86 %). For the others the list has no more results.
 Left alone, by reason: vector (1).
 1 search finds nothing.
 1 search failed: the table says why.
@@ -233,7 +233,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 	for text, want := range map[string]string{
-		"a\nnews:\n\nnews:":                    "f:2: it is empty. A query is a line of words, or a search on one line (jq -c does that)\nf:4: it is empty",
+		"a\nnews:\n\nnews:":                    "f:2: it is empty\nf:4: it is empty",
 		"\x1f\x8b\x08":                         "gunzip",
 		"caf\xe9":                              "UTF-8",
 		"a\n" + strings.Repeat("x", maxLine+1): "f:2: it is longer",

@@ -13,13 +13,13 @@ export class Problem extends Error {
   }
 }
 
-const here = 'playground/api/'
+const here = new URL('api/', import.meta.url)
 
 async function ask (what, body, signal) {
   let reply, answer
   try {
     reply = await fetch(
-      here + what,
+      new URL(what, here),
       body && {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
@@ -41,6 +41,9 @@ async function ask (what, body, signal) {
 export const engines = () => ask('engines')
 export const indices = (question, signal) => ask('indices', { ...question, ...credentials(question.engine) }, signal)
 export const search = (question, signal) => ask('search', { ...question, ...credentials(question.engine) }, signal)
+export const queries = (question, signal) => ask('queries', { ...question, ...credentials(question.engine) }, signal)
+export const run = (question, signal) => ask('try', { ...question, ...credentials(question.engine) }, signal)
+export const report = (question, signal) => ask('report', { ...question, ...credentials(question.engine) }, signal)
 
 const inMemory = new Map()
 const drawer = 'neardup.playground.'

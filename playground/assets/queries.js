@@ -1,0 +1,313 @@
+// The page of a set of queries: each is run with and without collapsing, one after the other.
+
+import { engines, indices, known, Problem, queries, report, run } from './api.js'
+import { byId, count, counted, draw, make, millis, spoken } from './dom.js'
+import { Login } from './login.js'
+
+const least = 0.05
+const tenths = ms => ms.toFixed(1)
+const largest = 5_000_000 // bytes of a file
+const longest = 2000 // characters of queries that the address holds
+
+const chosen = { engine: '', index: '', under: null, against: null }
+let there = { engines: [], indices: [], note: '' }
+let rows = []
+let running = null // an AbortController while queries are run
+const login = new Login(() => list().catch(trouble))
+
+const engine = () => there.engines.find(one => one.name === chosen.engine)
+const rule = () => engine()?.rules[there.indices.find(one => one.name === chosen.index)?.rule ?? -1]
+const question = more => ({
+  engine: chosen.engine,
+  index: chosen.index,
+  ...(chosen.under && { threshold: chosen.under }),
+  ...(chosen.against && { against: chosen.against }),
+  ...more
+})
+
+// ---- the address
+
+function readAddress () {
+  const hash = new URLSearchParams(location.hash.slice(1))
+  chosen.engine = hash.get('engine') ?? ''
+  chosen.index = hash.get('index') ?? ''
+  byId('under').value = hash.get('threshold') ?? ''
+  byId('against').value = hash.get('against') ?? ''
+  byId('query').value = hash.get('queries') ?? ''
+}
+
+function writeAddress () {
+  const hash = new URLSearchParams({ engine: chosen.engine, index: chosen.index })
+  if (chosen.under) hash.set('threshold', chosen.under)
+  if (chosen.against) hash.set('against', chosen.against)
+  const text = byId('query').value
+  if (text.length <= longest) hash.set('queries', text)
+  history.replaceState(null, '', '#' + hash)
+}
+
+// ---- engines and indices
+
+function options (select, list, value) {
+  select.replaceChildren(...list.map(({ value, text, disabled }) => make('option', { value, disabled }, text)))
+  select.value = value
+}
+
+function showEngines () {
+  options(byId('engine'), there.engines.map(({ name, kind }) => ({ value: name, text: name === kind ? name : `${name} (${kind})` })), chosen.engine)
+  byId('engine-field').hidden = there.engines.length < 2
+}
+
+// showIndices offers the indices; if the user may not list them all, a name can be typed.
+function showIndices (typed) {
+  const element = typed
+    ? make('input', { id: 'index', list: 'names', autocapitalize: 'none', spellcheck: 'false', value: chosen.index, 'aria-describedby': 'index-says' })
+    : make('select', { id: 'index', disabled: !there.indices.length })
+  if (!typed)
+    options(
+      element,
+      there.indices.map(({ name, documents, rule }) => ({
+        value: name,
+        text: name + (rule < 0 ? ' (no rule)' : documents >= 0 ? ` (${count(documents)})` : ''),
+        disabled: rule < 0
+      })),
+      chosen.index
+    )
+  byId('names').replaceChildren(...there.indices.map(({ name }) => make('option', { value: name })))
+  byId('index-says').textContent = there.note
+  byId('index-says').hidden = !there.note
+  element.addEventListener('change', () => {
+    chosen.index = element.value
+    showConfigured()
+  })
+  byId('index-field').replaceChild(element, byId('index'))
+}
+
+const showConfigured = () => {
+  byId('under').placeholder = rule()?.threshold ?? ''
+}
+
+async function pickEngine (name) {
+  chosen.engine = there.engines.some(one => one.name === name) ? name : there.engines[0].name
+  showEngines()
+  Object.assign(there, { indices: [], note: '' })
+  showIndices(false)
+  login.use(engine())
+  await list()
+}
+
+async function list () {
+  byId('problem').hidden = true
+  try {
+    Object.assign(there, { note: '' }, await indices({ engine: chosen.engine }))
+  } catch (error) {
+    if (!error.refused) throw error
+    if (!known(chosen.engine)) return login.ask()
+    showIndices(true)
+    throw new Problem(error.status, error.message, `${error.hint} If these credentials may search but not list, type the name of an index.`)
+  } finally {
+    idle()
+  }
+  const served = there.indices.filter(one => one.rule >= 0)
+  if (!(there.note && chosen.index) && !served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
+  showIndices(Boolean(there.note))
+  showConfigured()
+  if (!served.length) throw new Problem(0, 'No rule matches any index here.', 'Add one to indices in config.yaml.')
+}
+
+// ---- the run
+
+const busy = () => byId('main').setAttribute('aria-busy', 'true')
+const idle = () => byId('main').setAttribute('aria-busy', 'false')
+
+// trouble shows an error, unless it is of a request that was cancelled.
+function trouble (error) {
+  idle()
+  if (error.name === 'AbortError') return
+  const { message, hint } = error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Reload it.')
+  const lines = message.includes('\n')
+  byId('problem').replaceChildren(make('p', { class: lines && 'lines' }, lines ? message : make('strong', null, message)), ...(hint ? [make('p', null, hint)] : []))
+  byId('problem').hidden = false
+  if (error.refused) login.ask()
+}
+
+// threshold returns what a field holds, null if that is empty.
+function threshold (id) {
+  const field = byId(id)
+  if (field.value === '' && field.validity.valid) return null
+  if (field.valueAsNumber >= least && field.valueAsNumber <= 1) return field.valueAsNumber
+  field.focus()
+  throw new Problem(0, `${field.labels[0].textContent}: use a number from ${least} to 1.`, '')
+}
+
+async function runAll () {
+  byId('problem').hidden = true
+  for (const id of ['under', 'against']) chosen[id] = threshold(id)
+  writeAddress()
+  const stopping = (running = new AbortController())
+  byId('results').hidden = byId('empty').hidden = true
+  busy()
+  try {
+    const { queries: list, elsewhere, left } = await queries(question({ text: byId('query').value }), stopping.signal)
+    if (!list.length) {
+      byId('query').focus()
+      throw new Problem(0, elsewhere ? 'All of these searches are of other indices.' : 'There is no query: write one a line.', '')
+    }
+    rows = []
+    byId('verdict').replaceChildren()
+    byId('downloads').hidden = true
+    progress(0, list.length)
+    showTable()
+    let drawn = 0
+    for (const [number, one] of list.entries()) {
+      if (stopping.signal.aborted) break
+      try {
+        rows.push(await run(question({ ...one, number }), stopping.signal))
+      } catch (error) {
+        if (error.name === 'AbortError') break
+        if (error.refused || !error.status) throw error
+        rows.push({ query: one.query, count: one.count, total: -1, hits: 0, collapsed: null, changes: 0, error: `${error.message} ${error.hint}` })
+      }
+      progress(rows.length, list.length)
+      if (performance.now() - drawn > 300) {
+        showTable()
+        drawn = performance.now()
+      }
+    }
+    if (rows.length) await showReport({ elsewhere, left: left + (list.length - rows.length) })
+  } finally {
+    running = null
+    progress(0, 0)
+    idle()
+  }
+}
+
+function progress (done, all) {
+  byId('progress').hidden = byId('stop-field').hidden = !all
+  byId('run').disabled = Boolean(all)
+  byId('done').max = all || 1
+  byId('done').value = done
+  byId('progress-says').textContent = `${count(done)} of ${counted(all, 'query', 'queries')}`
+}
+
+// ---- the results
+
+let saved = []
+async function showReport (beside) {
+  const { html, ...all } = await report(question({ rows, ...beside }))
+  rows = all.queries
+  showTable()
+  byId('verdict').replaceChildren(...all.summary.map(sentence => make('p', null, sentence)))
+  saved.forEach(URL.revokeObjectURL)
+  saved = [
+    [html, 'text/html', 'as-html'],
+    [JSON.stringify(all, null, 2), 'application/json', 'as-json']
+  ].map(([text, type, id]) => (byId(id).href = URL.createObjectURL(new Blob([text], { type }))))
+  byId('downloads').hidden = false
+}
+
+const folded = row => (row.collapsed ?? []).reduce((sum, page) => sum + page.folded, 0)
+
+// showTable shows the rows, with what changes most at the top.
+function showTable () {
+  const two = Boolean(chosen.against)
+  rows.sort((a, b) => b.changes - a.changes || folded(b) - folded(a) || b.count - a.count)
+  const name = value => (value ? `threshold ${value}` : `the configured threshold, ${rule()?.threshold ?? ''}`)
+  byId('legend').replaceChildren(
+    make('span', null, two ? `A: ${name(chosen.under)}. B: ${name(chosen.against)}. Different: results that only one of them shows.` : `At ${name(chosen.under)}.`),
+    ...[['kept', 'results that stay'], ['new', 'new results'], ['gone', 'slots left empty']].map(([key, text]) =>
+      make('span', null, make('i', { class: 'key ' + key }), text)
+    ),
+    make('span', null, 'Time: in all, below it engine + sidecar.')
+  )
+  const head = ['Query', 'Asked', ...(two ? ['Different', 'Setting'] : []), 'Page 1', 'Copies hidden', 'New results', 'Slots filled', 'Groups', 'Time', 'Without']
+  byId('table').replaceChildren(
+    make(
+      'table',
+      { class: 'queries', role: 'table' },
+      make('caption', { class: 'spoken' }, 'The queries. Those that change most come first.'),
+      make(
+        'thead',
+        { role: 'rowgroup' },
+        make('tr', { role: 'row' }, head.map(text => make('th', { role: 'columnheader', scope: 'col', class: text === 'Page 1' && 'page' }, text === 'Setting' ? spoken(text) : text)))
+      ),
+      rows.map(row => body(row, two))
+    )
+  )
+  byId('results').hidden = false
+}
+
+const cell = (label, attributes, ...content) => make('td', { role: 'cell', 'data-label': label, ...attributes }, ...content)
+
+// body returns the rows of the table for a query: one for each page.
+function body (row, two) {
+  const span = two && row.collapsed ? { rowspan: 2 } : {}
+  const link = '/#' + new URLSearchParams({ engine: chosen.engine, index: chosen.index, q: row.query, ...(chosen.under && { threshold: chosen.under }) })
+  const first = [
+    make('th', { role: 'rowheader', scope: 'row', class: 'query', ...span }, make('a', { href: link, title: 'Show this search' }, row.query)),
+    cell('Asked', span, count(row.count)),
+    two && row.collapsed && cell('Different', span, count(row.changes))
+  ]
+  const lines = row.collapsed
+    ? row.collapsed.map((page, side) => [...(side ? [] : first), two && cell('', { class: 'side' }, 'AB'[side]), ...cells(row, page)])
+    : [[...first, cell('', { class: 'failed', colspan: two ? 9 : 7 }, row.error)]]
+  return make('tbody', { role: 'rowgroup' }, lines.map(line => make('tr', { role: 'row' }, line)))
+}
+
+function cells (row, page) {
+  if (page.error) return [cell('', { class: 'failed', colspan: 7 }, page.error)]
+  const times = [time('Time', page), time('Without', row.engine_page)]
+  if (page.left_alone) return [cell('', { class: 'left', colspan: 5 }, `left alone: ${page.left_alone}`), ...times]
+  const kept = page.hits - page.new
+  return [
+    cell('', { class: 'page' },
+      draw('svg', { viewBox: `0 0 ${row.hits || 1} 1`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+        draw('rect', { class: 'kept', width: kept, height: 1 }), draw('rect', { class: 'new', x: kept, width: page.new, height: 1 })),
+      spoken(counted(page.hits, 'result'))),
+    cell('Copies hidden', null, count(page.folded)),
+    cell('New results', null, count(page.new)),
+    cell('Slots filled', null, page.folded ? `${count(page.filled)} of ${count(page.folded)}` : '–'),
+    cell('Groups', null, count(page.groups)),
+    ...times
+  ]
+}
+
+const time = (label, times) =>
+  cell(label, { class: 'time' }, millis(times.total_ms), make('small', null, `${tenths(times.engine_ms)} + ${tenths(times.sidecar_ms)}`))
+
+// ---- what the user does
+
+function listen () {
+  byId('ask').addEventListener('submit', event => {
+    event.preventDefault()
+    if (!running) runAll().catch(trouble)
+  })
+  byId('stop').addEventListener('click', () => running?.abort())
+  byId('engine').addEventListener('change', event => {
+    chosen.index = ''
+    pickEngine(event.target.value).catch(trouble)
+  })
+  byId('open').addEventListener('click', () => byId('file').click())
+  byId('file').addEventListener('change', event => read(event.target.files[0]).catch(trouble))
+  byId('query').addEventListener('keydown', event => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) byId('ask').requestSubmit()
+  })
+}
+
+async function read (file) {
+  if (!file) return
+  if (file.size > largest) throw new Problem(0, `${file.name} is larger than 5 MB.`, `Use a part of it, or run: sidecar try ${file.name}`)
+  byId('query').value = await file.text()
+  byId('file').value = ''
+  byId('query').focus()
+}
+
+async function start () {
+  listen()
+  readAddress()
+  const { engines: list } = await engines()
+  there = { engines: list, indices: [], note: '' }
+  if (!list.length) throw new Problem(0, 'The configuration has no engine.', 'Add one to engines in config.yaml.')
+  await pickEngine(chosen.engine)
+}
+
+start().catch(trouble)
