@@ -7,24 +7,38 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/rerank"
 )
 
 // BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and what package collapse does. The first page holds 50 hits
 // of 2 kB each with their sketches beside and within the source, in the form that 8.19.13 gives it; the deep one lies behind 700 hits whose
-// sketches alone are read.
+// sketches alone are read. The rows that end in decided are the same beside 100,000 decided pairs of other documents.
 func BenchmarkExchange(b *testing.B) {
 	for _, c := range []struct {
 		name       string
 		hits, from int
 		size       int
 		share      float64
-	}{{"folding=0", 50, 0, 50, 0}, {"folding=0.3", 50, 0, 50, 0.3}, {"deep", 1000, 490, 10, 0.3}} {
+		decided    int
+	}{
+		{"folding=0", 50, 0, 50, 0, 0}, {"folding=0.3", 50, 0, 50, 0.3, 0}, {"folding=0.3,decided", 50, 0, 50, 0.3, 100_000},
+		{"deep", 1000, 490, 10, 0.3, 0}, {"deep,decided", 1000, 490, 10, 0.3, 100_000},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			plan := searchPlan(b, false)
 			plan.MaxWindow = 1000
 			plan.Scope = func(string) adapters.Scope {
-				return adapters.Scope{Configured: true, Window: 1000, Widening: rerank.Widening{Rate: c.share}}
+				return adapters.Scope{Configured: true, Window: 1000, Decided: c.decided > 0, Widening: rerank.Widening{Rate: c.share}}
+			}
+			var pairs []decided.Pair
+			for i := range c.decided {
+				pairs = append(pairs, decided.Pair{
+					Index: "news-1", A: fmt.Sprint("a", i), B: fmt.Sprint("b", i), Verdict: decided.Different, TextA: uint64(i) * 0x9e3779b97f4a7c15, TextB: uint64(i) * 0xbf58476d1ce4e5b9,
+				})
+			}
+			if c.decided > 0 {
+				plan.Decided = decided.NewSet(pairs)
 			}
 			replies := map[string]*adapters.Reply{}
 			documents := adaptertest.Articles(b, plan.Rules[0], c.hits, 1400, c.share)
