@@ -170,7 +170,7 @@ func (r *Report) sentences(of *Input) (list []string) {
 		add("Left out: %s of other indices.", terminal.Count(of.Elsewhere, "line"))
 	}
 	if of.Left > 0 {
-		add("Left out: %s beyond the limit on different queries.", terminal.Count(of.Left, "line"))
+		add("Not run: %s.", terminal.Count(of.Left, "line"))
 	}
 	return list
 }

@@ -151,7 +151,7 @@ Left alone, by reason: vector (1).
 1 search failed: the table says why.
 These are 6 different queries: one that was asked several times was run once and counts as often.
 Left out: 1 line of other indices.
-Left out: 2 lines beyond the limit on different queries.`
+Not run: 2 lines.`
 	expect.Same(t, want, got, "the summary")
 	if rows[0].Count != 3 || rows[1].Changes != 1 {
 		t.Errorf("the order: %+v", rows)
