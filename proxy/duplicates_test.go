@@ -14,8 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/proxy"
 )
 
 // TestTag holds documents to the cluster that they are stored with.
@@ -337,4 +339,38 @@ func TestDuplicatesOfAMomentAgo(t *testing.T) {
 	b.refused = map[string]bool{"6": true}
 	send(line("index 6", told(3, 0)), "index 6 429")
 	send(line("index 7", told(3, 1)), "index 7 done")
+}
+
+// TestDuplicatesObeyDecisions: a document is stored that was decided to be another one than what it repeats, and gets a cluster of its own.
+func TestDuplicatesObeyDecisions(t *testing.T) {
+	for _, different := range []bool{false, true} {
+		text := func(b *bank, title string) uint64 {
+			s, _ := b.rule.Sketch([]string{title})
+			return s.Fingerprint
+		}
+		decidedAs := func(b *bank) func(*proxy.Engine) {
+			set := decided.NewSet([]decided.Pair{{
+				Index: "news-1", A: "1", B: "stored1", Verdict: decided.Different, TextA: text(b, told(1, 1)), TextB: text(b, told(1, 0)),
+			}})
+			return func(e *proxy.Engine) {
+				b.of(nil)(e)
+				if different {
+					e.Decided = func() *decided.Set { return set }
+				}
+			}
+		}
+		skipping := newBank(t, "news-1", rule.SkipDuplicates, false)
+		skipping.put("stored1", told(1, 0))
+		f := serve(t, skipping.engine, decidedAs(skipping))
+		a := do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 1)))
+		want := map[bool]string{false: "index stored1 noop", true: "index 1 done"}[different]
+		expect.Same(t, want, strings.Join(results(t, a.body), ", "), "skip, decided %v", different)
+
+		tagging := newBank(t, "news-1", rule.TagDuplicates, true)
+		tagging.docs["stored1"] = enrichedBy(tagging.rule, told(1, 0), tagging.rule.ClusterID(7))
+		f = serve(t, tagging.engine, decidedAs(tagging))
+		do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 1)))
+		cluster := map[bool]uint64{false: 7, true: text(tagging, told(1, 1))}[different]
+		expect.Same(t, []string{tagging.rule.ClusterID(cluster)}, clusters(tagging.lastSent(t)), "tag, decided %v", different)
+	}
 }

@@ -269,3 +269,23 @@ func live() int {
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
+
+// FuzzParse holds that what is read of a file and written again is read as the same.
+func FuzzParse(f *testing.F) {
+	f.Add("a1 a2 same\nbooks \"a 1\" b#1 different # why")
+	f.Add("\"\\u0000\" \"\\\"\" same\n\xff b different")
+	f.Fuzz(func(t *testing.T, text string) {
+		pairs, err := Parse(strings.NewReader(text), "f", "an index")
+		if err != nil {
+			return
+		}
+		var lines []string
+		for _, p := range pairs {
+			lines = append(lines, p.String())
+		}
+		again, err := Parse(strings.NewReader(strings.Join(lines, "\n")), "f", "")
+		if err != nil || !slices.Equal(pairs, again) {
+			t.Fatalf("%v %v: %v", pairs, again, err)
+		}
+	})
+}

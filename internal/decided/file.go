@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxLine is the longest line of a file.
@@ -69,6 +70,9 @@ func parseLine(line, index string) (p Pair, ok bool, err error) {
 
 // wordsOf returns the words of a line, up to a comment.
 func wordsOf(line string) (words []string, err error) {
+	if !utf8.ValidString(line) {
+		return nil, errors.New("is not UTF-8, as ids are")
+	}
 	for {
 		line = strings.TrimLeftFunc(line, unicode.IsSpace)
 		switch {
