@@ -27,7 +27,7 @@ type Report struct {
 
 // Figures sum up the pages of one side. A query counts as often as it is in the input; times are the medians of different queries.
 type Figures struct {
-	// Repeating is how many queries show a text more than once on the engine's page; the hits of these pages are RepeatingHits.
+	// Repeating is how many queries show a text more than once on the engine's page. RepeatingHits are the hits of these pages, and New the new ones.
 	Repeating     int `json:"repeating"`
 	RepeatingHits int `json:"repeating_hits"`
 	Folded        int `json:"folded"`

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,43 +108,31 @@ type Times struct {
 	Total   float64 `json:"total_ms"`
 }
 
-// Run runs a query. Of two queries in a row, numbered so, one asks for the engine's own page first and the other last: what comes second may find
+// Run runs a query. Of two queries in a row, numbered so, one asks for the engine's own page first and the other last: what comes later may find
 // the engine's caches filled. An error of the engine is in the row. The error is that of the context.
 func (t *Trial) Run(ctx context.Context, q *Query, number int) (Row, error) {
 	row := Row{Query: q.Text(), Count: q.Count, Total: -1, Pages: make([]Page, len(t.Sides))}
+	look, shown := t.look(q), make([]adapters.Looked, len(t.Sides))
 	var plain adapters.Looked
-	shown := make([]adapters.Looked, len(t.Sides))
-	look := t.look(q)
-	own := func() (err error) {
-		plain, _, row.Plain, err = t.page(ctx, look, t.Sides[0].Handler, "off")
-		return err
-	}
 	var failed error
-	if number%2 == 0 {
-		failed = own()
-	}
+	steps := []func(){func() { plain, _, row.Plain, failed = t.page(ctx, look, t.Sides[0].Handler, "off") }}
 	for i, side := range t.Sides {
-		if failed != nil {
-			break
-		}
-		page, err := &row.Pages[i], error(nil)
-		shown[i], page.Outcome, page.Times, err = t.page(ctx, look, side.Handler, side.control())
-		if rest, left := strings.CutPrefix(page.Outcome, "bypassed; reason="); left {
-			page.Left, _, _ = strings.Cut(rest, ";")
-		} else if page.Outcome == "" && err == nil {
-			page.Left = string(adapters.ReasonUnconfigured)
-		}
-		if err != nil {
-			page.Error = t.explained(err)
-		}
+		steps = append(steps, func() {
+			if failed == nil {
+				row.Pages[i], shown[i] = t.collapsed(ctx, look, side)
+			}
+		})
 	}
 	if number%2 != 0 {
-		failed = own()
+		slices.Reverse(steps)
 	}
-	if ctx.Err() != nil {
+	for _, step := range steps {
+		step()
+	}
+	switch {
+	case ctx.Err() != nil:
 		return row, ctx.Err()
-	}
-	if failed != nil {
+	case failed != nil:
 		row.Pages, row.Error = nil, t.explained(failed)
 		return row, nil
 	}
@@ -155,6 +144,22 @@ func (t *Trial) Run(ctx context.Context, q *Query, number int) (Row, error) {
 	}
 	row.difference(shown)
 	return row, nil
+}
+
+// collapsed returns the page of a side, not yet compared, and its hits.
+func (t *Trial) collapsed(ctx context.Context, look adapters.Look, side Side) (p Page, shown adapters.Looked) {
+	var err error
+	shown, p.Outcome, p.Times, err = t.page(ctx, look, side.Handler, side.control())
+	rest, left := strings.CutPrefix(p.Outcome, "bypassed; reason=")
+	switch {
+	case err != nil:
+		p.Error = t.explained(err)
+	case left:
+		p.Left, _, _ = strings.Cut(rest, ";")
+	case p.Outcome == "":
+		p.Left = string(adapters.ReasonUnconfigured)
+	}
+	return p, shown
 }
 
 func (t *Trial) explained(err error) string {
