@@ -95,7 +95,7 @@ func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
 		rows.Flush()
 	case "json", "yaml":
 		begin, end := "[\n", "]\n"
-		if form == "yaml" { // a list of objects in JSON, which YAML takes as they are
+		if form == "yaml" {
 			begin, end = "# groups of near-duplicates\n", ""
 		}
 		w.Header().Set("Content-Type", "application/"+form+"; charset=utf-8")

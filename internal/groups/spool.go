@@ -149,7 +149,9 @@ func (f Filter) lets(g *cleanup.Group) bool {
 }
 
 func (f Filter) holds(m *cleanup.Member) bool {
-	if f.Field != "" && !slices.ContainsFunc(m.Fields, func(v cleanup.Field) bool { return v.Name == f.Field && v.Text() == f.Value }) {
+	if f.Field != "" && !slices.ContainsFunc(m.Fields, func(v cleanup.Field) bool {
+		return v.Name == f.Field && (v.Text() == f.Value || string(v.Value) == f.Value)
+	}) {
 		return false
 	}
 	if f.From == "" && f.To == "" {

@@ -1,0 +1,120 @@
+package groups
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/jobs/cleanup"
+)
+
+// noStore is a store that is not asked.
+type noStore struct{ adapters.EngineStore }
+
+func (noStore) Journal() adapters.Journal { return nil }
+
+// shelf returns groups of two to five documents: each in a section, and a day of January 2024 for each group.
+func shelf(t *testing.T) *Groups {
+	t.Helper()
+	member := func(group, n int) cleanup.Member {
+		fields := []cleanup.Field{
+			{Name: "section", Value: json.RawMessage(fmt.Sprintf(`"s%d"`, n))}, {Name: "price", Value: json.RawMessage("1.50")},
+			{Name: "day", Value: json.RawMessage(fmt.Sprintf(`"2024-01-%02d"`, 1+group%31))},
+		}
+		m := cleanup.Member{ID: fmt.Sprintf("d%d: \"%d\"", group, n), Digest: "x", Fields: fields, Title: "a title"}
+		if n > 0 {
+			m.Agreement = 1 - float64(group)/1000
+		}
+		return m
+	}
+	g, err := New(Options{Job: jobs.Job{Store: noStore{}, Rule: &rule.Rule{DateField: "day"}}, Dir: t.TempDir()}, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
+		for group := range 120 {
+			made := cleanup.Group{Stays: member(group, 0), Why: "first"}
+			for n := range 1 + group%4 {
+				made.Goes = append(made.Goes, member(group, n+1))
+			}
+			expect.OK(t, yield(made))
+		}
+		return cleanup.Counts{Stay: 120, Go: 300}, nil
+	})
+	expect.OK(t, err)
+	t.Cleanup(g.Close)
+	return g
+}
+
+// TestList filters and orders groups, a part at a time.
+func TestList(t *testing.T) {
+	g := shelf(t)
+	for _, c := range []struct {
+		w            wanted
+		total, first int
+		shown        int
+	}{
+		{wanted{Order: Largest}, 120, 3, 50}, {wanted{Order: Largest, From: 100}, 120, 40, 20}, {wanted{Order: Nearest}, 120, 119, 50},
+		{wanted{Order: Nearest, From: 500}, 120, -1, 0}, {wanted{Filter: Filter{Field: "section", Value: "s4"}, Order: Largest}, 30, 3, 30},
+		{wanted{Filter: Filter{Field: "section", Value: "none"}}, 0, -1, 0}, {wanted{Filter: Filter{Field: "price", Value: "1.50"}}, 120, 3, 50},
+		{wanted{Filter: Filter{From: "2024-01-02", To: "2024-01-04"}, Order: Nearest}, 8, 95, 8},
+		{wanted{Filter: Filter{Field: "section", Value: "s4", From: "2024-01-31"}, Order: Largest}, 0, -1, 0},
+		{wanted{Filter: Filter{Field: "section", Value: "s3", From: "2024-01-31"}, Order: Largest}, 1, 30, 1},
+	} {
+		value, err := g.listed(t.Context(), c.w)
+		expect.OK(t, err)
+		l := value.(list)
+		first := -1
+		if len(l.Groups) > 0 {
+			first = l.Groups[0].Number
+		}
+		expect.Same(t, [3]int{c.total, c.first, c.shown}, [3]int{l.Total, first, len(l.Groups)}, "%+v", c.w)
+	}
+	if _, err := g.listed(t.Context(), wanted{Filter: Filter{From: "soon"}}); err == nil || !strings.Contains(err.Error(), "is no date") {
+		t.Error(err)
+	}
+}
+
+// TestExports hold the same in each form, without what a person told apart.
+func TestExports(t *testing.T) {
+	g := shelf(t)
+	g.apart[3] = map[string]bool{`d3: "2"`: true}
+	get := func(of func(http.ResponseWriter, *http.Request), query string) []byte {
+		w := httptest.NewRecorder()
+		of(w, httptest.NewRequestWithContext(context.Background(), "GET", "/?"+query, nil))
+		expect.Same(t, 200, w.Code, "%s: %s", query, w.Body)
+		return w.Body.Bytes()
+	}
+	for query, want := range map[string][2]int{"": {120, 299}, "&field=section&value=s4": {30, 119}} {
+		rows := expect.Value(csv.NewReader(strings.NewReader(string(get(g.export, "form=csv"+query)))).ReadAll())(t)
+		expect.Same(t, 1+want[0]+want[1], len(rows), "lines of CSV")
+		var byJSON []cleanup.Group
+		expect.OK(t, json.Unmarshal(get(g.export, "form=json"+query), &byJSON))
+		var byYAML []struct {
+			Stays string
+			Goes  []struct{ ID string }
+		}
+		expect.OK(t, yaml.Unmarshal(get(g.export, "form=yaml"+query), &byYAML))
+		goes := 0
+		for i, group := range byJSON {
+			goes += len(group.Goes)
+			if byYAML[i].Stays != group.Stays.ID || len(byYAML[i].Goes) != len(group.Goes) || group.Stays.Fields != nil {
+				t.Errorf("group %d: %+v in JSON, %+v in YAML", i, group, byYAML[i])
+			}
+		}
+		expect.Same(t, want, [2]int{len(byYAML), goes}, "groups and documents that go")
+	}
+	p, err := cleanup.ReadPlan(strings.NewReader(string(get(g.plan, ""))), func(cleanup.Group) error { return nil })
+	expect.OK(t, err)
+	expect.Same(t, [2]int{120, 299}, [2]int{p.Counts.Stay, p.Counts.Go}, "counts of the plan")
+	w := httptest.NewRecorder()
+	g.export(w, httptest.NewRequestWithContext(context.Background(), "GET", "/?form=xml", nil))
+	expect.Same(t, 400, w.Code, "another form")
+}
