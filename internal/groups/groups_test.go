@@ -64,6 +64,7 @@ func TestList(t *testing.T) {
 		{wanted{Order: Largest}, 120, 3, 50}, {wanted{Order: Largest, From: 100}, 120, 40, 20}, {wanted{Order: Nearest}, 120, 119, 50},
 		{wanted{Order: Nearest, From: 500}, 120, -1, 0}, {wanted{Filter: Filter{Field: "section", Value: "s4"}, Order: Largest}, 30, 3, 30},
 		{wanted{Filter: Filter{Field: "section", Value: "none"}}, 0, -1, 0}, {wanted{Filter: Filter{Field: "price", Value: "1.50"}}, 120, 3, 50},
+		{wanted{Filter: Filter{Field: "price", Value: "1.5"}}, 120, 3, 50},
 		{wanted{Filter: Filter{From: "2024-01-02", To: "2024-01-04"}, Order: Nearest}, 8, 95, 8},
 		{wanted{Filter: Filter{Field: "section", Value: "s4", From: "2024-01-31"}, Order: Largest}, 0, -1, 0},
 		{wanted{Filter: Filter{Field: "section", Value: "s3", From: "2024-01-31"}, Order: Largest}, 1, 30, 1},

@@ -138,7 +138,12 @@ func (f Filter) quick() []byte {
 		return nil
 	}
 	name, _ := json.Marshal(f.Field) // a string always can be
-	return name
+	if json.Valid([]byte(f.Value)) { // a number can be written in several ways
+		return name
+	}
+	value, _ := json.Marshal(f.Value)
+	field, _ := json.Marshal(cleanup.Field{Name: f.Field, Value: value})
+	return field
 }
 
 func (f Filter) lets(g *cleanup.Group) bool {

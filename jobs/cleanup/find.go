@@ -3,6 +3,7 @@ package cleanup
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -292,6 +293,9 @@ const (
 func Short(members []jsonedit.Member) (list []Field) {
 	for _, m := range members {
 		if v := m.Value; len(list) < mostShort && len(v) > 0 && len(v) <= shortest && v[0] != '{' && v[0] != '[' && !rule.Our(m.Key) {
+			if text, is := jsonedit.Text(v); is { // in the form of encoding/json
+				v, _ = json.Marshal(text)
+			}
 			list = append(list, Field{m.Key, slices.Clone(v)})
 		}
 	}
