@@ -68,7 +68,7 @@ func BenchmarkExchange(b *testing.B) {
 }
 
 // articleReply answers a search as the engine does whose list the documents are.
-func articleReply(b *testing.B, body []byte, documents []adaptertest.Document) *adapters.Reply {
+func articleReply(b testing.TB, body []byte, documents []adaptertest.Document) *adapters.Reply {
 	reply, status := fakeSearch(body, documents)
 	if status != 200 {
 		b.Fatalf("%s", reply)
