@@ -83,4 +83,8 @@ func TestGroups(t *testing.T) {
 	}
 	agreement, _ := s.pair(4, 0)
 	expect.Same(t, "0.0000", string(agreement), "without a sketch")
+	hits[0].Decided = &rerank.Decided{Document: 1}
+	hits[2].Decided = &rerank.Decided{Document: 2, Pairs: []rerank.Decision{{Other: 1, Fingerprint: hits[0].Sketch.Fingerprint, Same: true}}}
+	_, why := s.pair(2, 0)
+	expect.Same(t, `{"agreement":0.0000,"error":0.0073,"by":"decided","shingles":[2,5]}`, string(why), "decided")
 }
