@@ -76,15 +76,6 @@ func (f *cleanFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// decisions returns what people have decided about pairs of the index.
-func (s *indexSource) decisions(ctx context.Context) (index string, set *decided.Set, err error) {
-	log := decided.Open(s.Job.Store.Journal())
-	if err := log.Read(ctx); err != nil {
-		return "", nil, fmt.Errorf("read the decided pairs: %w", err)
-	}
-	return decided.Place{Index: s.index}.PairIndex(), decided.NewSet(log.Pairs()), nil
-}
-
 // groups returns the head of a plan, and what finds its groups. shown says that they are for a page.
 func (s *indexSource) groups(ctx context.Context, shown bool) (p cleanup.Plan, find func(func(cleanup.Group) error) (cleanup.Counts, error), err error) {
 	c := s.command
@@ -96,9 +87,7 @@ func (s *indexSource) groups(ctx context.Context, shown bool) (p cleanup.Plan, f
 	if p.Identity, err = s.Job.Store.Identity(ctx, s.Index); err != nil {
 		return p, nil, s.Explain(err)
 	}
-	if o.PairIndex, o.Decided, err = s.decisions(ctx); err != nil {
-		return p, nil, s.Explain(err)
-	}
+	o.PairIndex, o.Decided = placeOf(s.target).PairIndex(), decided.NewSet(c.Decided)
 	return p, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
 		meter := c.meter(s.Job)
 		defer meter.clearBar()
@@ -116,7 +105,7 @@ func (s *indexSource) openPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := groups.Options{Job: s.Job, Place: decided.Place{Index: s.index, Rule: s.Rule}, Dir: c.Dir, Plan: p}
+	options := groups.Options{Job: s.Job, Place: placeOf(s.target), Dir: c.Dir, Plan: p}
 	options.Job.Rule = c.Rule
 	if person, err := user.Current(); err == nil {
 		options.By = person.Username

@@ -23,7 +23,6 @@ import (
 // indexSource is an index whose documents are clustered.
 type indexSource struct {
 	target
-	index     adapters.Index
 	hostField string
 	command   *clusterJob
 }
@@ -38,7 +37,7 @@ func (c *clusterJob) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Decided, err = c.decidedIn(cmd.Context(), s.target); err == nil {
+	if c.Decided, err = c.decidedIn(cmd.Context(), s.target, c.write || c.clean.plan != "" || c.clean.open); err == nil {
 		err = c.begin(s.Rule)
 	}
 	if err == nil {
@@ -62,7 +61,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 	if c.engines, err = upstream.OpenAll(from, name); err != nil {
 		return nil, err
 	}
-	found, indices, err := c.matching(ctx)
+	found, _, err := c.matching(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 		}
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
-	s := &indexSource{target: found[0], index: indices[0], command: c}
+	s := &indexSource{target: found[0], command: c}
 	s.hostField = cmp.Or(c.hostField, s.Config.Indices[slices.Index(s.Rules, s.Rule)].HostField)
 	if !c.write {
 		return s, nil

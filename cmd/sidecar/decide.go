@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/user"
 	"slices"
@@ -15,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
@@ -36,17 +35,18 @@ func decideCommand() *cobra.Command {
 		Short: "Decide that two documents are always, or never, near-duplicates",
 		Long: `Decide stores your decision about two documents: same (always near-duplicates) or different (never). Whatever their texts and
 the rule say, similar and cluster obey it. So do searches, if decided: {refresh: 10s} is set for the engine. A decision holds for the two
-texts as they are now. Once one of them changes, it is not obeyed any more, and --list says: ask again.
+texts as they are now. Once one of them changes, it is ignored, and --list shows the pair as a comment that says: ask again.
 
---file reads many decisions: on each line two ids and same or different. The name of an index in front is needed only if --index names
-several. A # begins a comment. An id that holds blanks is a JSON string. What --list prints is such a file.
+--file reads many decisions: on each line two ids and same or different. If --index names several indices, write the name of one before
+the ids. A # begins a comment. An id that holds blanks is a JSON string. Pairs with a missing document are skipped. What --list prints is
+such a file; --list --index OLD prints it without the name, to be read with --index NEW.
 
 --forget takes decisions back. A later decision about the same two documents replaces the earlier one.
 
 Decisions are kept in the engine, in the index or collection that also holds the progress of jobs, with who decided and when. This
 takes the credentials of the configuration.
 
-Exit code 0: done. 1: failed, and of several decisions none is stored if a document is missing.`,
+Exit code 0: done. 1: failed.`,
 		Example: `  sidecar decide --index news-2024 4711 4712 different
   sidecar decide --index news-2024 --file pairs.txt --by anna
   sidecar decide --index news-2024 --list > pairs.txt
@@ -68,8 +68,8 @@ Exit code 0: done. 1: failed, and of several decisions none is stored if a docum
 func (d *decideJob) take(_ *cobra.Command, args []string) error {
 	const example = "as in: sidecar decide --index news-2024 4711 4712 different"
 	switch {
-	case d.list && (d.forget || d.file != "" || len(args) > 0):
-		return errors.New("--list takes neither ids nor --file nor --forget")
+	case d.list && (d.forget || d.file != "" || d.by != "" || len(args) > 0):
+		return errors.New("--list takes neither ids nor --file, --forget or --by")
 	case d.list:
 		return nil
 	case d.file != "" && len(args) > 0:
@@ -101,44 +101,60 @@ func (d *decideJob) run(ctx context.Context) error {
 	if err := d.readFile(ctx); err != nil {
 		return err
 	}
-	targets, _, err := d.matching(ctx)
-	if err != nil {
-		return err
-	}
-	if d.list {
-		return d.print(ctx, targets)
-	}
-	e := targets[0].Engine
-	if at := slices.IndexFunc(targets, func(t target) bool { return t.Engine != e }); at >= 0 {
-		return fmt.Errorf("--index: both the engines %s and %s have such indices: choose one with --engine", e.Config.Name, targets[at].Config.Name)
-	}
 	if d.by == "" {
 		if u, err := user.Current(); err == nil {
 			d.by = u.Username
 		}
 	}
-	log, pairs := decided.Open(e.Store.Journal()), d.pairs
-	if d.forget {
-		pairs, err = d.forgotten(ctx, log, placesOf(targets))
-	} else {
-		pairs, err = decided.Find(ctx, e.Store, placesOf(targets), pairs...)
+	switch {
+	case d.list:
+		return d.print(ctx)
+	case d.forget:
+		return d.takeBack(ctx)
+	}
+	targets, _, err := d.matching(ctx)
+	if err != nil {
+		return err
+	}
+	e := targets[0].Engine
+	if at := slices.IndexFunc(targets, func(t target) bool { return t.Engine != e }); at >= 0 {
+		return fmt.Errorf("--index: both the engines %s and %s have such indices: choose one with --engine", e.Config.Name, targets[at].Config.Name)
+	}
+	var places []decided.Place
+	for _, t := range targets {
+		places = append(places, placeOf(t))
+	}
+	pairs, missing, err := decided.Find(ctx, e.Store, places, d.pairs...)
+	if err == nil && len(pairs) == 0 {
+		err = errors.Join(missing[:min(len(missing), 20)]...)
 	}
 	if err != nil {
 		return e.Explain(err)
 	}
+	for _, err := range missing {
+		_, _ = fmt.Fprintf(d.err, "skipped: %s\n", terminal.Harmless(err.Error()))
+	}
+	return d.store(ctx, e, decided.Open(e.Store.Journal()), pairs, len(missing))
+}
+
+// store stores decisions, and says how many. skipped is how many were left out because a document is missing.
+func (d *decideJob) store(ctx context.Context, e *upstream.Engine, log *decided.Log, pairs []decided.Pair, skipped int) error {
 	stored, err := log.Add(ctx, d.by, pairs...)
 	if err != nil {
 		return e.Explain(fmt.Errorf("%w (%d of %d are stored)", err, stored, len(pairs)))
 	}
-	done := "decided"
+	done, unchanged := "decided", len(pairs)-stored
 	if d.forget {
 		done = "forgotten"
 	}
-	text := fmt.Sprintf("%s %s\n", terminal.Count(stored, "pair"), done)
-	if unchanged := len(pairs) - stored; unchanged > 0 {
-		text = fmt.Sprintf("%s %s, %d as before\n", terminal.Count(stored, "pair"), done, unchanged)
+	text := terminal.Count(stored, "pair") + " " + done
+	if unchanged > 0 {
+		text += fmt.Sprintf(", %d as before", unchanged)
 	}
-	return show(d.out, d.output, map[string]int{done: stored, "unchanged": len(pairs) - stored}, text)
+	if skipped > 0 {
+		text += fmt.Sprintf(", %d skipped: a document is missing", skipped)
+	}
+	return show(d.out, d.output, map[string]int{done: stored, "unchanged": unchanged, "skipped": skipped}, text+"\n")
 }
 
 // readFile reads the file of --file.
@@ -147,6 +163,9 @@ func (d *decideJob) readFile(ctx context.Context) (err error) {
 		return nil
 	}
 	d.pairs, err = parseDecided(ctx, d.file, d.in)
+	if err == nil && len(d.pairs) == 0 {
+		return fmt.Errorf("--file: %s holds no pair", d.file)
+	}
 	if d.forget {
 		for i := range d.pairs {
 			d.pairs[i].Verdict = decided.Forgotten
@@ -155,33 +174,76 @@ func (d *decideJob) readFile(ctx context.Context) (err error) {
 	return err
 }
 
-// placesOf returns the indices as pairs are looked up in them.
-func placesOf(targets []target) (places []decided.Place) {
-	for _, t := range targets {
-		places = append(places, decided.Place{Index: t.found, Rule: t.Rule})
+// placeOf returns an index as pairs are looked up in it.
+func placeOf(t target) decided.Place { return decided.Place{Index: t.found, Rule: t.Rule} }
+
+// chosen returns what is decided in an engine about the indices of --index, or all, and where their documents are. An index that is not there any more,
+// or that no rule matches, is chosen by its name.
+func (d *decideJob) chosen(ctx context.Context, e *upstream.Engine) (log *decided.Log, pairs []decided.Pair, places []decided.Place, err error) {
+	indices, err := e.FindOrPrepare(ctx, d.index, false)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return places
+	names := map[string]bool{}
+	for _, index := range indices {
+		if t := targetOf(e, index); t.Rule != nil && !index.Absent {
+			places = append(places, placeOf(t))
+			names[placeOf(t).PairIndex()] = true
+		}
+	}
+	log = decided.Open(e.Store.Journal())
+	if err := log.Read(ctx); err != nil {
+		return nil, nil, nil, e.Explain(err)
+	}
+	pairs = slices.DeleteFunc(log.Pairs(), func(p decided.Pair) bool {
+		return d.index != "" && !names[p.Index] && !rule.Globbed(d.index, p.Index)
+	})
+	return log, pairs, places, nil
 }
 
-// forgotten returns the pairs with their index, as they were decided.
-func (d *decideJob) forgotten(ctx context.Context, log *decided.Log, places []decided.Place) ([]decided.Pair, error) {
-	if err := log.Read(ctx); err != nil {
-		return nil, err
-	}
+// takeBack takes back what was decided about the pairs.
+func (d *decideJob) takeBack(ctx context.Context) error {
+	var from *upstream.Engine
+	var log *decided.Log
 	var errs []error
-	for i := range d.pairs {
-		p, found := &d.pairs[i], ""
-		for _, place := range places {
-			if _, is := log.Pair(place.PairIndex(), p.A, p.B); is && (p.Index == "" || p.Index == place.PairIndex()) {
-				found = place.PairIndex()
+	found := make([]decided.Pair, len(d.pairs))
+	for _, e := range d.engines {
+		its, pairs, _, err := d.chosen(ctx, e)
+		if err != nil {
+			return err
+		}
+		known := map[decided.Name][]decided.Pair{} // with and without the name of the index
+		for _, p := range pairs {
+			name := p.Name()
+			known[name] = []decided.Pair{p}
+			name.Index = ""
+			known[name] = append(known[name], p)
+		}
+		for i := range d.pairs {
+			p := &d.pairs[i]
+			all := known[p.Name()]
+			switch {
+			case len(all) == 0:
+				continue
+			case from != nil && from != e:
+				return fmt.Errorf("both the engines %s and %s have such pairs: choose one with --engine", from.Config.Name, e.Config.Name)
+			case len(all) > 1:
+				errs = append(errs, fmt.Errorf("%q and %q: decided in %s and in %s: name one index", p.A, p.B, all[0].Index, all[1].Index))
 			}
+			from, log = e, its
+			found[i] = all[0]
+			found[i].Verdict = decided.Forgotten
 		}
-		if found == "" {
-			errs = append(errs, fmt.Errorf("nothing is decided about %s and %s: see what is with --list", p.A, p.B))
-		}
-		p.Index = found
 	}
-	return d.pairs, errors.Join(errs...)
+	for i, p := range found {
+		if p.Index == "" {
+			errs = append(errs, fmt.Errorf("nothing is decided about %q and %q: see the decided pairs with --list", d.pairs[i].A, d.pairs[i].B))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs[:min(len(errs), 20)]...)
+	}
+	return d.store(ctx, from, log, found, 0)
 }
 
 // decidedPair is a pair as it is listed.
@@ -197,26 +259,16 @@ type decidedPair struct {
 	AskAgain string `json:"ask_again,omitempty"`
 }
 
-// print lists what is decided in the indices.
-func (d *decideJob) print(ctx context.Context, targets []target) error {
+// print lists what is decided. A pair that is to be asked again is a comment in the text, so that nobody decides about its new texts unread. Pairs of the
+// very index that --index names come without its name, so that they can be read for another index.
+func (d *decideJob) print(ctx context.Context) error {
 	list, text := []decidedPair{}, strings.Builder{}
-	var engines []*upstream.Engine
-	for _, t := range targets {
-		if !slices.Contains(engines, t.Engine) {
-			engines = append(engines, t.Engine)
-		}
-	}
-	for _, e := range engines {
-		places := placesOf(slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return t.Engine != e }))
-		log := decided.Open(e.Store.Journal())
-		err := log.Read(ctx)
+	for _, e := range d.engines {
+		_, pairs, places, err := d.chosen(ctx, e)
 		if err != nil {
-			return e.Explain(err)
+			return err
 		}
 		ids := map[string][]string{}
-		pairs := slices.DeleteFunc(log.Pairs(), func(p decided.Pair) bool {
-			return !slices.ContainsFunc(places, func(place decided.Place) bool { return place.PairIndex() == p.Index })
-		})
 		for _, p := range pairs {
 			ids[p.Index] = append(ids[p.Index], p.A, p.B)
 		}
@@ -225,31 +277,47 @@ func (d *decideJob) print(ctx context.Context, targets []target) error {
 			return e.Explain(err)
 		}
 		for _, p := range pairs {
-			again := texts.Again(&p)
+			again, note := "", "; there is no such index with a rule"
+			if texts[p.Index] != nil {
+				again, note = texts.Again(&p), ""
+			}
 			list = append(list, decidedPair{e.Config.Name, p.Index, p.A, p.B, p.Verdict, p.By, p.At, again})
-			fmt.Fprintf(&text, "%s # %s", p, p.At.Format("2006-01-02 15:04"))
-			if p.By != "" {
-				text.WriteString(", by " + strings.Join(strings.Fields(p.By), " ")) // on one line
-			}
 			if again != "" {
-				text.WriteString("; ask again: " + again)
+				text.WriteString("# ")
+				note = "; ask again: " + again
 			}
-			text.WriteByte('\n')
+			if p.By != "" {
+				note = ", by " + strings.Join(strings.Fields(p.By), " ") + note // on one line
+			}
+			if p.Index == d.index {
+				p.Index = ""
+			}
+			fmt.Fprintf(&text, "%s # %s%s\n", p, p.At.Format("2006-01-02 15:04"), note)
 		}
 	}
 	return show(d.out, d.output, map[string][]decidedPair{"pairs": list}, cmp.Or(terminal.Harmless(text.String()), "# nothing is decided\n"))
 }
 
-// decidedIn returns what is decided about the documents of an index. If the credentials may not read that, it warns: they may read the index alone.
-func (j *job) decidedIn(ctx context.Context, t target) ([]decided.Pair, error) {
-	log := decided.Open(t.Engine.Store.Journal())
-	err := log.Read(ctx)
-	if adapters.StatusOf(err) == http.StatusForbidden {
-		_, _ = fmt.Fprintf(j.err, "decided pairs are not obeyed: %s\n", terminal.Harmless(t.Explain(err).Error()))
+// decidedIn returns what is decided about the documents of an index. The credentials may be for the index alone, and not let it read that. Then it fails
+// if the pairs are needed, and else warns.
+func (j *job) decidedIn(ctx context.Context, t target, needed bool) ([]decided.Pair, error) {
+	if j.undecided {
 		return nil, nil
 	}
-	name := placesOf([]target{t})[0].PairIndex()
-	return slices.DeleteFunc(log.Pairs(), func(p decided.Pair) bool { return p.Index != name }), err
+	log := decided.Open(t.Engine.Store.Journal())
+	err := log.Read(ctx)
+	switch {
+	case upstream.Forbidden(err) && needed:
+		return nil, fmt.Errorf("the decided pairs can't be read, and nothing is changed: give the credentials the right to read %s, or add --ignore-decided: %w",
+			t.Engine.Store.JournalIndex(), err)
+	case upstream.Forbidden(err):
+		_, _ = fmt.Fprintf(j.err, "warning: decided pairs are not obeyed: %s\n", terminal.Harmless(t.Explain(err).Error()))
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the decided pairs: %w", err)
+	}
+	name := placeOf(t).PairIndex()
+	return slices.DeleteFunc(log.Pairs(), func(p decided.Pair) bool { return p.Index != name }), nil
 }
 
 // parseDecided reads a file of decided pairs, - for standard input.

@@ -21,6 +21,7 @@ import (
 type job struct {
 	engine, index, output string
 	untested              bool
+	undecided             bool // ignore decided pairs
 	metrics               server.JobMetrics
 
 	in       io.Reader

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
+	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
@@ -42,8 +44,8 @@ meanwhile is read again.
 First take the rule out of the configuration of every sidecar that serves the index, or stop these sidecars. Otherwise they write the
 fields again. Remove itself needs no rule for the index.
 
---jobs also removes the progress notes of reindex for these indices. If no notes of other indices are left, it removes the index or
-collection that held them.
+--jobs also removes the progress notes of reindex for these indices, and what was decided about their documents. If none of other
+indices are left, it removes the index or collection that held them.
 
 On a terminal it asks first; elsewhere it needs --yes. You can run it again after an interruption.
 
@@ -59,7 +61,7 @@ refused some.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: count the documents with our fields")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
-	flags.BoolVar(&r.journals, "jobs", false, "also remove the progress notes of jobs")
+	flags.BoolVar(&r.journals, "jobs", false, "also remove the progress notes of jobs, and decided pairs")
 	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most this many documents a second; 0: no limit")
 	boundBelow(flags, "requests-per-second")
 	r.bindUntested(cmd)
@@ -185,7 +187,7 @@ func (r *removeJob) remove(ctx context.Context, t target) error {
 	return err
 }
 
-// dropJournals drops the journals of jobs on the indices that were worked on, and the journal's own index when no other is left.
+// dropJournals drops the journals of jobs on the indices that were worked on, and their decided pairs, and the journal's own index when no other is left.
 func (r *removeJob) dropJournals(ctx context.Context, e *upstream.Engine, journal adapters.Journal) error {
 	entries, err := journal.Entries(ctx, "")
 	if err != nil {
@@ -196,6 +198,7 @@ func (r *removeJob) dropJournals(ctx context.Context, e *upstream.Engine, journa
 		index := jobs.IndexOf(entry.Job)
 		ours := slices.ContainsFunc(r.list, func(f jobs.Removal) bool { return f.Engine == e.Config.Name && f.Index == index })
 		switch {
+		case entry.Job == decided.JobName: // below
 		case !ours:
 			others[entry.Job] = true
 		case !dropped[entry.Job]:
@@ -205,12 +208,21 @@ func (r *removeJob) dropJournals(ctx context.Context, e *upstream.Engine, journa
 			}
 		}
 	}
+	pairs, left, err := decided.Open(journal).Drop(ctx, func(index string) bool {
+		return rule.Globbed(r.index, index) || slices.ContainsFunc(r.list, func(f jobs.Removal) bool { return f.Engine == e.Config.Name && f.Index == index })
+	})
+	if err != nil {
+		return fmt.Errorf("drop the decided pairs: %w", err)
+	}
+	if left {
+		others["decided pairs"] = true
+	}
 	state := "no other was left, and so the journal itself went"
 	if len(others) > 0 {
 		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
 	} else if _, err := e.Store.Remove(ctx, e.Store.JournalIndex()); err != nil {
 		return fmt.Errorf("remove the journal of jobs: %w", err)
 	}
-	r.printf("%s: %s dropped; %s\n", e.Config.Name, terminal.Count(len(dropped), "job's journal"), state)
+	r.printf("%s: %s and %s dropped; %s\n", e.Config.Name, terminal.Count(len(dropped), "job's journal"), terminal.Count(pairs, "decided pair"), state)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -162,14 +163,24 @@ func TestRemoveDropsJournals(t *testing.T) {
 	for _, c := range []struct {
 		name, others string
 		undeclared   int
-	}{{"none but ours", "", 1}, {"another index", "reindex:books:01", 0}, {"another kind of job", "cluster:news-1", 0}} {
+	}{{"none but ours", "", 1}, {"another index", "reindex:books:01", 0}, {"another kind of job", "cluster:news-1", 0}, {"decided pairs", "", 1}, {"decided pairs of others, too", "decided", 0}} {
 		t.Run(c.name, func(t *testing.T) {
 			d, m := &drawer{}, newMarked()
 			for part := range 3 {
 				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Slot: part},
 					adapters.Entry{Job: "reindex:news-1:0b", Slot: part})
 			}
-			if c.others != "" {
+			pair := func(index string) decided.Pair {
+				return decided.Pair{Index: index, A: "a", B: "b", Verdict: decided.Same, TextA: 1, TextB: 2}
+			}
+			switch {
+			case strings.HasPrefix(c.name, "decided"):
+				pairs := []decided.Pair{pair("news-1")}
+				if c.others != "" {
+					pairs = append(pairs, pair("books"))
+				}
+				expect.Value(decided.Open(d).Add(t.Context(), "", pairs...))(t)
+			case c.others != "":
 				d.entries = append(d.entries, adapters.Entry{Job: c.others})
 			}
 			e := openedShelf(t, &m.shelf)
@@ -177,9 +188,16 @@ func TestRemoveDropsJournals(t *testing.T) {
 			var out strings.Builder
 			r := removeJob{job: job{output: formText, out: &out}, list: []jobs.Removal{{Engine: "shelf", Index: "news-1"}}}
 			expect.OK(t, r.dropJournals(t.Context(), e, d))
-			left := 0
+			log, left := decided.Open(d), 0
+			expect.OK(t, log.Read(t.Context()))
 			if c.others != "" {
 				left = 1
+			}
+			if c.others == "decided" {
+				left = 2 // one that takes the other back
+				if _, there := log.Pair("books", "a", "b"); !there || len(log.Pairs()) != 1 {
+					t.Errorf("pairs left: %v", log.Pairs())
+				}
 			}
 			if len(m.undeclared) != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
 				t.Errorf("%v undeclared, %v left: %s", m.undeclared, d.entries, out.String())

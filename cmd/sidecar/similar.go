@@ -111,7 +111,7 @@ func (s *similarJob) run(ctx context.Context) error {
 // decide reads what is decided about the document.
 func (s *similarJob) decide(ctx context.Context, e *upstream.Engine, indices []adapters.Index) error {
 	at := slices.IndexFunc(indices, func(i adapters.Index) bool { return i.Name == s.Except.Index })
-	pairs, err := s.decidedIn(ctx, targetOf(e, indices[at]))
+	pairs, err := s.decidedIn(ctx, targetOf(e, indices[at]), false)
 	s.Decided = decided.NewSet(pairs)
 	for _, p := range pairs {
 		switch s.Except.ID {

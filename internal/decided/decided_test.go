@@ -289,3 +289,40 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestLogRefusesOtherVerdicts: what a newer version has decided is not taken for "different".
+func TestLogRefusesOtherVerdicts(t *testing.T) {
+	j := &journal{}
+	l, live := Open(j), NewLive(j)
+	_, _ = l.Add(t.Context(), "", pairOf("a", "b", "perhaps"))
+	if err := live.Read(t.Context()); err == nil || live.Set().Len() > 0 {
+		t.Errorf("%v, %d pairs", err, live.Set().Len())
+	}
+}
+
+// overtaken is a journal in which another process decides something just before.
+type overtaken struct {
+	*journal
+	before func()
+}
+
+func (o *overtaken) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
+	if before := o.before; before != nil {
+		o.before = nil
+		before()
+	}
+	return o.journal.Append(ctx, job, e)
+}
+
+// TestLogIsJudgedAgain: a pair that was as before when Add began is stored if somebody else decides otherwise meanwhile.
+func TestLogIsJudgedAgain(t *testing.T) {
+	j := &journal{}
+	o := &overtaken{journal: j}
+	l := Open(o)
+	expect.Value(l.Add(t.Context(), "", pairOf("a", "b", Same)))(t)
+	o.before = func() { expect.Value(Open(j).Add(t.Context(), "", pairOf("a", "b", Different)))(t) }
+	n, err := l.Add(t.Context(), "", pairOf("a", "b", Same), pairOf("a", "c", Same))
+	if p, _ := l.Pair("news", "a", "b"); n != 2 || err != nil || p.Verdict != Same {
+		t.Errorf("%d stored, %v: %v", n, err, p)
+	}
+}

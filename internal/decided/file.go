@@ -8,15 +8,16 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // maxLine is the longest line of a file.
 const maxLine = 64 << 10
 
-// Parse reads pairs from a file: on each line two ids and same or different, with the name of the index in front where that is not the given one. What holds
-// blanks, or begins with a quotation mark or #, is written as a JSON string. Empty lines, and what follows a # at the beginning of a word, count for
-// nothing. The errors name file and line.
+// Parse reads pairs from a file: on each line two ids and same or different. The name of the index may come first; else it is the given one. A word that
+// holds blanks, or begins with a quotation mark or #, is written as a JSON string. A # at the beginning of a word starts a comment. Empty lines are
+// skipped. The errors name file and line.
 func Parse(r io.Reader, name, index string) ([]Pair, error) {
 	var pairs []Pair
 	var errs []error
@@ -95,17 +96,31 @@ func wordsOf(line string) (words []string, err error) {
 	}
 }
 
-// String returns the pair as a line of a file, without a line end.
+// String returns the pair as a line of a file, without a line end. An empty Index is left out.
 func (p Pair) String() string {
-	return strings.Join([]string{word(p.Index), word(p.A), word(p.B), string(p.Verdict)}, " ")
+	line := strings.Join([]string{word(p.A), word(p.B), string(p.Verdict)}, " ")
+	if p.Index != "" {
+		line = word(p.Index) + " " + line
+	}
+	return line
 }
 
-// word returns a name as a file has it.
+// word returns a name as a file has it, on one line and without control characters.
 func word(text string) string {
-	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == unicode.ReplacementChar }
-	if text != "" && text[0] != '"' && text[0] != '#' && !strings.ContainsFunc(text, odd) {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+	if text != "" && text[0] != '"' && text[0] != '#' && !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || odd(r) }) {
 		return text
 	}
 	quoted, _ := json.Marshal(text) // a string always can be
-	return string(quoted)
+	var b strings.Builder
+	for _, r := range string(quoted) {
+		if !odd(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }

@@ -60,27 +60,47 @@ func ReadTexts(ctx context.Context, store adapters.Store, places []Place, ids ma
 	return found, nil
 }
 
-// Find looks the documents of pairs up, in their Index or, if that is empty, in all places, and returns the pairs with their Index and the texts of both
-// documents. Its error names each pair of which it finds no two documents with a text in one index.
-func Find(ctx context.Context, store adapters.Store, places []Place, pairs ...Pair) ([]Pair, error) {
+// Find looks the documents of pairs up, in their Index or, if that is empty, in all places. It returns the pairs with their Index and the texts of both
+// documents. missing names the other pairs: one of their documents is not there. The error names pairs that can't be decided, and pairs that turn out to
+// be one pair with two verdicts.
+func Find(ctx context.Context, store adapters.Store, places []Place, pairs ...Pair) (found []Pair, missing []error, err error) {
 	ids := map[string][]string{}
 	for _, p := range pairs {
 		ids[p.Index] = append(ids[p.Index], p.A, p.B)
 	}
 	texts, err := ReadTexts(ctx, store, places, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, errs := slices.Clone(pairs), []error(nil)
-	for i := range list {
-		if err := texts.fill(&list[i]); err != nil {
-			if errs = append(errs, err); len(errs) == mostErrors {
+	var errs []error
+	verdicts := map[Name]Verdict{}
+	for _, p := range pairs {
+		err := texts.fill(&p)
+		before, twice := verdicts[p.Name()]
+		switch {
+		case errors.Is(err, errMissing):
+			missing = append(missing, err)
+			continue
+		case err == nil && twice && before != p.Verdict:
+			err = fmt.Errorf("%s and %s of %s are the same and different: drop one", word(p.A), word(p.B), p.Index)
+		case err == nil && twice:
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			if len(errs) == mostErrors {
 				break
 			}
+			continue
 		}
+		verdicts[p.Name()] = p.Verdict
+		found = append(found, p)
 	}
-	return list, errors.Join(errs...)
+	return found, missing, errors.Join(errs...)
 }
+
+// errMissing is the error about a pair of which a document is not there.
+var errMissing = errors.New("check the id and the index")
 
 // mostErrors is how many errors are reported at once.
 const mostErrors = 20
@@ -107,21 +127,21 @@ func (t Texts) fill(p *Pair) error {
 	case len(found) == 0 && p.Index != "" && t[p.Index] == nil:
 		return fmt.Errorf("%s: there is no index of this name that a rule matches", p.Index)
 	case len(found) == 0:
-		return fmt.Errorf("%s and %s: there is no document %s beside the other one: check the id and the index", p.A, p.B, missing)
+		return fmt.Errorf("%s and %s: no index holds both, %s is missing: %w", word(p.A), word(p.B), word(missing), errMissing)
 	case len(found) > 1:
-		return fmt.Errorf("%s and %s: both are in %s and in %s: name one index", p.A, p.B, found[0], found[1])
+		return fmt.Errorf("%s and %s: both are in %s and in %s: name one index", word(p.A), word(p.B), found[0], found[1])
 	}
 	p.Index = found[0]
 	p.TextA, p.TextB = t[p.Index][p.A], t[p.Index][p.B]
 	for id, text := range map[string]uint64{p.A: p.TextA, p.B: p.TextB} {
 		if text == 0 {
-			return fmt.Errorf("%s and %s: document %s has no text in the fields of its rule, and is compared with nothing", p.A, p.B, id)
+			return fmt.Errorf("%s and %s: document %s has no text in the fields of its rule", word(p.A), word(p.B), word(id))
 		}
 	}
 	return nil
 }
 
-// Again says why a pair is not obeyed and is to be asked again, empty if it is obeyed.
+// Again says why a pair is not obeyed and is to be asked again, empty if it is obeyed. It knows only pairs of the places that were read.
 func (t Texts) Again(p *Pair) string {
 	for _, side := range []struct {
 		id   string
@@ -129,9 +149,9 @@ func (t Texts) Again(p *Pair) string {
 	}{{p.A, p.TextA}, {p.B, p.TextB}} {
 		switch text, there := t[p.Index][side.id]; {
 		case !there:
-			return fmt.Sprintf("%s is not there any more", side.id)
+			return word(side.id) + " is not there any more"
 		case text != side.text:
-			return fmt.Sprintf("the text of %s has changed", side.id)
+			return "the text of " + word(side.id) + " has changed"
 		}
 	}
 	return ""

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// jobName is the name of the journal. It has one slot: entries are numbered from 1, in the order in which they were decided.
-	jobName = "decided"
+	// JobName is the name of the journal. It has one slot: entries are numbered from 1, in the order in which they were decided.
+	JobName = "decided"
 	// inEntry is how many pairs one entry holds.
 	inEntry = 1000
 	// tries is how often an entry is appended anew because somebody else was faster.
@@ -37,13 +37,13 @@ type tail struct {
 
 // read has take take what was decided since the last read, in order. If the journal was deleted meanwhile, it calls begin, and then reads all.
 func (t *tail) read(ctx context.Context, begin func(), take func(entry)) error {
-	list, err := t.journal.Since(ctx, jobName, 0, t.newest.Number)
+	list, err := t.journal.Since(ctx, JobName, 0, t.newest.Number)
 	if err != nil {
 		return err
 	}
 	if t.newest.Number > 0 {
 		if len(list) == 0 || list[0].Number != t.newest.Number || !bytes.Equal(list[0].Data, t.newest.Data) {
-			if list, err = t.journal.Since(ctx, jobName, 0, 0); err != nil {
+			if list, err = t.journal.Since(ctx, JobName, 0, 0); err != nil {
 				return err
 			}
 			t.newest = adapters.Entry{}
@@ -56,6 +56,11 @@ func (t *tail) read(ctx context.Context, begin func(), take func(entry)) error {
 		var e entry
 		if err := json.Unmarshal(stored.Data, &e); err != nil {
 			return fmt.Errorf("entry %d of the decided pairs can't be read: it may be of a newer version of neardup: %w", stored.Number, err)
+		}
+		for _, p := range e.Pairs {
+			if p.Verdict != Same && p.Verdict != Different && p.Verdict != Forgotten {
+				return fmt.Errorf("entry %d of the decided pairs has the verdict %q: it may be of a newer version of neardup", stored.Number, p.Verdict)
+			}
 		}
 		take(e)
 		t.newest = stored
@@ -108,47 +113,76 @@ func (l *Log) Add(ctx context.Context, by string, pairs ...Pair) (added int, err
 	if err := l.Read(ctx); err != nil {
 		return 0, err
 	}
-	var fresh []Pair
 	for _, p := range pairs {
 		if p.Index == "" || p.A == "" || p.B == "" || p.A == p.B {
 			return 0, fmt.Errorf("%q and %q are no two documents of an index", p.A, p.B)
 		}
-		if known := l.pairs[p.Name()]; !p.says(known) {
-			p.By, p.At = "", time.Time{} // the entry has them
-			fresh = append(fresh, p)
-		}
 	}
-	for some := range slices.Chunk(fresh, inEntry) {
-		if err := l.append(ctx, entry{by, time.Now().UTC().Truncate(time.Second), some}); err != nil {
+	for some := range slices.Chunk(pairs, inEntry) {
+		n, err := l.append(ctx, by, some)
+		if added += n; err != nil {
 			return added, err
 		}
-		added += len(some)
 	}
 	return added, nil
 }
 
-// append appends an entry after the newest one.
-func (l *Log) append(ctx context.Context, e entry) error {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	for range tries {
-		appended, err := l.journal.Append(ctx, jobName, adapters.Entry{Job: jobName, Number: l.newest.Number + 1, Data: data})
-		if err != nil {
-			return err
-		}
-		if err := l.Read(ctx); err != nil {
-			return err
-		}
-		if appended || l.holds(e) { // it may have been sent twice by a transport; otherwise somebody else was faster
-			return nil
+// fresh returns the pairs that say something new.
+func (l *Log) fresh(pairs []Pair) (list []Pair) {
+	for _, p := range pairs {
+		if !p.says(l.pairs[p.Name()]) {
+			p.By, p.At = "", time.Time{} // the entry has them
+			list = append(list, p)
 		}
 	}
-	return errors.New("others decide pairs all the time: try again later")
+	return list
 }
 
-// holds reports whether all pairs of an entry are decided as it says.
-func (l *Log) holds(e entry) bool {
-	return !slices.ContainsFunc(e.Pairs, func(p Pair) bool { return !p.says(l.pairs[p.Name()]) })
+// append appends those of the pairs that say something new, and returns how many these are.
+func (l *Log) append(ctx context.Context, by string, pairs []Pair) (int, error) {
+	for range tries {
+		fresh := l.fresh(pairs) // of what others have decided meanwhile, too
+		if len(fresh) == 0 {
+			return 0, nil
+		}
+		data, err := json.Marshal(entry{by, time.Now().UTC().Truncate(time.Second), fresh})
+		if err != nil {
+			return 0, err
+		}
+		appended, err := l.journal.Append(ctx, JobName, adapters.Entry{Job: JobName, Number: l.newest.Number + 1, Data: data})
+		if err == nil {
+			err = l.Read(ctx)
+		}
+		if err != nil {
+			return 0, err
+		}
+		// If all are decided now, the entry was stored and the answer lost, or somebody else decided the same.
+		if appended || len(l.fresh(fresh)) == 0 {
+			return len(fresh), nil
+		}
+	}
+	return 0, errors.New("other processes keep adding decided pairs: try again later")
+}
+
+// Drop deletes what is decided about the indices for which gone is true, and returns how many pairs that is. If nothing else is decided, it deletes the
+// whole journal.
+func (l *Log) Drop(ctx context.Context, gone func(index string) bool) (dropped int, left bool, err error) {
+	if err := l.Read(ctx); err != nil {
+		return 0, false, err
+	}
+	var pairs []Pair
+	for _, p := range l.Pairs() {
+		if gone(p.Index) {
+			p.Verdict = Forgotten
+			pairs = append(pairs, p)
+		} else {
+			left = true
+		}
+	}
+	if left {
+		_, err = l.Add(ctx, "", pairs...)
+	} else {
+		err = l.journal.Drop(ctx, JobName, -1, 0)
+	}
+	return len(pairs), left, err
 }

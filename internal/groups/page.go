@@ -301,8 +301,9 @@ func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
 	pair := decided.Pair{Index: g.Place.PairIndex(), A: found.Stays.ID, B: d.ID, Verdict: d.Verdict}
 	pairs := []decided.Pair{pair}
 	if d.Verdict != decided.Forgotten {
-		if pairs, err = decided.Find(ctx, g.Job.Store, []decided.Place{g.Place}, pair); err != nil {
-			return nil, err
+		var missing []error
+		if pairs, missing, err = decided.Find(ctx, g.Job.Store, []decided.Place{g.Place}, pair); err != nil || len(missing) > 0 {
+			return nil, errors.Join(append(missing, err)...)
 		}
 	}
 	if _, err := g.log.Add(ctx, g.By, pairs...); err != nil {

@@ -98,6 +98,12 @@ func (e *Engine) Explain(err error) error {
 	return fmt.Errorf("engine %s: %w%s", e.Config.Name, err, hint)
 }
 
+// Forbidden reports whether the engine refused a request for want of a right. Typesense answers 401 then, as for a wrong key.
+func Forbidden(err error) bool {
+	status := adapters.StatusOf(err)
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
 // Unreachable reports whether an error means that the engine did not answer.
 func Unreachable(err error) bool {
 	_, network := errors.AsType[net.Error](err)
