@@ -60,14 +60,18 @@ type EngineStore interface {
 // Cleaner deletes or hides documents, and puts them back. Documents come from a Scan that was not Brief, with all fields. Each method that
 // writes returns one result for each document, in order; the error is for the request as a whole. [Patched] means that it was done.
 type Cleaner interface {
-	// Lossless returns why documents of a concrete index, once deleted, could not be put back as they were, and found as they were; nil if
-	// they can.
-	Lossless(ctx context.Context, index string) error
+	// Lossless returns an error with [ErrLossy] if documents of a concrete index would lose something: where they are deleted and put back,
+	// or, with a field, where that is set. Any other error says that this could not be found out.
+	Lossless(ctx context.Context, index, field string) error
+	// Prove deletes one document and creates it again, or, with a field, writes it again as it is. [Patched] means that it is what it was.
+	// An error can mean that it is deleted.
+	Prove(ctx context.Context, index, field string, document Stored, keep func(Stored) error) (Result, error)
 	// Delete deletes documents, and gives way to whatever happened to them since they were read. Where the engine knows no condition, one
-	// that changed just then is put back as it had become.
-	Delete(ctx context.Context, index string, documents []Stored) ([]Result, error)
-	// Create stores documents by their ID, Routing and Source. One under an id that is there stays: the result is [Changed].
-	Create(ctx context.Context, index string, documents []Stored) ([]Result, error)
+	// that changed just then is put back as it had become. Before that, keep stores what it had become.
+	Delete(ctx context.Context, index string, documents []Stored, keep func(Stored) error) ([]Result, error)
+	// Create stores documents by their ID, Routing and Source in the index with this identity. One under an id that is there stays: the
+	// result is [Changed].
+	Create(ctx context.Context, index, identity string, documents []Stored) ([]Result, error)
 	// SetField sets one field at the top of each document to the value in JSON that is at its place, or takes it out where that is nil. It gives
 	// way as Delete does; where the engine knows no condition, no other field of the document changes.
 	SetField(ctx context.Context, index, field string, documents []Stored, values [][]byte) ([]Result, error)
@@ -213,6 +217,9 @@ func (d Stored) With(wanted rule.Ours) Stored {
 
 // ErrEnough ends a Scan without an error, where the function that it yields pages to returns it.
 var ErrEnough = errors.New("enough is read")
+
+// ErrLossy is within the errors of Lossless that say what would be lost.
+var ErrLossy = errors.New("a document could not be put back as it was")
 
 // ErrUnwanted is the error of Patch for a document without Wanted.
 var ErrUnwanted = errors.New("nothing says what our fields of a document are to hold")

@@ -37,17 +37,29 @@ func (x *benchOfJobs) testDeleted(t *testing.T) {
 	index := x.wide(t, "deleted")
 	x.fill(t, index, 12)
 	all := append(slices.Clone(x.IDs), "d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9", "d10", "d11")
-	expect.OK(t, cleaner.Lossless(ctx, index))
+	expect.OK(t, cleaner.Lossless(ctx, index, ""))
 	before := map[string]string{}
 	for _, id := range all {
 		before[id] = x.Get(t, index, id)
 	}
+	identity := expect.Value(x.store.(adapters.JobStore).Identity(ctx, index))(t)
+	kept := map[string]string{}
+	keep := func(d adapters.Stored) error { kept[d.ID] = string(d.Source); return nil }
+	for _, d := range x.whole(t, index, all) {
+		result, err := cleaner.Prove(ctx, index, "", d, keep)
+		expect.OK(t, err)
+		if want := map[bool]adapters.Result{true: adapters.Changed}[d.ID == "." || d.ID == ".."]; result != want {
+			t.Errorf("prove %q: %d", d.ID, result)
+		}
+		expect.Same(t, before[d.ID], x.Get(t, index, d.ID), "%q after it was proven", d.ID)
+	}
+	stale := x.whole(t, index, []string{"d1"})[0]
 	read := x.whole(t, index, all)
 	x.Put(t, index, "d3", `{"title":"another","body":"since it was read","n":3}`)
 	x.Put(t, index, "d5", `{"title":"é \u00e9 e\u0301 \u2028 😀 5","body":"\"\\\/\u0000","n":-1}`)
 	x.Drop(t, index, "d7")
 	changed := map[string]string{"d3": x.Get(t, index, "d3"), "d5": x.Get(t, index, "d5")}
-	results, err := cleaner.Delete(ctx, index, read)
+	results, err := cleaner.Delete(ctx, index, read, keep)
 	expect.OK(t, err)
 	outcomes(t, "delete", read, results, func(id string) adapters.Result {
 		switch {
@@ -58,6 +70,12 @@ func (x *benchOfJobs) testDeleted(t *testing.T) {
 		}
 		return adapters.Patched
 	})
+	for id, source := range kept {
+		expect.Same(t, decoded(t, changed[id]), decoded(t, source), "%q, which was kept", id)
+	}
+	if _, err := cleaner.Create(ctx, index, "another", []adapters.Stored{stale}); err == nil {
+		t.Error("a document was put back into an index of another identity")
+	}
 	left := x.whole(t, index, all)
 	expect.Same(t, 2, len(left), "documents that are left")
 	for _, d := range left {
@@ -65,7 +83,7 @@ func (x *benchOfJobs) testDeleted(t *testing.T) {
 	}
 	x.Put(t, index, "d9", `{"title":"new","body":"under an old id","n":9}`)
 	changed["d9"] = x.Get(t, index, "d9")
-	results, err = cleaner.Create(ctx, index, slices.Clone(read))
+	results, err = cleaner.Create(ctx, index, identity, slices.Clone(read))
 	expect.OK(t, err)
 	outcomes(t, "create", read, results, func(id string) adapters.Result {
 		if changed[id] != "" {
@@ -81,14 +99,16 @@ func (x *benchOfJobs) testDeleted(t *testing.T) {
 		expect.Same(t, want, x.Get(t, index, id), "%q after it was put back", id)
 	}
 	for what, write := range map[string]func(string, []adapters.Stored) ([]adapters.Result, error){
-		"delete": func(i string, d []adapters.Stored) ([]adapters.Result, error) { return cleaner.Delete(ctx, i, d) },
-		"create": func(i string, d []adapters.Stored) ([]adapters.Result, error) { return cleaner.Create(ctx, i, d) },
+		"delete": func(i string, d []adapters.Stored) ([]adapters.Result, error) { return cleaner.Delete(ctx, i, d, keep) },
+		"create": func(i string, d []adapters.Stored) ([]adapters.Result, error) {
+			return cleaner.Create(ctx, i, identity, d)
+		},
 	} {
 		if results, err := write(index, nil); err != nil || len(results) > 0 {
 			t.Errorf("%s nothing: %v, %v", what, results, err)
 		}
 	}
-	if results, err := cleaner.Create(ctx, x.Prefix+"none", read[:1]); err == nil && results[0] == adapters.Patched {
+	if results, err := cleaner.Create(ctx, x.Prefix+"none", identity, read[:1]); err == nil && results[0] == adapters.Patched {
 		t.Errorf("a document was put back into an index that is not there: %v", results)
 	}
 	if list, err := x.store.Resolve(ctx, x.Prefix+"none"); err != nil || len(list) > 0 {

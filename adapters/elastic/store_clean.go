@@ -7,47 +7,133 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
-// Lossless implements adapters.Cleaner. Beside what keeps a document from being written again as it was, it looks at what a deleted one
-// can't be put back through.
-func (s *Store) Lossless(ctx context.Context, index string) error {
-	traits, err := s.traitsOf(ctx, index)
-	if err == nil {
-		err = traits.writable()
-	}
-	switch as := s.dialect().ruleName(index); {
+// Lossless implements adapters.Cleaner.
+func (s *Store) Lossless(ctx context.Context, index, field string) error {
+	lossy, err := s.lossy(ctx, index, field)
+	switch {
 	case err != nil:
-	case as != index:
-		err = fmt.Errorf("the index is behind the data stream %s, which takes new documents in its newest index alone", as)
-	case traits.update && traits.embeds:
-		err = errors.New("the engine would compute the embeddings of a document anew when it is put back")
-	case traits.update:
-		err = fmt.Errorf("a final pipeline (%s) would run once more over each document that is put back", finalSetting)
-	default:
-		err = s.curtailed(ctx, index)
-	}
-	if err != nil {
 		return fmt.Errorf("index %s: %w", index, err)
+	case lossy != nil:
+		return fmt.Errorf("%w: index %s: %w", adapters.ErrLossy, index, lossy)
 	}
 	return nil
 }
 
-// curtailed says that the credentials may not see all fields of all documents. Then both engines refuse updates, before they see that this one
-// is for no alias.
-func (s *Store) curtailed(ctx context.Context, index string) error {
-	err := s.unauthorized(ctx, url.PathEscape(index))
-	if err != nil && slices.ContainsFunc([]string{"level security", "FLS", "DLS"}, func(words string) bool { return strings.Contains(err.Error(), words) }) {
-		return fmt.Errorf("these credentials may see only a part of it: take some that may see all: %w", err)
+// lossy returns what would be lost, and an error if it could not be found out.
+func (s *Store) lossy(ctx context.Context, index, field string) (lossy, err error) {
+	is, err := s.shape(ctx, index)
+	if err != nil {
+		return nil, err
 	}
-	return nil // whether they may write will be seen
+	traits, err := traitsOf(is)
+	if err != nil {
+		return nil, err
+	}
+	switch lossy = traits.writable(); {
+	case lossy != nil || field != "":
+	case is.DataStream != "":
+		lossy = fmt.Errorf("it is behind the data stream %s, which takes new documents in its newest index alone", is.DataStream)
+	case traits.joins != "":
+		lossy = fmt.Errorf("the children of a deleted document would be left alone (join field %s)", traits.joins)
+	case traits.update && traits.embeds:
+		lossy = errors.New("the engine would compute the embeddings of a document again when it is put back")
+	case traits.update:
+		lossy = fmt.Errorf("a final pipeline (%s) would run again over each document that is put back", finalSetting)
+	}
+	if lossy != nil {
+		return lossy, nil
+	}
+	return s.curtailed(ctx, index)
 }
 
+// curtailed says that the credentials may not see all fields of all documents. Then both engines refuse updates, before they see that this one
+// is for no alias.
+func (s *Store) curtailed(ctx context.Context, index string) (lossy, err error) {
+	err = s.unauthorized(ctx, url.PathEscape(index))
+	if err != nil && slices.ContainsFunc([]string{"level security", "FLS", "DLS"}, func(words string) bool { return strings.Contains(err.Error(), words) }) {
+		return fmt.Errorf("these credentials may see only a part of it: use some that may see all: %w", err), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find out whether these credentials may see all fields: %w", err)
+	}
+	return nil, nil
+}
+
+const (
+	// backTries is how often a document that was deleted is put back where the engine is busy, and backPause the time in between.
+	backTries = 60
+	backPause = time.Second
+)
+
+// Prove implements adapters.Cleaner.
+func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Stored, keep func(adapters.Stored) error) (adapters.Result, error) {
+	if field != "" {
+		results, err := s.Patch(ctx, index, nil, []adapters.Stored{d.With(rule.OursOf(d.Source))})
+		if err != nil {
+			return adapters.Refused, err
+		}
+		return results[0], nil
+	}
+	if unaddressable(d.ID) {
+		return adapters.Changed, nil
+	}
+	t, err := s.destinationOf(ctx, index, []adapters.Stored{d})
+	if err != nil {
+		return adapters.Refused, err
+	}
+	before, err := s.view(ctx, index, d.ID, d.Routing, t.vectors)
+	if err != nil {
+		return adapters.Refused, err
+	}
+	if before.seqNo != versionOf(d).seqNo {
+		return adapters.Changed, nil
+	}
+	results, err := s.Delete(ctx, index, []adapters.Stored{d}, keep)
+	if err != nil || results[0] != adapters.Patched {
+		return append(results, adapters.Refused)[0], err
+	}
+	result, seqNo := adapters.Busy, int64(0)
+	again := d
+	again.Version = nil
+	for try := 0; result == adapters.Busy && try < backTries && err == nil; try++ {
+		if try > 0 {
+			time.Sleep(backPause)
+		}
+		result, seqNo, err = s.writeOne(ctx, t, again, d.Source)
+	}
+	switch {
+	case err != nil:
+		return adapters.Refused, fmt.Errorf("document %q of %s was deleted, and could not be put back: %w", d.ID, index, err)
+	case result == adapters.Changed: // another wrote it just then
+		return adapters.Changed, nil
+	case result != adapters.Patched:
+		return adapters.Refused, fmt.Errorf("document %q of %s was deleted, and the engine does not take it back", d.ID, index)
+	}
+	after, err := s.view(ctx, index, d.ID, d.Routing, t.vectors)
+	if err != nil {
+		return adapters.Refused, err
+	}
+	if after.seqNo != seqNo {
+		return adapters.Changed, nil
+	}
+	if path, was, is := before.difference(after); path != "" {
+		return adapters.Refused, fmt.Errorf("%w: document %q of %s was put back, and %s was %s and is %s", adapters.ErrLossy, d.ID, index, path, was, is)
+	}
+	return adapters.Patched, nil
+}
+
+// unaddressable reports whether no path of a URL can name the id: on the way it would become another path.
+func unaddressable(id string) bool { return id == "." || id == ".." }
+
 // Delete implements adapters.Cleaner.
-func (s *Store) Delete(ctx context.Context, index string, documents []adapters.Stored) ([]adapters.Result, error) {
+func (s *Store) Delete(ctx context.Context, index string, documents []adapters.Stored, _ func(adapters.Stored) error) ([]adapters.Result, error) {
 	t, err := s.destinationOf(ctx, index, documents)
 	if err != nil || len(documents) == 0 {
 		return nil, err
@@ -61,12 +147,8 @@ func (s *Store) Delete(ctx context.Context, index string, documents []adapters.S
 }
 
 // Create implements adapters.Cleaner.
-func (s *Store) Create(ctx context.Context, index string, documents []adapters.Stored) ([]adapters.Result, error) {
-	uuid, err := s.Identity(ctx, index)
-	if err != nil {
-		return nil, fmt.Errorf("put documents back into %s: %w", index, err)
-	}
-	t, err := s.openDestination(ctx, index, uuid)
+func (s *Store) Create(ctx context.Context, index, identity string, documents []adapters.Stored) ([]adapters.Result, error) {
+	t, err := s.openDestination(ctx, index, identity)
 	if err != nil {
 		return nil, fmt.Errorf("put documents back into %s: %w", index, err)
 	}
@@ -94,10 +176,12 @@ func (s *Store) SetField(
 		verb := `{"index":{"pipeline":"_none","_id":`
 		switch value := values[i]; {
 		case t.update:
+			name := jsonedit.AppendString(nil, field)
 			if verb = `{"update":{"_id":`; value == nil {
-				value = []byte("null")
+				document = fmt.Appendf(nil, `{"script":{"lang":"painless","source":"ctx._source.remove(params.f)","params":{"f":%s}}}`, name)
+			} else {
+				document = fmt.Appendf(nil, `{"doc":{%s:%s}}`, name, value)
 			}
-			document = fmt.Appendf(nil, `{"doc":{%s:%s}}`, jsonedit.AppendString(nil, field), value)
 		case value == nil:
 			document, err = jsonedit.Cut(d.Source, func(key string) bool { return key == field })
 		default:

@@ -20,6 +20,8 @@ type shape struct {
 	// Settings are those that were set, Defaults all others, by their flat names.
 	Settings, Defaults map[string]any
 	Mappings           mapped
+	// DataStream is the data stream that it is behind; empty for none.
+	DataStream string `json:"data_stream"`
 }
 
 // setting returns a setting, or its default; empty where the engine does not know it.
@@ -77,6 +79,8 @@ type indexTraits struct {
 	rebuilt string
 	// shifting is a field whose vectors each write would change by more than rounding; else empty.
 	shifting string
+	// joins is a field that joins documents to parents; else empty.
+	joins string
 	// vectors says that _source is shown without vectors and embeddings unless they are asked for (Elasticsearch since 9.2).
 	vectors bool
 	// embeds says that the engine computes embeddings of texts. They are kept where they are written back with the document.
@@ -107,15 +111,23 @@ const (
 )
 
 // traitsOf asks the engine for the traits of an index.
-func (s *Store) traitsOf(ctx context.Context, index string) (m indexTraits, err error) {
+func (s *Store) traitsOf(ctx context.Context, index string) (indexTraits, error) {
 	is, err := s.shape(ctx, index)
 	if err != nil {
-		return m, err
+		return indexTraits{}, err
 	}
+	return traitsOf(is)
+}
+
+// traitsOf returns the traits of an index of a shape.
+func traitsOf(is shape) (m indexTraits, err error) {
 	if source := string(is.Mappings.Source); source != "" && source != wholeSource {
 		m.partial = source
 	}
 	eachField("", is.Mappings, func(path string, field mapped) {
+		if field.Type == "join" {
+			m.joins = cmp.Or(m.joins, path)
+		}
 		if m.embeds = m.embeds || field.embeds(); field.shifts() {
 			m.shifting = cmp.Or(m.shifting, path)
 		}

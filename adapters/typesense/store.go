@@ -49,6 +49,10 @@ type nodes struct {
 
 // Do implements api.HttpRequestDoer.
 func (n nodes) Do(r *http.Request) (resp *http.Response, err error) {
+	// The client has taken dot segments out: a document with the id .. would be its collection.
+	if strings.HasSuffix(r.URL.EscapedPath(), "/") {
+		return nil, fmt.Errorf("%s %s is not sent: no path can name an id that is empty or dots", r.Method, r.URL.Path)
+	}
 	err = errors.New("no node is configured")
 	for _, u := range n.urls {
 		out := r.Clone(r.Context())

@@ -10,15 +10,20 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // Lossless implements adapters.Cleaner. The engine shows what was sent, but for fields that the schema says to index and not to store.
-func (s *Store) Lossless(ctx context.Context, index string) error {
+func (s *Store) Lossless(ctx context.Context, index, field string) error {
+	if field != "" {
+		return nil // an update changes no other field
+	}
 	all, err := decoded[[]keeping](s.api.GetCollections(ctx))
 	if err != nil {
 		return fmt.Errorf("list collections: %w", err)
@@ -28,11 +33,11 @@ func (s *Store) Lossless(ctx context.Context, index string) error {
 			own := c.Name == index
 			switch target, _, _ := strings.Cut(f.Reference, "."); {
 			case own && f.Store != nil && !*f.Store:
-				return fmt.Errorf("collection %s: the engine shows nothing of the field %s (store: false)", index, f.Name)
+				return fmt.Errorf("%w: collection %s: the engine shows nothing of the field %s (store: false)", adapters.ErrLossy, index, f.Name)
 			case own && len(f.Embed) > 0:
-				return fmt.Errorf("collection %s: the engine would compute the field %s of a document anew when it is put back", index, f.Name)
+				return fmt.Errorf("%w: collection %s: the engine would compute the field %s of a document again when it is put back", adapters.ErrLossy, index, f.Name)
 			case f.Reference != "" && target == index:
-				return fmt.Errorf("collection %s: documents of %s refer to it (field %s), and the engine may delete them too", index, c.Name, f.Name)
+				return fmt.Errorf("%w: collection %s: documents of %s refer to it (field %s), and the engine may delete them too", adapters.ErrLossy, index, c.Name, f.Name)
 			}
 		}
 	}
@@ -50,21 +55,60 @@ type keeping struct {
 	}
 }
 
+// Prove implements adapters.Cleaner.
+func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Stored, keep func(adapters.Stored) error) (adapters.Result, error) {
+	if field != "" {
+		return adapters.Patched, nil
+	}
+	if unaddressable(d.ID) {
+		return adapters.Changed, nil
+	}
+	results, err := s.Delete(ctx, index, []adapters.Stored{d}, keep)
+	if err != nil || results[0] != adapters.Patched {
+		return append(results, adapters.Refused)[0], err
+	}
+	switch result, err := s.putBack(ctx, index, d); {
+	case err != nil:
+		return adapters.Refused, err
+	case result == adapters.Changed: // another wrote it just then
+		return adapters.Changed, nil
+	}
+	result := adapters.Changed
+	err = s.Scan(ctx, index, nil, adapters.Selection{IDs: []string{d.ID}, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
+		for _, now := range p.Documents {
+			if result = adapters.Patched; !sameJSON(now.Source, d.Source) {
+				return fmt.Errorf("%w: document %q of %s was %s and is %s", adapters.ErrLossy, d.ID, index, d.Source, now.Source)
+			}
+		}
+		return nil
+	})
+	return result, err
+}
+
+// unaddressable reports whether no path of a URL can name the id: /documents/.. is the collection.
+func unaddressable(id string) bool { return id == "." || id == ".." }
+
 // Delete implements adapters.Cleaner. The engine knows no condition, but it answers the document as it was when it went. If that is not the one
 // that was read, it is put back at once, unless there is another one under the id by then. Between the two it is missing.
-func (s *Store) Delete(ctx context.Context, index string, documents []adapters.Stored) ([]adapters.Result, error) {
+func (s *Store) Delete(
+	ctx context.Context, index string, documents []adapters.Stored, keep func(adapters.Stored) error,
+) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(documents))
 	for i, d := range documents {
+		if unaddressable(d.ID) {
+			results[i] = adapters.Refused
+			continue
+		}
 		reply, err := readAll(s.api.DeleteDocument(ctx, index, d.ID))
 		r, refused := errors.AsType[*refusal](err)
 		switch {
 		case err == nil && sameJSON(unflattened(reply), d.Source):
 			results[i] = adapters.Patched
 		case err == nil:
-			back, err := s.Create(context.WithoutCancel(ctx), index, []adapters.Stored{{ID: d.ID, Source: unflattened(reply)}})
-			if err != nil || back[0] != adapters.Patched && back[0] != adapters.Changed {
-				return nil, fmt.Errorf("document %q changed just before it was deleted, and the engine does not take it back: store it again, it was %s (%w)",
-					d.ID, reply, err)
+			newer := adapters.Stored{ID: d.ID, Source: unflattened(reply)}
+			kept := keep(newer)
+			if _, err := s.putBack(ctx, index, newer); err != nil {
+				return nil, fmt.Errorf("%w: it changed just before, and was %s", errors.Join(err, kept), reply)
 			}
 			results[i] = adapters.Changed
 		case answered(err, http.StatusNotFound):
@@ -76,6 +120,31 @@ func (s *Store) Delete(ctx context.Context, index string, documents []adapters.S
 		}
 	}
 	return results, nil
+}
+
+const (
+	// backTries is how often a document that was deleted is put back where the engine is busy, and backPause the time in between.
+	backTries = 60
+	backPause = time.Second
+)
+
+// putBack creates a document again that was deleted. It fails unless the document, or another one under its id, is there.
+func (s *Store) putBack(ctx context.Context, index string, d adapters.Stored) (adapters.Result, error) {
+	ctx = context.WithoutCancel(ctx)
+	results, err := []adapters.Result{adapters.Busy}, error(nil)
+	for try := 0; err == nil && results[0] == adapters.Busy && try < backTries; try++ {
+		if try > 0 {
+			time.Sleep(backPause)
+		}
+		results, err = s.create(ctx, index, []adapters.Stored{d})
+	}
+	if err == nil && results[0] != adapters.Patched && results[0] != adapters.Changed {
+		err = errors.New("the engine does not take it back")
+	}
+	if err != nil {
+		return adapters.Refused, fmt.Errorf("document %q of %s was deleted, and could not be put back: %w", d.ID, index, err)
+	}
+	return results[0], nil
 }
 
 // sameJSON reports whether two documents hold the same.
@@ -95,7 +164,18 @@ func decodedNumbers(text []byte) (v any, err error) {
 }
 
 // Create implements adapters.Cleaner.
-func (s *Store) Create(ctx context.Context, index string, documents []adapters.Stored) ([]adapters.Result, error) {
+func (s *Store) Create(ctx context.Context, index, identity string, documents []adapters.Stored) ([]adapters.Result, error) {
+	now, err := s.Identity(ctx, index)
+	if err == nil && now != identity {
+		err = adapters.ErrRecreated
+	}
+	if err != nil {
+		return nil, fmt.Errorf("put documents back into %s: %w", index, err)
+	}
+	return s.create(ctx, index, documents)
+}
+
+func (s *Store) create(ctx context.Context, index string, documents []adapters.Stored) ([]adapters.Result, error) {
 	var lines []byte
 	for _, d := range documents {
 		lines = append(append(lines, bytes.TrimSpace(d.Source)...), '\n')
@@ -103,20 +183,55 @@ func (s *Store) Create(ctx context.Context, index string, documents []adapters.S
 	return s.imported(ctx, index, "create", lines, len(documents))
 }
 
-// SetField implements adapters.Cleaner. The engine leaves out a field that is null.
+// SetField implements adapters.Cleaner. The engine leaves out a field that is null. It knows no condition, but it answers the document as the
+// update left it. If any other field is not what was read, the field is set back, unless it was true.
 func (s *Store) SetField(
 	ctx context.Context, index, field string, documents []adapters.Stored, values [][]byte,
 ) ([]adapters.Result, error) {
-	var lines []byte
-	for i, d := range documents {
-		value := values[i]
+	if len(documents) == 0 {
+		return nil, nil
+	}
+	var results []adapters.Result
+	var changed []byte
+	line := func(lines []byte, id string, value []byte) []byte {
 		if value == nil {
 			value = []byte("null")
 		}
-		member := append(append(jsonedit.AppendString(nil, field), ':'), value...)
-		lines = appendUpdate(lines, d.ID, member)
+		return appendUpdate(lines, id, append(append(jsonedit.AppendString(nil, field), ':'), value...))
 	}
-	return s.imported(ctx, index, "update", lines, len(documents))
+	var lines []byte
+	for i, d := range documents {
+		lines = line(lines, d.ID, values[i])
+	}
+	rest := func(source []byte) []byte {
+		source, _ = jsonedit.Cut(source, func(key string) bool { return key == field || rule.Our(key) })
+		return source
+	}
+	err := s.update(ctx, index, lines, func(reply []byte) error {
+		if len(results) == len(documents) {
+			return errors.New("more replies than documents")
+		}
+		d := documents[len(results)]
+		document, result, err := updated(reply)
+		members, _ := jsonedit.Members(d.Source)
+		was := jsonedit.Get(members, field)
+		if document != nil && string(was) != "true" && !sameJSON(rest(unflattened(document)), rest(d.Source)) {
+			result = adapters.Changed
+			changed = line(changed, d.ID, was)
+		}
+		results = append(results, result)
+		return err
+	})
+	if r, refused := errors.AsType[*refusal](err); refused && busy(r.code) {
+		return slices.Repeat([]adapters.Result{adapters.Busy}, len(documents)), nil
+	}
+	if err == nil && len(results) < len(documents) {
+		err = fmt.Errorf("update documents of %s: fewer replies than documents", index)
+	}
+	if len(changed) > 0 {
+		err = errors.Join(err, s.update(context.WithoutCancel(ctx), index, changed, func([]byte) error { return nil }))
+	}
+	return results, err
 }
 
 // imported sends lines, and returns the result of each.

@@ -1,6 +1,9 @@
 package typesense
 
 import (
+	"errors"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -18,7 +21,7 @@ func TestLossless(t *testing.T) {
 		`{"name":"b","fields":[{"name":"r","type":"string","reference":"a.id"}]}`:                        "documents of b refer to it (field r)",
 		`{"name":"b","fields":[{"name":"r","type":"string","reference":"ab.id"}]}`:                       "",
 	} {
-		err := (&answers{list: map[string]string{"GET /collections": "[" + schema + "]"}}).store().Lossless(t.Context(), "a")
+		err := (&answers{list: map[string]string{"GET /collections": "[" + schema + "]"}}).store().Lossless(t.Context(), "a", "")
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", schema, err)
 		}
@@ -33,10 +36,54 @@ func TestDeleteChangedJustThen(t *testing.T) {
 	a := &answers{list: map[string]string{
 		"DELETE /collections/a/documents/1": newer, "POST /collections/a/documents/import": `{"success":true}`,
 	}}
-	expect.Same(t, []adapters.Result{adapters.Changed}, expect.Value(a.store().Delete(t.Context(), "a", read))(t), "the result")
+	kept := ""
+	keep := func(d adapters.Stored) error {
+		expect.Same(t, 0, len(a.sent), "requests with a body before it is kept")
+		kept = string(d.Source)
+		return nil
+	}
+	expect.Same(t, []adapters.Result{adapters.Changed}, expect.Value(a.store().Delete(t.Context(), "a", read, keep))(t), "the result")
 	expect.Same(t, newer+"\n", a.sent[len(a.sent)-1], "what is put back")
-	a.list["POST /collections/a/documents/import"] = `{"success":false,"code":400}`
-	if _, err := a.store().Delete(t.Context(), "a", read); err == nil || !strings.Contains(err.Error(), newer) {
+	expect.Same(t, newer, kept, "what is kept")
+	a.sent, a.list["POST /collections/a/documents/import"] = nil, `{"success":false,"code":400}`
+	if _, err := a.store().Delete(t.Context(), "a", read, keep); err == nil || !strings.Contains(err.Error(), newer) {
 		t.Errorf("the engine does not take it back: %v", err)
+	}
+}
+
+// TestDotsAreNoPath: DELETE /collections/a/documents/.. is DELETE /collections/a/, which drops the collection.
+func TestDotsAreNoPath(t *testing.T) {
+	asked := roundTrips(func(r *http.Request) (*http.Response, error) {
+		t.Errorf("%s %s is sent", r.Method, r.URL)
+		return nil, errors.New("no engine")
+	})
+	s := Dialect{}.Open(asked, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "").(*Store)
+	list := []adapters.Stored{{ID: "."}, {ID: ".."}}
+	results, err := s.Delete(t.Context(), "a", list, nil)
+	expect.OK(t, err)
+	expect.Same(t, []adapters.Result{adapters.Refused, adapters.Refused}, results, "results")
+	for _, id := range []string{".", "..", ""} {
+		if _, err := readAll(s.api.DeleteDocument(t.Context(), "a", id)); err == nil || !strings.Contains(err.Error(), "is not sent") {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+// TestSetFieldSeesAnotherText takes a field back from a document that changed after it was read, and leaves one that is shown again.
+func TestSetFieldSeesAnotherText(t *testing.T) {
+	a := &answers{list: map[string]string{"POST /collections/a/documents/import": `{"success":true,"document":{"id":"1","t":"newer","h":true}}`}}
+	set := func(read, value string) (adapters.Result, int) {
+		a.sent = nil
+		results, err := a.store().SetField(t.Context(), "a", "h", []adapters.Stored{{ID: "1", Source: []byte(read)}}, [][]byte{[]byte(value)})
+		expect.OK(t, err)
+		return results[0], len(a.sent)
+	}
+	for read, want := range map[string]int{`{"id":"1","t":"older"}`: 2, `{"t":"newer","id":"1","h":false}`: 1} {
+		result, sent := set(read, "true")
+		expect.Same(t, want, sent, "requests for %s", read)
+		expect.Same(t, want == 1, result == adapters.Patched, "the result for %s", read)
+	}
+	if result, sent := set(`{"id":"1","t":"older","h":true}`, "false"); result != adapters.Patched || sent != 1 {
+		t.Errorf("a document that is shown again: %d, %d", result, sent)
 	}
 }

@@ -80,11 +80,12 @@ change are written. A document that somebody else changes meanwhile is skipped.
 a group, and why which document would stay. There you can tell documents apart, export groups, and download a plan.
 
 --plan writes a plan of which documents to delete, or, with --hide, to hide, and changes nothing. In each group one document stays. The
-others are its near-duplicates. --apply carries a plan out. Just before, it reads each document again. It skips a document that has
-changed since the plan was made, or whose document that stays is gone or has changed. First it writes each document to the file of
---undo. After an interruption run the same command again. --restore puts back what is in such a file, and never overwrites a document
-that was written since. --apply refuses an index in which a deleted document could not be put back as it was. It asks first on a
-terminal; elsewhere it needs --yes.
+others are its near-duplicates. --hide needs a field that the index declares as a boolean. --apply carries a plan out. Just before, it
+reads both documents again. It leaves a document alone if either has changed, or if they are no near-duplicates any more. First it writes
+each document to the file of --undo. It tests with one document that the engine takes it back as it was. After an interruption run the
+same command again. --restore puts back what is in such a file, and never overwrites a document that was written since. It shows hidden
+documents again whatever else was written to them. --apply refuses an index in which a deleted document could not be put back as it was.
+It asks first on a terminal; elsewhere it needs --yes.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024

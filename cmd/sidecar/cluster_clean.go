@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/groups"
 	"github.com/neardup/sidecar/internal/localpage"
@@ -61,7 +62,7 @@ func (f *cleanFlags) check(cmd *cobra.Command) error {
 	case !f.open && given("port"):
 		return errors.New("--port goes with --open")
 	case (f.plan != "" || f.open) && (given("input") || given("write") || given("output") && cmd.Flag("output").Value.String() != formText && cmd.Flag("output").Value.String() != formJSON):
-		return fmt.Errorf("%s: is for the documents of an index: it goes neither with --input nor with --write, nor with a file of --output", planning)
+		return fmt.Errorf("%s needs --index: leave out --input, --write and a file in --output", planning)
 	case f.plan != "" && !isFolder(filepath.Dir(f.plan)):
 		return fmt.Errorf("--plan: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.plan))
 	case f.hide != "":
@@ -83,6 +84,12 @@ func (s *indexSource) groups(ctx context.Context, shown bool) (p cleanup.Plan, f
 	p = cleanup.Plan{Engine: s.Config.Name, Index: s.Index, Hide: c.clean.hide}
 	if _, p.Keep, err = o.Choice(s.Rule); err != nil {
 		return p, nil, err
+	}
+	p.Threshold = c.Rule.Profile.Threshold
+	if p.Hide != "" {
+		if err = cleanup.CheckField(ctx, s.Engine.Store, s.Job, p.Hide); err != nil {
+			return p, nil, err
+		}
 	}
 	if p.Identity, err = s.Job.Store.Identity(ctx, s.Index); err != nil {
 		return p, nil, s.Explain(err)
@@ -132,10 +139,13 @@ func (s *indexSource) makePlan(ctx context.Context) error {
 	if p, err = cleanup.WritePlan(c.clean.plan, p, find); err != nil {
 		return s.Explain(err)
 	}
-	if lossy := s.Engine.Store.Lossless(ctx, s.Index); p.Hide == "" && lossy != nil {
-		_, _ = fmt.Fprintf(c.err, "note: --apply will refuse this plan: %v: %v. Use --hide, or --accept-loss\n", cleanup.ErrLossy, lossy)
+	if lossy := s.Engine.Store.Lossless(ctx, s.Index, p.Hide); lossy != nil {
+		_, _ = fmt.Fprintf(c.err, "note: --apply will refuse this plan: %v\n", terminal.Harmless(lossy.Error()))
 	}
 	text := fmt.Sprintf("%s%s is written, and nothing was changed. Look at it. Then: sidecar cluster --apply %[2]s --undo undo.jsonl\n", p, c.clean.plan)
+	if p.Hide != "" {
+		text += fmt.Sprintf("Leave hidden documents out of your searches: must_not term %s: true (Typesense: filter_by %[1]s:!=true)\n", p.Hide)
+	}
 	return show(c.out, c.report, p, terminal.Harmless(text))
 }
 
@@ -154,7 +164,7 @@ func (c *clusterJob) place(cmd *cobra.Command, engine, index string) (target, er
 		return target{}, err
 	}
 	if len(found) != 1 || found[0].Index != index {
-		return target{}, fmt.Errorf("%s is no index any more, but a name of others", index)
+		return target{}, fmt.Errorf("%s is now an alias or a pattern of other indices", index)
 	}
 	return found[0], found[0].CheckVersion(cmd.Context(), c.untested)
 }
@@ -162,7 +172,7 @@ func (c *clusterJob) place(cmd *cobra.Command, engine, index string) (target, er
 // applyPlan carries out the plan of --apply.
 func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	plan, goes, _, err := cleanup.OpenPlan(c.clean.apply)
+	plan, goes, sum, err := cleanup.OpenPlan(c.clean.apply)
 	if err != nil {
 		return fmt.Errorf("--apply: %w", err)
 	}
@@ -173,20 +183,30 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	if err := c.confirm(ctx, plan, goes); err != nil {
 		return err
 	}
+	order := cleanup.Order{Plan: c.clean.apply, Undo: c.clean.undo, Sum: sum, Lossy: c.clean.lossy}
+	pairs, err := c.decidedIn(ctx, t, true)
+	if err != nil {
+		return err
+	}
+	order.PairIndex, order.Decided = placeOf(t).PairIndex(), decided.NewSet(pairs)
 	meter := c.meter(t.Job)
-	done, err := cleanup.Apply(ctx, t.Job, t.Engine.Store, c.clean.apply, c.clean.undo, c.clean.lossy, func(a cleanup.Applied) {
-		meter.at(a.All(), goes, fmt.Sprintf("%d done", a.Done))
-	})
+	order.Report = func(a cleanup.Applied) { meter.at(a.All(), goes, fmt.Sprintf("%d done", a.Done)) }
+	done, err := cleanup.Apply(ctx, t.Job, t.Engine.Store, order)
 	meter.clearBar()
-	text := fmt.Sprintf("%s: %sto take it back: sidecar cluster --restore %s\n", plan.Index, done.Describe(plan.Hide), c.clean.undo)
+	text := fmt.Sprintf("%s: %s", plan.Index, done.Describe(plan.Hide))
+	if done.Done > 0 {
+		text += fmt.Sprintf("To take it back: sidecar cluster --restore %s\n", c.clean.undo)
+	}
 	shown := show(c.out, c.report, done, terminal.Harmless(text))
 	switch {
-	case errors.Is(err, cleanup.ErrLossy):
-		return fmt.Errorf("%w. Nothing was changed: make a plan with --hide, or, if you know that you need none of them again, add --accept-loss", err)
+	case errors.Is(err, adapters.ErrLossy) && plan.Hide == "":
+		return fmt.Errorf("%w. Make a plan with --hide, or add --accept-loss if you do not need these documents again", err)
 	case ctx.Err() != nil:
-		return errors.New("interrupted: the same command goes on, and --restore takes back what was done")
+		return errors.New("interrupted: run the same command again to go on, or --restore to take back what was done")
 	case err != nil:
 		return t.Explain(err)
+	case shown == nil && done.Orphans > 0:
+		return fmt.Errorf("%d documents are gone, and so is the one that stays, or it has changed: put them back with --restore %s", done.Orphans, c.clean.undo)
 	case shown == nil && done.Refused > 0:
 		return errRefused
 	}
@@ -195,7 +215,7 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 
 // confirm asks whether documents are to go, where there is someone to ask. The answer is how many they are.
 func (c *clusterJob) confirm(ctx context.Context, plan cleanup.Plan, goes int) error {
-	if c.clean.yes {
+	if c.clean.yes || goes == 0 {
 		return nil
 	}
 	if !terminal.IsTerminal(c.in) {
@@ -212,7 +232,7 @@ func (c *clusterJob) confirm(ctx context.Context, plan cleanup.Plan, goes int) e
 		return err
 	}
 	if strings.TrimSpace(answer) != strconv.Itoa(goes) {
-		return errors.New("nothing was changed")
+		return fmt.Errorf("this is not %d: nothing was changed", goes)
 	}
 	return nil
 }

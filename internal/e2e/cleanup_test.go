@@ -165,6 +165,14 @@ func hideAndShow(t *testing.T, f *fixture, file, index string) {
 	t.Helper()
 	dir := t.TempDir()
 	plan, undo := filepath.Join(dir, "plan.json"), filepath.Join(dir, "undo.jsonl")
+	if out, code := sidecar(t, "cluster", "--config", file, "--index", index, "--plan", plan, "--hide", "aside"); code != 1 || !strings.Contains(out, "does not declare this field") {
+		t.Errorf("a field that no filter finds: %d: %s", code, out)
+	}
+	if f.direct.typesense() {
+		call(t, f.direct.e, "PATCH", f.direct.base+"/collections/"+index, `{"fields":[{"name":"aside","type":"bool","optional":true}]}`).want(t, 200)
+	} else {
+		call(t, f.direct.e, "PUT", f.direct.base+"/"+index+"/_mapping", `{"properties":{"aside":{"type":"boolean"}}}`).want(t, 200)
+	}
 	before := stored(t, f.direct, index)
 	succeed(t, "cluster", "--config", file, "--index", index, "--plan", plan, "--hide", "aside")
 	p, goes := readCleanPlan(t, plan)
@@ -177,6 +185,14 @@ func hideAndShow(t *testing.T, f *fixture, file, index string) {
 		members := must(jsonedit.Members(h.source))(t)
 		same(t, slices.Contains(goes, id), string(jsonedit.Get(members, "aside")) == "true", "that %s is hidden", id)
 	}
+	var seen struct{ Count, Found int }
+	if f.direct.typesense() {
+		decode(t, call(t, f.direct.e, "GET", f.direct.base+"/collections/"+index+"/documents/search?q=*&per_page=1&filter_by=aside:!=true", "").want(t, 200).body, &seen)
+	} else {
+		call(t, f.direct.e, "POST", f.direct.base+"/"+index+"/_refresh", "").want(t, 200)
+		decode(t, call(t, f.direct.e, "POST", f.direct.base+"/"+index+"/_count", `{"query":{"bool":{"must_not":{"term":{"aside":true}}}}}`).want(t, 200).body, &seen)
+	}
+	same(t, len(before)-len(goes), seen.Count+seen.Found, "documents that the filter lets through")
 	again := filepath.Join(dir, "again.json")
 	succeed(t, "cluster", "--config", file, "--index", index, "--plan", again, "--hide", "aside")
 	if _, more := readCleanPlan(t, again); len(more) > 0 {
@@ -185,6 +201,8 @@ func hideAndShow(t *testing.T, f *fixture, file, index string) {
 	id := goes[0]
 	written := must(jsonedit.Set(hidden[id].source, "title", []byte(`"written since"`)))(t)
 	f.direct.loadLines(t, index, f.direct.words(t).line(index, id, written))
-	before[id] = stored(t, f.direct, index)[id]
+	h := before[id]
+	h.source = must(jsonedit.Cut(stored(t, f.direct, index)[id].source, func(key string) bool { return key == "aside" }))(t)
+	before[id] = h
 	checkRestored(t, f, file, undo, index, before)
 }

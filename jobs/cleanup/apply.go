@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // Applied counts what became of the documents that go by a plan. Each is one of these.
@@ -18,9 +22,10 @@ type Applied struct {
 	// Done were deleted or hidden by this run. Before are gone or hidden already, by an earlier run or otherwise.
 	Done   int `json:"done"`
 	Before int `json:"before"`
-	// Changed are not what the plan saw, Stays stay because the one that was to stay is gone or has changed. Back were put back, since that
+	// Changed are not what the plan saw, Unlike are no near-duplicates of the one that stays by the rule and the decided pairs of now. Stays stay because the one that was to stay is gone or has changed. Back were put back, since that
 	// happened just then. Refused the engine would not take.
 	Changed int `json:"changed"`
+	Unlike  int `json:"unlike"`
 	Stays   int `json:"stays"`
 	Back    int `json:"put_back"`
 	Refused int `json:"refused"`
@@ -30,59 +35,100 @@ type Applied struct {
 
 // All is how many documents were looked at.
 func (a Applied) All() int {
-	return a.Done + a.Before + a.Changed + a.Stays + a.Back + a.Refused + a.Orphans
+	return a.Done + a.Before + a.Changed + a.Unlike + a.Stays + a.Back + a.Refused + a.Orphans
 }
 
 const (
 	// inBatch is how many documents go at a time at most, batchBytes about how many bytes.
 	inBatch    = 100
 	batchBytes = 16 << 20
-	// lastBatch is how long a batch that is under way may take when the run is interrupted.
+	// lastBatch is how long a batch that is under way may take after the run is interrupted.
 	lastBatch = time.Minute
 )
 
 // worker is what carries a plan out, or takes it back, in one index.
 type worker struct {
 	jobs.Job
-	store adapters.EngineStore
-	pace  *jobs.Pace
-	hide  string
+	store          adapters.EngineStore
+	pace           *jobs.Pace
+	hide, identity string
+	// finder returns what documents are judged by; nil if they are not.
+	finder *finder
 }
 
-func newWorker(job jobs.Job, store adapters.EngineStore, hide string) worker {
+func newWorker(job jobs.Job, store adapters.EngineStore) worker {
 	job.Store = store
-	return worker{job, store, jobs.NewPace(0), hide}
+	return worker{Job: job, store: store, pace: jobs.NewPace(0)}
 }
 
-// ErrLossy is within the error of Apply where a deleted document could not be put back as it was.
-var ErrLossy = errors.New("a document that is deleted here could not be put back as it was")
+// Order is a plan to carry out.
+type Order struct {
+	// Plan and Undo are the names of the files. Sum is the hash of the plan that somebody has agreed to; empty for any.
+	Plan, Undo, Sum string
+	// Lossy allows to delete what can't be put back as it was.
+	Lossy bool
+	// PairIndex and Decided are those of [Options].
+	PairIndex string
+	Decided   *decided.Set
+	// Report is called now and then. It may be nil.
+	Report func(Applied)
+}
 
-// Apply carries out the plan in a file, in the plan's index, and writes what it takes away to an undo file. With lossy it does so too where a document
-// can't be put back as it was. The count is right on an error too. report, if not nil, is called now and then.
-func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, plan, undo string, lossy bool, report func(Applied)) (n Applied, err error) {
-	p, _, sum, err := OpenPlan(plan)
+// CheckField says why a field can't hide documents of an index: a filter would not find it, or the rule uses it.
+func CheckField(ctx context.Context, store adapters.EngineStore, job jobs.Job, field string) error {
+	used := append([]string{job.Rule.DateField}, job.Rule.Fields...)
+	for _, d := range job.Rule.Deciding() {
+		used = append(used, d.Field)
+	}
+	for _, name := range used {
+		if top, _, _ := strings.Cut(name, "."); top == field {
+			return fmt.Errorf("--hide %s: the rule uses this field: name another one", field)
+		}
+	}
+	declared, err := store.Fields(ctx, []string{job.Index})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(declared, func(f adapters.Field) bool { return f.Name == field && f.Kind == adapters.OtherKind }) {
+		return fmt.Errorf("--hide %s: %s does not declare this field, so no filter would find it: add it as a boolean (Typesense: an optional bool)", field, job.Index)
+	}
+	return nil
+}
+
+// Apply carries out a plan in its index, and writes what it takes away to an undo file. The count is right on an error too.
+func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Order) (n Applied, err error) {
+	p, _, sum, err := OpenPlan(o.Plan)
 	if err != nil {
 		return n, err
 	}
-	a := &applying{worker: newWorker(job, store, p.Hide), plan: p}
-	if err := a.sameIndex(ctx, p.Identity); err != nil {
+	if p.Index != job.Index || o.Sum != "" && o.Sum != sum {
+		return n, fmt.Errorf("%s has changed since it was read: run the command again", o.Plan)
+	}
+	r := *job.Rule
+	r.Profile.Threshold, job.Rule = p.Threshold, &r
+	a := &applying{worker: newWorker(job, store), plan: p}
+	a.hide, a.identity = p.Hide, p.Identity
+	a.finder = newFinder(job, Options{Hide: p.Hide, PairIndex: o.PairIndex, Decided: o.Decided}, rule.Choice{})
+	if err := a.sameIndex(ctx); err != nil {
 		return n, fmt.Errorf("%w: make the plan again", err)
 	}
-	if a.hide == "" {
-		switch err := store.Lossless(ctx, job.Index); {
-		case err == nil:
-		case lossy:
-			a.tried = true // it may be an index whose documents can't be written again
-		default:
-			return n, fmt.Errorf("%w: %w", ErrLossy, err)
+	if p.Hide != "" {
+		if err := CheckField(ctx, store, job, p.Hide); err != nil {
+			return n, err
 		}
 	}
-	if a.undo, err = openUndo(undo, Undo{Engine: p.Engine, Index: p.Index, Identity: p.Identity, Hide: p.Hide, Plan: sum}); err != nil {
+	if err := store.Lossless(ctx, job.Index, p.Hide); err != nil {
+		if !o.Lossy || !errors.Is(err, adapters.ErrLossy) {
+			return n, err
+		}
+		a.proven = true // it may be an index whose documents can't be written again
+	}
+	if a.undo, err = openUndo(o.Undo, Undo{Engine: p.Engine, Index: p.Index, Identity: p.Identity, Hide: p.Hide, Plan: sum}); err != nil {
 		return n, err
 	}
 	defer func() { err = errors.Join(err, a.undo.file.Close()) }()
 	defer store.Release(ctx, job.Index)
-	file, err := os.Open(plan)
+	file, err := os.Open(o.Plan)
 	if err != nil {
 		return n, err
 	}
@@ -91,8 +137,8 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, plan, 
 	flush := func() error {
 		err := a.batch(ctx, waiting)
 		waiting = nil
-		if report != nil {
-			report(a.Applied)
+		if o.Report != nil {
+			o.Report(a.Applied)
 		}
 		return errors.Join(err, ctx.Err())
 	}
@@ -112,11 +158,11 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, plan, 
 	return a.Applied, err
 }
 
-// sameIndex fails if the index is not the one of an identity.
-func (w *worker) sameIndex(ctx context.Context, identity string) error {
+// sameIndex fails if the index is another one than that of the plan.
+func (w *worker) sameIndex(ctx context.Context) error {
 	now, err := w.store.Identity(ctx, w.Index)
-	if err == nil && now != identity {
-		err = fmt.Errorf("index %s was deleted and created again since", w.Index)
+	if err == nil && now != w.identity {
+		err = fmt.Errorf("index %s was deleted and created again", w.Index)
 	}
 	return err
 }
@@ -127,8 +173,10 @@ type applying struct {
 	Applied
 	plan Plan
 	undo *undoFile
-	// tried says that one document was written again and found to be what it was.
-	tried bool
+	// proven says that one document was written again, and is what it was. Until then no other one is touched. attempts counts batches in
+	// which none could be.
+	proven   bool
+	attempts int
 	// documents were read, of bytes in all.
 	documents, bytes int
 }
@@ -150,6 +198,7 @@ type now struct {
 	digest string
 	hidden bool
 	twice  bool // there are two of this id
+	hit    rerank.Hit
 }
 
 // read reads documents as they are, with the text of those that keep says.
@@ -168,11 +217,10 @@ func (w *worker) read(ctx context.Context, ids map[string]bool) (map[string]*now
 					found[d.ID].twice = true
 					continue
 				}
-				digest, err := Digest(d.Source)
+				n, err := w.now(d)
 				if err != nil {
 					return fmt.Errorf("document %s: %w", d.ID, err)
 				}
-				n := &now{Stored: d, digest: digest, hidden: w.hide != "" && string(memberOf(d.Source, w.hide)) == "true"}
 				if !ids[d.ID] {
 					n.Source = nil
 				}
@@ -182,6 +230,19 @@ func (w *worker) read(ctx context.Context, ids map[string]bool) (map[string]*now
 		})
 	})
 	return found, err
+}
+
+// now returns what a document is.
+func (w *worker) now(d adapters.Stored) (*now, error) {
+	if w.finder == nil {
+		digest, err := Digest(d.Source)
+		return &now{Stored: d, digest: digest, hidden: w.hide != "" && string(memberOf(d.Source, w.hide)) == "true"}, err
+	}
+	c, err := w.finder.candidate(d)
+	if err != nil {
+		return nil, err
+	}
+	return &now{Stored: d, digest: c.Digest, hidden: c.hidden, hit: c.hit}, nil
 }
 
 // memberOf returns the value of a member at the top of a document, nil for none.
@@ -224,6 +285,10 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 		case !goes.stands(i.goes):
 			a.Changed++
 		default:
+			if may, _ := mayGo(&goes.hit, &stays.hit); !may {
+				a.Unlike++
+				continue
+			}
 			do, documents = append(do, i), append(documents, goes.Stored)
 			a.documents, a.bytes = a.documents+1, a.bytes+len(goes.Source)
 		}
@@ -231,44 +296,65 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 	if len(do) == 0 {
 		return nil
 	}
-	if !a.tried {
-		if err := a.try(ctx, documents); err != nil {
+	if err := a.undo.add(documents); err != nil {
+		return err
+	}
+	if !a.proven {
+		if err := a.prove(ctx, documents); err != nil {
 			return err
 		}
 		a.Applied = before
 		return a.batch(ctx, items) // since one is in another state now
 	}
-	if err := a.undo.add(documents); err != nil {
-		return err
-	}
 	return a.take(ctx, do, documents)
 }
 
-// tries is how many documents are written again at most, until one had not changed since it was read.
-const tries = 5
+// mostAttempts is how many batches may pass in which no document could be proven.
+const mostAttempts = 5
 
-// try writes one document again as it is: the store compares it with what it was.
-func (a *applying) try(ctx context.Context, documents []adapters.Stored) error {
-	a.tried = true
-	written := false
-	for _, d := range documents[:min(tries, len(documents))] {
-		err := a.pace.Patch(ctx, a.Job, []adapters.Stored{d.With(rule.OursOf(d.Source))}, nil, func(_ []adapters.Stored, results []adapters.Result) {
-			written = results[0] == adapters.Patched
+// prove writes one of the documents, which are in the undo file, again: a document that is to be deleted is deleted and created. It fails unless the
+// engine takes it, and it is what it was.
+func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
+	for _, d := range documents {
+		results, err := a.write(ctx, []adapters.Stored{d}, func(list []adapters.Stored) ([]adapters.Result, error) {
+			result, err := a.store.Prove(ctx, a.Index, a.hide, list[0], a.keep)
+			return []adapters.Result{result}, err
 		})
-		if err != nil || written {
-			return err
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w. It is in the undo file, and no other document was touched", err)
+		case results[0] == adapters.Patched:
+			a.proven = true
+			return nil
+		case results[0] == adapters.Refused:
+			return fmt.Errorf("the engine does not take document %q of %s again as it is: nothing was changed", d.ID, a.Index)
 		}
+	}
+	if a.attempts++; a.attempts == mostAttempts {
+		return errors.New("no document could be written again as it was, since others change them all the time: nothing was changed")
 	}
 	return nil
 }
 
+// keep writes a document to the undo file.
+func (a *applying) keep(d adapters.Stored) error { return a.undo.add([]adapters.Stored{d}) }
+
+// outlast returns a context that ends some time after ctx.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastBatch, cancel) })
+	return outlasting, func() { stop(); cancel() }
+}
+
 // take deletes or hides documents that are in the undo file. An interruption does not end it halfway.
 func (a *applying) take(ctx context.Context, do []item, documents []adapters.Stored) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastBatch)
+	ctx, cancel := outlast(ctx)
 	defer cancel()
 	results, err := a.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
 		if a.hide == "" {
-			return a.store.Delete(ctx, a.Index, list)
+			return a.store.Delete(ctx, a.Index, list, a.keep)
 		}
 		values := make([][]byte, len(list))
 		for i := range values {
@@ -279,27 +365,31 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	if err != nil {
 		return fmt.Errorf("%w. The documents are in the undo file: the same command goes on, and --restore puts them back", err)
 	}
-	stays := map[string]bool{}
+	wanted := map[string]bool{}
 	for i := range do {
-		if results[i] == adapters.Patched {
-			stays[do[i].stays.ID] = false
-		}
+		wanted[do[i].stays.ID], wanted[do[i].goes.ID] = false, false
 	}
-	after, err := a.read(ctx, stays)
+	after, err := a.read(ctx, wanted)
 	if err != nil {
-		return fmt.Errorf("%w. Whether those that stay are still there could not be seen: run the same command again", err)
+		return fmt.Errorf("%w. The documents that stay could not be read again: run the same command again", err)
 	}
 	var back []adapters.Stored
 	for i, result := range results {
-		switch s := after[do[i].stays.ID]; {
-		case result == adapters.Patched && s.stands(do[i].stays) && !s.hidden:
+		s, goes := after[do[i].stays.ID], after[do[i].goes.ID]
+		kept := s.stands(do[i].stays) && !s.hidden
+		switch {
+		case result == adapters.Patched && kept:
 			a.Done++
 		case result == adapters.Patched:
 			back = append(back, documents[i])
 		case result == adapters.Refused:
 			a.Refused++
-		default:
+		case goes != nil && !goes.hidden:
 			a.Changed++
+		case kept: // another took it away, or an answer was lost
+			a.Before++
+		default:
+			a.Orphans++
 		}
 	}
 	if len(back) > 0 {

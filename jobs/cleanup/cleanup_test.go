@@ -33,7 +33,9 @@ type shelf struct {
 	sources  map[string]string
 	versions map[string]int
 	lossless error
-	at       func()
+	// takesBack is what becomes of documents that are put back.
+	takesBack adapters.Result
+	at        func()
 }
 
 func newShelf(sources map[string]string) *shelf {
@@ -63,7 +65,28 @@ func (s *shelf) set(id, source string) {
 
 func (s *shelf) Identity(context.Context, string) (string, error) { return "one", nil }
 func (s *shelf) Release(context.Context, string)                  {}
-func (s *shelf) Lossless(context.Context, string) error           { return s.lossless }
+func (s *shelf) Lossless(context.Context, string, string) error   { return s.lossless }
+
+func (s *shelf) Fields(context.Context, []string) ([]adapters.Field, error) {
+	return []adapters.Field{{Name: "aside"}, {Name: "title", Kind: adapters.TextKind}, {Name: "day"}}, nil
+}
+
+// Prove deletes a document and creates it again, or writes it again.
+func (s *shelf) Prove(ctx context.Context, index, field string, d adapters.Stored, keep func(adapters.Stored) error) (adapters.Result, error) {
+	list := []adapters.Stored{d}
+	if field != "" {
+		results, err := s.each(list, func(_ int, d adapters.Stored) string { return string(d.Source) })
+		return results[0], err
+	}
+	if results, err := s.Delete(ctx, index, list, keep); err != nil || results[0] != adapters.Patched {
+		return results[0], err
+	}
+	results, err := s.Create(ctx, index, "one", list)
+	if results[0] == adapters.Refused {
+		err = errors.New("it is not taken back")
+	}
+	return results[0], err
+}
 
 func (s *shelf) Scan(_ context.Context, _ string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	s.begin()
@@ -92,11 +115,7 @@ func (s *shelf) each(list []adapters.Stored, change func(i int, d adapters.Store
 	return results, nil
 }
 
-func (s *shelf) Patch(_ context.Context, _ string, _ *rule.Rule, list []adapters.Stored) ([]adapters.Result, error) {
-	return s.each(list, func(_ int, d adapters.Stored) string { return string(d.Source) })
-}
-
-func (s *shelf) Delete(_ context.Context, _ string, list []adapters.Stored) ([]adapters.Result, error) {
+func (s *shelf) Delete(_ context.Context, _ string, list []adapters.Stored, _ func(adapters.Stored) error) ([]adapters.Result, error) {
 	return s.each(list, func(int, adapters.Stored) string { return "" })
 }
 
@@ -110,10 +129,17 @@ func (s *shelf) SetField(_ context.Context, _, field string, list []adapters.Sto
 	})
 }
 
-func (s *shelf) Create(_ context.Context, _ string, list []adapters.Stored) (results []adapters.Result, err error) {
+func (s *shelf) Create(_ context.Context, _, identity string, list []adapters.Stored) (results []adapters.Result, err error) {
 	s.begin()
 	defer s.mu.Unlock()
+	if identity != "one" {
+		return nil, adapters.ErrRecreated
+	}
 	for _, d := range list {
+		if s.takesBack != adapters.Patched {
+			results = append(results, s.takesBack)
+			continue
+		}
 		if _, there := s.sources[d.ID]; there {
 			results = append(results, adapters.Changed)
 			continue
@@ -163,7 +189,7 @@ func found(t *testing.T, s *shelf, o Options, name string) (Plan, []Group) {
 	_, keep, err := o.Choice(r)
 	expect.OK(t, err)
 	var groups []Group
-	p, err := WritePlan(name, Plan{Engine: "e", Index: "news", Identity: "one", Keep: keep, Hide: o.Hide}, func(yield func(Group) error) (Counts, error) {
+	p, err := WritePlan(name, Plan{Engine: "e", Index: "news", Identity: "one", Keep: keep, Hide: o.Hide, Threshold: r.Profile.Threshold}, func(yield func(Group) error) (Counts, error) {
 		return Find(t.Context(), corpus, jobs.Job{Store: s, Index: "news", Rule: r}, o, func(g Group) error {
 			groups = append(groups, g)
 			return yield(g)
@@ -200,11 +226,11 @@ func TestFind(t *testing.T) {
 		keep, stays, why string
 		goes             []string
 	}{
-		{"newest", "a2", "newest (day 2024-03-01)", []string{"a1", "a3"}},
-		{"oldest", "a1", "oldest (day 2024-01-01)", []string{"a2", "a3"}},
+		{"newest", "a2", "newest (day 2024-03-01)", []string{"a1"}}, // a3 has no date that can be read: it stays
+		{"oldest", "a1", "oldest (day 2024-01-01)", []string{"a2"}},
 		{"longest", "a3", "longest (", []string{"a1", "a2"}},
 		{"first", "a1", "first by id", []string{"a2", "a3"}},
-		{"", "a2", "newest (day 2024-03-01)", []string{"a1", "a3"}},
+		{"", "a2", "newest (day 2024-03-01)", []string{"a1"}},
 	} {
 		p, groups := found(t, newShelf(sources), Options{Keep: c.keep}, plan)
 		i := slices.IndexFunc(groups, func(g Group) bool { return g.Stays.ID[0] == 'a' })
@@ -224,7 +250,7 @@ func TestFind(t *testing.T) {
 		expect.OK(t, err)
 		expect.Same(t, p, read, "the plan that was written")
 		expect.Same(t, [3]int{goes, goes, stay}, [3]int{n, p.Counts.Go, p.Counts.Stay}, "counts")
-		if p.Counts.Clusters != 3 || p.Counts.Documents != 11 || p.Counts.Go+p.Counts.Stay+p.Counts.Others != 10 || stay < 3 {
+		if p.Counts.Clusters != 3 || p.Counts.Documents != 11 || p.Counts.Go+p.Counts.Stay+p.Counts.Others+p.Counts.Unranked != 10 || stay < 2 {
 			t.Errorf("%+v", p.Counts)
 		}
 	}
@@ -261,7 +287,7 @@ func applied(t *testing.T, s *shelf, plan, undo string) (a Applied, killed bool)
 			killed = true
 		}
 	}()
-	a, err := Apply(t.Context(), jobs.Job{Index: "news", Rule: testRule(t)}, s, plan, undo, false, nil)
+	a, err := Apply(t.Context(), jobs.Job{Index: "news", Rule: testRule(t)}, s, Order{Plan: plan, Undo: undo})
 	expect.OK(t, err)
 	return a, false
 }
@@ -387,17 +413,19 @@ func TestApplyRefuses(t *testing.T) {
 	dir := t.TempDir()
 	plan, undo := filepath.Join(dir, "plan.json"), filepath.Join(dir, "undo.jsonl")
 	s := newShelf(map[string]string{"a": document("a", "", prose(1, 0)), "b": document("b", "", prose(1, 0))})
-	found(t, s, Options{}, plan)
+	found(t, s, Options{Keep: First}, plan)
 	whole := string(expect.Value(os.ReadFile(plan))(t))
 	apply := func(lossy bool) error {
-		_, err := Apply(t.Context(), jobs.Job{Index: "news", Rule: testRule(t)}, s, plan, undo, lossy, nil)
+		_, err := Apply(t.Context(), jobs.Job{Index: "news", Rule: testRule(t)}, s, Order{Plan: plan, Undo: undo, Lossy: lossy})
 		return err
 	}
 	for change, want := range map[[2]string]string{
-		{`"one"`, `"other"`}:                       "was deleted and created again since",
+		{`"one"`, `"other"`}:                       "was deleted and created again",
 		{`"neardup_plan": 1`, `"neardup_plan": 2`}: "this version reads 1",
 		{"]}", ""}:                                     "unexpected EOF",
-		{`"id":"b"`, `"id":"a"`}:                       "goes twice, or goes and stays",
+		{"\n]}", "\n]}{}"}:                             "something follows the end",
+		{`"threshold"`, `"former"`}:                    "threshold is missing",
+		{`"id":"b"`, `"id":"a"`}:                       "the plan has it in two places",
 		{`"index": "news"`, `"index": ""`}:             "is missing",
 		{`"keep"`, `"hide": "neardup_sketch", "keep"`}: "--hide",
 	} {
@@ -407,8 +435,12 @@ func TestApplyRefuses(t *testing.T) {
 		}
 	}
 	expect.OK(t, os.WriteFile(plan, []byte(whole), 0o600))
-	s.lossless = errors.New("it keeps a part")
-	if err := apply(false); !errors.Is(err, ErrLossy) {
+	s.lossless = errors.New("no answer")
+	if err := apply(true); !errors.Is(err, s.lossless) { // it is not known
+		t.Error(err)
+	}
+	s.lossless = fmt.Errorf("%w: it keeps a part", adapters.ErrLossy)
+	if err := apply(false); !errors.Is(err, adapters.ErrLossy) {
 		t.Error(err)
 	}
 	expect.OK(t, os.WriteFile(undo, []byte(`{"neardup_undo":1,"plan":"another"}`+"\n"), 0o600))
@@ -429,10 +461,10 @@ func TestApplyRefuses(t *testing.T) {
 // TestDigest: the same but for form and our fields, and nothing else.
 func TestDigest(t *testing.T) {
 	is := expect.Value(Digest([]byte(`{"a":1.50,"b":{"c":[1,2],"d":null},"neardup_sketch":"x"}`)))(t)
-	for _, same := range []string{`{ "b":{"d":null,"c":[1, 2]},"a":1.50}`, `{"a":1.50,"b":{"c":[1,2],"d":null},"neardup_cluster":"y"}`} {
+	for _, same := range []string{`{ "b":{"d":null,"c":[1, 2]},"a":1.50}`, `{"a":1.50,"b":{"c":[1,2],"d":null},"neardup_cluster":"y"}`, `{"a":15e-1,"b":{"c":[1.0,2],"d":null}}`} {
 		expect.Same(t, is, expect.Value(Digest([]byte(same)))(t), "%s", same)
 	}
-	for _, other := range []string{`{"a":1.5,"b":{"c":[1,2],"d":null}}`, `{"a":1.50,"b":{"c":[2,1],"d":null}}`, `{"a":1.50,"b":{"c":[1,2]}}`} {
+	for _, other := range []string{`{"a":1.51,"b":{"c":[1,2],"d":null}}`, `{"a":"3/2","b":{"c":[1,2],"d":null}}`, `{"a":1.50,"b":{"c":[2,1],"d":null}}`, `{"a":1.50,"b":{"c":[1,2]}}`} {
 		if is == expect.Value(Digest([]byte(other)))(t) {
 			t.Errorf("%s has the same digest", other)
 		}

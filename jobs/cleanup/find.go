@@ -82,17 +82,12 @@ type finder struct {
 // Find reads the documents of all clusters of an index, and yields their groups: see the package's description. It keeps the documents of one cluster
 // in memory, without their texts.
 func Find(ctx context.Context, corpus *cluster.Corpus, job jobs.Job, o Options, yield func(Group) error) (Counts, error) {
-	r := *job.Rule
-	r.Match, r.Compute = job.Index, true // by its text now, whatever sketch is stored
-	r.Profile.Keep = 1
-	var err error
-	if r.Choice, _, err = o.Choice(job.Rule); err != nil {
+	choice, _, err := o.Choice(job.Rule)
+	if err != nil {
 		return Counts{}, err
 	}
-	f := &finder{
-		Options: o, Job: job, judge: rule.NewJudge(rule.Rules{&r}, 0, 0), choice: r.Choice, hosts: map[string]*Host{}, yield: yield,
-	}
-	f.Rule = &r
+	f := newFinder(job, o, choice)
+	f.yield = yield
 	f.counts.Documents = corpus.Documents()
 	var waiting [][]cluster.Member
 	documents := 0
@@ -115,6 +110,27 @@ func Find(ctx context.Context, corpus *cluster.Corpus, job jobs.Job, o Options, 
 	}
 	f.counts.list(f.hosts)
 	return f.counts, err
+}
+
+func newFinder(job jobs.Job, o Options, choice rule.Choice) *finder {
+	r := *job.Rule
+	r.Match, r.Compute = job.Index, true // by its text now, whatever sketch is stored
+	r.Profile.Keep, r.Choice = 1, choice
+	job.Rule = &r
+	return &finder{Options: o, Job: job, judge: rule.NewJudge(rule.Rules{&r}, 0, 0), choice: choice, hosts: map[string]*Host{}}
+}
+
+// mayGo reports whether a document may go because of another one: it is a near-duplicate of it, and, where the rule measures containment, not the
+// larger of the two.
+func mayGo(goes, stays *rerank.Hit) (may bool, agreement float64) {
+	if goes.Sketch == nil || stays.Sketch == nil {
+		return false, 0
+	}
+	may, agreement = goes.Profile.Near(goes, stays)
+	if goes.Profile.Measure == rerank.Containment && goes.Sketch.Shingles > stays.Sketch.Shingles {
+		may = false
+	}
+	return may, agreement
 }
 
 // candidate is a document of a cluster as it is now.
@@ -182,12 +198,29 @@ func (f *finder) candidate(d adapters.Stored) (*candidate, error) {
 	if c.hit.Sketch != nil && f.Decided != nil {
 		c.hit.Decided = f.Decided.Of(f.PairIndex, d.ID, c.hit.Sketch.Fingerprint)
 	}
-	c.hidden = f.Hide != "" && string(jsonedit.Get(members, f.Hide)) == "true"
+	if c.hidden, err = hiddenBy(members, f.Hide); err != nil {
+		return nil, err
+	}
 	c.merit = f.merit(&c.hit, shown)
 	if f.Shown {
 		c.Title, c.Fields = f.title(d.Source), Short(members)
 	}
 	return c, nil
+}
+
+// hiddenBy reports whether a field hides a document. It fails if the field has another use.
+func hiddenBy(members []jsonedit.Member, field string) (bool, error) {
+	if field == "" {
+		return false, nil
+	}
+	switch value := string(jsonedit.Get(members, field)); value {
+	case "", "null", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, fmt.Errorf("the field %s holds %.40s: to hide documents, name a field that holds only true or false", field, value)
+	}
 }
 
 // longestTitle is how many characters a title has.
@@ -236,8 +269,10 @@ func (f *finder) group(members []cluster.Member, found map[string]*candidate) er
 		case c.hit.Sketch == nil:
 			f.counts.Others++
 		default:
-			if c.Host = m.Host; c.merit == "" && !f.choice.Ranked() {
+			c.Host = m.Host
+			if by := f.choice.By; !c.hit.Traits.Merit.Known && (by == rule.ByNewest || by == rule.ByOldest) {
 				f.counts.Unranked++
+				continue
 			}
 			list = append(list, c)
 		}
@@ -253,15 +288,20 @@ func (f *finder) group(members []cluster.Member, found map[string]*candidate) er
 		best := list[g.Leader]
 		made := Group{Cluster: members[0].Cluster, Stays: best.Member}
 		for _, rank := range g.Folded {
-			m := list[rank].Member
-			_, m.Agreement = hits[rank].Profile.Near(&hits[rank], &hits[g.Leader])
+			m, may := list[rank].Member, false
+			if may, m.Agreement = mayGo(&hits[rank], &hits[g.Leader]); !may {
+				f.counts.Others++
+				continue
+			}
+			if len(made.Goes) == 0 {
+				made.Why = f.why(best, list[rank])
+			}
 			made.Goes = append(made.Goes, m)
 		}
 		if len(made.Goes) == 0 {
 			f.counts.Others++
 			continue
 		}
-		made.Why = f.why(best, list[g.Folded[0]])
 		f.counts.add(&made, f.hosts)
 		if err := f.yield(made); err != nil {
 			return err
@@ -277,7 +317,7 @@ func (f *finder) why(best, next *candidate) string {
 	case word == "":
 		return "first by id"
 	case best.merit == "":
-		return fmt.Sprintf("none of them can be called the %s: first by id", word)
+		return "first by id: none has a value to choose by"
 	case best.hit.Profile.Compare(&best.hit, &next.hit) == 0:
 		return fmt.Sprintf("%s (%s), as others, and the first of these by id", word, best.merit)
 	}

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,6 +34,8 @@ type Plan struct {
 	Identity string `json:"identity"`
 	// Keep says by what the documents that stay were chosen.
 	Keep string `json:"keep"`
+	// Threshold is that by which the groups were found, and by which each pair is judged once more.
+	Threshold float64 `json:"threshold"`
 	// Hide is the field that is set to true in documents, in place of deleting them; empty to delete.
 	Hide   string `json:"hide,omitempty"`
 	Counts Counts `json:"counts"`
@@ -49,7 +53,7 @@ type Counts struct {
 	// Others stay too: they are in a cluster, but no near-duplicates of one that stays. Hidden were hidden before. LeftOut were changed or
 	// deleted while the plan was made, or share their id.
 	Others int `json:"others"`
-	// Unranked have no value that the document that stays is chosen by, or none that can be read: they go first.
+	// Unranked have no date, or none that can be read, where the newest or the oldest stays: they stay too.
 	Unranked int `json:"unranked,omitempty"`
 	Hidden   int `json:"hidden,omitempty"`
 	LeftOut  int `json:"left_out"`
@@ -97,8 +101,7 @@ func (f Field) Text() string {
 	return text
 }
 
-// Digest returns what differs between two documents that hold something else, beside our fields: the order of members and white space count for
-// nothing.
+// Digest returns a hash of what a document holds, without our fields. The order of members, white space and how a number is written do not count.
 func Digest(source []byte) (string, error) {
 	var all map[string]any
 	d := json.NewDecoder(bytes.NewReader(source))
@@ -111,14 +114,37 @@ func Digest(source []byte) (string, error) {
 			delete(all, name)
 		}
 	}
-	text, err := json.Marshal(all) // which sorts members
+	text, err := json.Marshal(byValue(all)) // which sorts members
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12]), err
 }
 
+// byValue writes each number in a JSON value in one way: 1.50 as 1.5.
+func byValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = byValue(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = byValue(v[i])
+		}
+	case json.Number:
+		_, exponent, _ := strings.Cut(strings.ToLower(v.String()), "e")
+		if len(strings.TrimLeft(exponent, "+-0")) > 3 { // takes long to compute
+			return v
+		}
+		if value, ok := new(big.Rat).SetString(v.String()); ok {
+			return map[string]any{"number": value.String()}
+		}
+	}
+	return v
+}
+
 // WritePlan writes a plan, with the groups that each yields, to a file that appears when it is complete. each returns the counts for the plan.
 func WritePlan(name string, p Plan, each func(yield func(Group) error) (Counts, error)) (Plan, error) {
-	spool, err := os.CreateTemp("", "neardup-plan") // since the counts stand ahead of the groups
+	spool, err := os.CreateTemp(filepath.Dir(name), ".neardup-plan") // since the counts stand ahead of the groups
 	if err != nil {
 		return p, err
 	}
@@ -197,6 +223,9 @@ func ReadPlan(r io.Reader, yield func(Group) error) (p Plan, err error) {
 	if err := delim(d, '}'); err != nil {
 		return p, err
 	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return p, errors.New("something follows the end of the plan")
+	}
 	head, err := json.Marshal(members)
 	if err == nil {
 		err = json.Unmarshal(head, &p)
@@ -210,7 +239,7 @@ func delim(d *json.Decoder, want json.Delim) error {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil && got != want {
-		err = fmt.Errorf("%v stands in place of %v", got, want)
+		err = fmt.Errorf("there is a %v where %v belongs", got, want)
 	}
 	return err
 }
@@ -231,7 +260,7 @@ func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 			id := xxhash.Sum64String(m.ID)
 			before, twice := seen[id]
 			if seen[id] = i > 0; m.ID == "" || m.Digest == "" || twice && (before || i > 0) {
-				return fmt.Errorf("document %q: goes twice, or goes and stays, or has no digest", m.ID)
+				return fmt.Errorf("document %q has no id or no digest, or the plan has it in two places", m.ID)
 			}
 			goes += min(i, 1)
 		}
@@ -246,6 +275,8 @@ func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 		err = fmt.Errorf("neardup_plan is %d: this version reads %d: make the plan again", p.Format, planFormat)
 	case p.Index == "" || p.Engine == "" || p.Identity == "":
 		err = errors.New("engine, index or identity is missing")
+	case p.Threshold <= 0 || p.Threshold > 1:
+		err = errors.New("threshold is missing: make the plan again")
 	case p.Hide != "":
 		err = CheckHide(p.Hide)
 	}

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/jobs"
 )
 
 // Restored counts what became of the documents of an undo file. Each line is one of these.
 type Restored struct {
-	// Restored are as they were, There were so already. Changed were written since, and were left alone; Gone, of those that were hidden, were deleted
-	// since. Refused the engine would not take.
+	// Restored were put back, or are shown again. There needed nothing. Changed were written since, and were left alone. Gone were hidden, and were
+	// deleted since. Refused the engine would not take.
 	Restored int `json:"restored"`
 	There    int `json:"there"`
 	Changed  int `json:"changed"`
@@ -31,7 +32,7 @@ func (r *Restored) add(s Restored) {
 // Restore puts the documents of an undo file back, in the index that they were taken from. It may be called again. The count is right on an
 // error too. report, if not nil, is called now and then.
 func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo string, report func(Restored)) (n Restored, err error) {
-	w := newWorker(job, store, "")
+	w := newWorker(job, store)
 	defer store.Release(ctx, job.Index)
 	var waiting []adapters.Stored
 	size := 0
@@ -44,13 +45,27 @@ func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo
 		}
 		return errors.Join(err, ctx.Err())
 	}
+	last := map[uint64]int{} // the line in which a document was written to the file last
+	if err := ReadUndo(undo, func(Undo) error { return nil }, func(line int, d adapters.Stored) error {
+		last[xxhash.Sum64String(d.ID)] = line
+		return nil
+	}); err != nil {
+		return n, err
+	}
 	err = ReadUndo(undo, func(head Undo) error {
-		w.hide = head.Hide
-		if err := w.sameIndex(ctx, head.Identity); err != nil {
-			return fmt.Errorf("%w: load the documents yourself, each is in a line of %s", err, undo)
+		w.hide, w.identity = head.Hide, head.Identity
+		if err := w.sameIndex(ctx); err != nil {
+			return fmt.Errorf("%w: each line of %s holds a document: load them into it yourself", err, undo)
+		}
+		if w.hide != "" { // which writes whole documents
+			return store.Lossless(ctx, job.Index, w.hide)
 		}
 		return nil
-	}, func(_ int, d adapters.Stored) error {
+	}, func(line int, d adapters.Stored) error {
+		if last[xxhash.Sum64String(d.ID)] != line {
+			n.There++
+			return nil
+		}
 		waiting, size = append(waiting, d), size+len(d.Source)
 		if len(waiting) < inBatch && size < batchBytes {
 			return nil
@@ -72,7 +87,7 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 		return w.show(ctx, documents)
 	}
 	results, err := w.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
-		return w.store.Create(ctx, w.Index, list)
+		return w.store.Create(ctx, w.Index, w.identity, list)
 	})
 	if err != nil {
 		return n, err
@@ -101,7 +116,7 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 	return n, err
 }
 
-// show takes the field out again that hid documents, or sets it to what it was, where they are otherwise what they were.
+// show takes the field out again that hides documents, or sets it to what it was, whatever else was written to them since.
 func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Restored, err error) {
 	wanted := map[string]bool{}
 	for _, d := range documents {
@@ -114,25 +129,17 @@ func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Resto
 	var list []adapters.Stored
 	var values [][]byte
 	for _, d := range documents {
-		hidden, err := jsonedit.Set(d.Source, w.hide, []byte("true"))
-		if err != nil {
-			return n, fmt.Errorf("document %s: %w", d.ID, err)
-		}
-		was, err := Digest(d.Source)
-		if err != nil {
-			return n, fmt.Errorf("document %s: %w", d.ID, err)
-		}
-		is, _ := Digest(hidden) // of a document that could be read
+		was := memberOf(d.Source, w.hide)
 		switch stored := found[d.ID]; {
 		case stored == nil:
 			n.Gone++
-		case stored.digest == was:
-			n.There++
-		case stored.twice || stored.digest != is:
+		case stored.twice:
 			n.Changed++
+		case !stored.hidden:
+			n.There++
 		default:
-			list, values = append(list, stored.Stored), append(values, memberOf(d.Source, w.hide))
-			found[d.ID] = &now{digest: was} // the same may come once more
+			list, values = append(list, stored.Stored), append(values, was)
+			stored.hidden = false // the same may come once more
 		}
 	}
 	value := map[string][]byte{}

@@ -28,8 +28,8 @@ func (p Plan) String() string {
 		n    int
 		text string
 	}{
-		{c.Others, "stay too: in a cluster, but no near-duplicates of one that stays"},
-		{c.Unranked, "have no value to choose by, or none that can be read: they go first"},
+		{c.Others, "others of the clusters stay: none is a near-duplicate of a document that stays, or it holds more"},
+		{c.Unranked, "have no date that can be read: they stay"},
 		{c.Hidden, "are hidden already"},
 		{c.LeftOut, "left out: changed or deleted meanwhile, or several under one id"},
 	} {
@@ -54,12 +54,13 @@ func (a Applied) Describe(hide string) string {
 		n    int
 		text string
 	}{
-		{a.Before, "gone or " + did + " before, by an earlier run or otherwise"},
+		{a.Before, "were " + did + " before"},
 		{a.Changed, "left alone: changed since the plan was made"},
-		{a.Stays, "left alone: the one that was to stay is gone or has changed"},
-		{a.Back, "put back: the one that was to stay went or changed just then"},
+		{a.Unlike, "left alone: no near-duplicate of the one that stays, by the rule and the decided pairs of now"},
+		{a.Stays, "left alone: the document that stays is gone or has changed"},
+		{a.Back, "put back: the document that stays changed or was deleted meanwhile"},
 		{a.Refused, "refused by the engine"},
-		{a.Orphans, "gone before, and the one that was to stay is gone or has changed too: --restore puts back those that a run has taken away"},
+		{a.Orphans, "are gone, and so is the document that stays, or it has changed: use --restore"},
 	} {
 		if line.n > 0 {
 			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
@@ -71,12 +72,12 @@ func (a Applied) Describe(hide string) string {
 // String describes for people, in lines, what became of the documents.
 func (r Restored) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d put back as they were\n", r.Restored)
+	fmt.Fprintf(&b, "%d put back\n", r.Restored)
 	for _, line := range []struct {
 		n    int
 		text string
 	}{
-		{r.There, "were there as they were"},
+		{r.There, "needed nothing"},
 		{r.Changed, "left alone: written since"},
 		{r.Gone, "left alone: deleted since"},
 		{r.Refused, "refused by the engine"},

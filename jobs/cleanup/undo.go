@@ -32,10 +32,12 @@ type Undo struct {
 // undoFile is an undo file that is written.
 type undoFile struct{ file *os.File }
 
+var errOtherUndo = errors.New("it is of another plan, or no undo file: name another one")
+
 // openUndo makes an undo file, or goes on with that of an earlier run of the same plan: a last line that did not become whole is cut off, since
 // nothing was done because of it. No other process may have it open.
 func openUndo(name string, head Undo) (u *undoFile, err error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) // it holds documents
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) // it holds documents
 	if err != nil {
 		return nil, err
 	}
@@ -47,31 +49,32 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 		}
 	}()
 	if err := lock(file); err != nil {
-		return nil, fmt.Errorf("another run is at work with it: %w", err)
+		return nil, fmt.Errorf("another run is at work with it, or it can't be locked: %w", err)
 	}
 	head.Format = undoFormat
 	first, err := json.Marshal(head)
 	if err != nil {
 		return nil, err
 	}
-	whole := int64(0)
+	whole, rest := int64(0), []byte(nil)
 	for in := bufio.NewReaderSize(file, 1<<20); ; {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
+			rest = line
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
 		if whole == 0 && !bytes.Equal(bytes.TrimSpace(line), first) {
-			return nil, errors.New("is of another plan, or no undo file: name another one")
+			return nil, errOtherUndo
 		}
 		whole += int64(len(line))
 	}
-	if err := file.Truncate(whole); err != nil {
-		return nil, err
+	if whole == 0 && !bytes.HasPrefix(first, rest) {
+		return nil, errOtherUndo
 	}
-	if _, err := file.Seek(whole, io.SeekStart); err != nil {
+	if err := file.Truncate(whole); err != nil {
 		return nil, err
 	}
 	if whole == 0 {
