@@ -1,12 +1,16 @@
 package rerank
 
+import "slices"
+
 // components returns the members of each connected component of the hits that are not pinned, by first member, ascending. A component
-// joins the first pinned hit before its own first member that one of its members is a near-duplicate of; otherwise a pinned hit is alone.
+// joins the first pinned hit before its own first member that one of its members is a near-duplicate of, unless that would bring two hits together that
+// were decided to be different; otherwise a pinned hit is alone.
 func components(hits []Hit, p *pace) [][]int {
 	f := forest(ranks(len(hits)))
 	f.connect(hits, p)
-	f.separate(hits, p)
-	f.adopt(hits, p)
+	apart := differing(hits, p)
+	f.separate(hits, apart, p)
+	f.adopt(hits, apart, p)
 	groups := make([][]int, 0, len(hits))
 	at, alone := make([]int, len(hits)), ranks(len(hits))
 	for rank := range hits {
@@ -59,40 +63,31 @@ func (f forest) join(a, b int) {
 }
 
 // adopt joins components to the pinned hits that they belong to.
-func (f forest) adopt(hits []Hit, pace *pace) {
-	var pinned []int
+func (f forest) adopt(hits []Hit, apart map[int][]int, pace *pace) {
+	var pinned, roots []int
+	members := map[int][]int{} // of a component, by its root
 	for rank := range hits {
-		if hits[rank].Pinned && hits[rank].Sketch != nil {
+		switch root := f.root(rank); {
+		case hits[rank].Sketch == nil:
+		case hits[rank].Pinned:
 			pinned = append(pinned, rank)
+		case len(pinned) > 0 && root > pinned[0]:
+			if root == rank {
+				roots = append(roots, root)
+			}
+			members[root] = append(members[root], rank)
 		}
 	}
-	if len(pinned) == 0 {
-		return
-	}
-	into := make(map[int]int) // the pinned hit of a component, by its first member
-	for rank := range hits {
-		if pace.lateAt(rank) {
-			return
-		}
-		if hits[rank].neverFolds() {
-			continue
-		}
-		root := f.root(rank)
-		before, ok := into[root]
-		if !ok {
-			before = root
-		}
+	for _, root := range roots {
 		for _, p := range pinned {
-			if p >= before {
+			if p > root {
 				break
 			}
-			if hits[rank].foldsInto(&hits[p]) {
-				into[root] = p
+			near := slices.ContainsFunc(members[root], func(rank int) bool { return !pace.lateAt(rank) && hits[rank].foldsInto(&hits[p]) })
+			if near && !f.clash(apart, members[root], p) {
+				f.join(root, p)
 				break
 			}
 		}
-	}
-	for root, p := range into {
-		f.join(root, p)
 	}
 }

@@ -17,7 +17,7 @@
 // smaller set that the larger has too, as far as the sketches tell it with a standard error of at most [MaxContainmentError], and the
 // topics do not matter.
 //
-// Where it was decided about two hits with these texts that they are the same or different ([Decided]), that alone counts, as long as both have sketches.
+// If people have decided that two hits with these texts are the same or different ([Decided]), only that counts, as long as both have sketches.
 //
 // Near-duplication is not transitive, and with mixed profiles not symmetric: which hits fold depends on their order.
 //
@@ -29,9 +29,10 @@
 //
 // With transitive, a group is a connected component instead: two hits of the window that are not pinned are joined where the later one
 // may fold into the earlier one; this does not depend on the order in which pairs are looked at. The leader is the first-ranked member.
-// A component that holds two hits which were decided to be different is made anew: its joins are gone through, decided ones first, then by falling
-// agreement, ties by the later and then the earlier rank, and one that would bring two such hits together is left out. After that, a component joins the
-// first pinned hit before its own first member that one of its members may fold into.
+// A component that holds two hits which were decided to be different is divided. Its joins are made again one by one: decided ones first, then by falling
+// agreement, ties by the later and then the earlier rank. A join that would bring two such hits together is left out. After that, components in the order
+// of their first members join pinned hits: each the first one before its own first member that one of its members may fold into, and whose group then
+// holds no two such hits.
 //
 // # What is shown
 //

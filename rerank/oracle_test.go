@@ -110,6 +110,15 @@ func definedDecision(i, j Hit) (same, is bool) {
 	return false, false
 }
 
+// definedDifferent: the two hits were decided to be different.
+func definedDifferent(hits []Hit, i, j int) bool {
+	if hits[i].Sketch == nil || hits[j].Sketch == nil {
+		return false
+	}
+	same, is := definedDecision(hits[max(i, j)], hits[min(i, j)])
+	return is && !same
+}
+
 // definedGroups: the members of each group, by its first.
 func definedGroups(hits []Hit, transitive bool) [][]int {
 	return definedGroupsBy(hits, transitive, func(i, j int) bool { return definedNear(hits[i], hits[j]) })
@@ -152,18 +161,18 @@ func definedGroupsBy(hits []Hit, transitive bool, near func(i, j int) bool) [][]
 		groups = append(groups, definedApart(hits, group, edge)...)
 	}
 	slices.SortFunc(groups, func(a, b []int) int { return a[0] - b[0] })
-	// Components behind a pinned hit that a member is near to are its.
+	// Components behind a pinned hit that a member is near to are its, unless that would bring two hits together that were decided to be different.
 	var joined [][]int
 	for _, group := range groups {
-		first := -1
-		for _, i := range group {
-			for p := group[0] - 1; p >= 0; p-- {
-				if hits[p].Pinned && near(i, p) && (first < 0 || p < first) {
-					first = p
+		into := slices.IndexFunc(joined, func(members []int) bool {
+			p, clash := members[0], false
+			for _, i := range group {
+				for _, j := range members {
+					clash = clash || definedDifferent(hits, i, j)
 				}
 			}
-		}
-		into := slices.IndexFunc(joined, func(members []int) bool { return members[0] == first })
+			return hits[p].Pinned && !clash && slices.ContainsFunc(group, func(i int) bool { return p < group[0] && near(i, p) })
+		})
 		if into < 0 {
 			joined = append(joined, group)
 			continue
@@ -178,10 +187,7 @@ func definedGroupsBy(hits []Hit, transitive bool, near func(i, j int) bool) [][]
 // from the greatest agreement to the least, ties by the later and then the earlier rank. Each joins the parts that it links, unless that would bring two members
 // together that were decided to be different.
 func definedApart(hits []Hit, group []int, edge func(i, j int) bool) [][]int {
-	different := func(i, j int) bool {
-		same, is := definedDecision(hits[max(i, j)], hits[min(i, j)])
-		return is && !same
-	}
+	different := func(i, j int) bool { return definedDifferent(hits, i, j) }
 	var pairs [][2]int
 	apart := false
 	for _, i := range group {
@@ -440,14 +446,17 @@ func (k kind) decide(r *rand.Rand, hits []Hit) {
 		}
 		for at, one := range []int{i, j} {
 			other := []int{j, i}[at]
+			own := texts[at] == hits[one].Sketch.Fingerprint // else it is not one of this hit
 			if hits[one].Decided == nil {
 				hits[one].Decided = &Decided{Document: r.Uint64()}
 			}
 			if hits[other].Decided == nil {
 				hits[other].Decided = &Decided{Document: r.Uint64()}
 			}
-			if texts[at] == hits[one].Sketch.Fingerprint { // else it is not one of this hit
-				hits[one].Decided.Pairs = append(hits[one].Decided.Pairs, Decision{hits[other].Decided.Document, texts[1-at], same})
+			d := Decision{hits[other].Decided.Document, texts[1-at], same}
+			at, there := slices.BinarySearchFunc(hits[one].Decided.Pairs, d, Decision.Compare)
+			if !there && own {
+				hits[one].Decided.Pairs = slices.Insert(hits[one].Decided.Pairs, at, d)
 			}
 		}
 	}

@@ -11,20 +11,41 @@ type edge struct {
 	agreement      float64 // above 1 where it was decided
 }
 
-// separate makes the components anew that hold two hits which were decided to be different: see Groups in the package's description.
-func (f forest) separate(hits []Hit, p *pace) {
-	apart := map[int][]int{} // of a hit, those that it is different from
-	var roots []int
+// differing returns for each hit those that were decided to be different from it.
+func differing(hits []Hit, p *pace) map[int][]int {
+	apart := map[int][]int{}
+	var decided []int
 	for rank := range hits {
-		if hits[rank].Decided == nil || hits[rank].neverFolds() {
+		if p.lateAt(rank) {
+			return nil
+		}
+		if hits[rank].Decided == nil || hits[rank].Sketch == nil {
 			continue
 		}
-		for other := range rank {
-			if f.root(rank) == f.root(other) && !hits[other].neverFolds() {
-				if d := hits[rank].Decision(&hits[other]); d != nil && !d.Same {
-					apart[rank], apart[other] = append(apart[rank], other), append(apart[other], rank)
-					roots = append(roots, f.root(rank))
-				}
+		for _, other := range decided {
+			if d := hits[rank].Decision(&hits[other]); d != nil && !d.Same {
+				apart[rank], apart[other] = append(apart[rank], other), append(apart[other], rank)
+			}
+		}
+		decided = append(decided, rank)
+	}
+	return apart
+}
+
+// clash reports whether one of the hits is different from one of a component.
+func (f forest) clash(apart map[int][]int, hits []int, root int) bool {
+	return slices.ContainsFunc(hits, func(rank int) bool {
+		return slices.ContainsFunc(apart[rank], func(other int) bool { return f.root(other) == root })
+	})
+}
+
+// separate makes the components anew that hold two hits which were decided to be different: see Groups in the package's description.
+func (f forest) separate(hits []Hit, apart map[int][]int, p *pace) {
+	var roots []int
+	for rank, others := range apart {
+		for _, other := range others {
+			if root := f.root(rank); root == f.root(other) {
+				roots = append(roots, root)
 			}
 		}
 	}
@@ -43,9 +64,7 @@ func (f forest) separate(hits []Hit, p *pace) {
 		}
 		for _, e := range edges {
 			a, b := f.root(e.later), f.root(e.earlier)
-			if a == b || slices.ContainsFunc(with[a], func(rank int) bool {
-				return slices.ContainsFunc(apart[rank], func(other int) bool { return f.root(other) == b })
-			}) {
+			if a == b || f.clash(apart, with[a], b) {
 				continue
 			}
 			f.join(a, b)
