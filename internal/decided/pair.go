@@ -1,9 +1,8 @@
 package decided
 
 import (
+	"hash/maphash"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Verdict is what was decided about a pair.
@@ -50,8 +49,10 @@ func (p Pair) says(q Pair) bool {
 	return p.Verdict == q.Verdict && (p.Verdict == Forgotten || p.TextA == q.TextA && p.TextB == q.TextB)
 }
 
-// document returns the number that stands for a document. Other documents have others but by chance, and a document is only taken for another
-// one if it has its text, too.
+// seed is another one in each process, so that nobody can choose two ids with one number.
+var seed = maphash.MakeSeed()
+
+// document returns the number that stands for a document in this process. Two documents have different numbers, except by an accident of 64 bits.
 func document(index, id string) uint64 {
-	return xxhash.Sum64String(id)*0x9e3779b97f4a7c15 ^ xxhash.Sum64String(index)
+	return maphash.Comparable(seed, [2]string{index, id})
 }

@@ -69,7 +69,7 @@ func newSet(pairs iter.Seq[known], n int) *Set {
 		sides = append(sides, side{textOf{k.textA, k.a}, rerank.Decision{Other: k.b, Fingerprint: k.textB, Same: k.same}},
 			side{textOf{k.textB, k.b}, rerank.Decision{Other: k.a, Fingerprint: k.textA, Same: k.same}})
 	}
-	slices.SortFunc(sides, func(a, b side) int { return cmp.Or(a.compare(b.textOf), cmp.Compare(a.Other, b.Other)) })
+	slices.SortFunc(sides, func(a, b side) int { return cmp.Or(a.compare(b.textOf), a.Decision.Compare(b.Decision)) })
 	s.sides, s.decisions = make([]textOf, len(sides)), make([]rerank.Decision, len(sides))
 	mark, room := xxhash.New(), make([]byte, 0, 40)
 	for i, one := range sides {
@@ -97,10 +97,8 @@ func (s *Set) Of(index, id string, text uint64) *rerank.Decided {
 	if !there {
 		return nil
 	}
-	to := from + 1
-	for to < len(s.sides) && s.sides[to] == wanted {
-		to++
-	}
+	to, _ := slices.BinarySearchFunc(s.sides[from:], wanted, func(t, u textOf) int { return cmp.Or(t.compare(u), -1) })
+	to += from
 	return &rerank.Decided{Document: wanted.document, Pairs: s.decisions[from:to:to]}
 }
 
@@ -110,12 +108,8 @@ func (s *Set) Pair(index, a string, textA uint64, b string, textB uint64) (same,
 	if d == nil {
 		return false, false
 	}
-	number := document(index, b)
-	i := slices.IndexFunc(d.Pairs, func(p rerank.Decision) bool { return p.Other == number && p.Fingerprint == textB })
-	if i < 0 {
-		return false, false
-	}
-	return d.Pairs[i].Same, true
+	i, is := slices.BinarySearchFunc(d.Pairs, rerank.Decision{Other: document(index, b), Fingerprint: textB}, rerank.Decision.Compare)
+	return is && d.Pairs[i].Same, is
 }
 
 // Len returns how many pairs there are.
@@ -129,8 +123,13 @@ func (s *Set) Len() (n int) {
 	return n
 }
 
-// Mark is another one if other pairs are decided.
-func (s *Set) Mark() uint64 { return s.mark }
+// Mark changes with what is decided. It says nothing to another process.
+func (s *Set) Mark() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.mark
+}
 
 // Has reports whether there are pairs of an index.
 func (s *Set) Has(index string) bool { return s != nil && s.indices[xxhash.Sum64String(index)] > 0 }

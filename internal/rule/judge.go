@@ -46,7 +46,7 @@ type Decisions interface {
 	// Of returns what was decided about a document with a text, given the name that rules are matched against, its id, and the fingerprint of its text;
 	// nil for nothing.
 	Of(index, id string, text uint64) *rerank.Decided
-	// Mark is another one if anything else is decided.
+	// Mark changes with what is decided.
 	Mark() uint64
 }
 
