@@ -184,7 +184,7 @@ func TestLiveKeepsWhatItCouldRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}
 		log, failing := Open(j), false
-		live := NewLive(unreliable{j, &failing})
+		live := NewLive(unreliable{j, &failing}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var results []bool
@@ -253,7 +253,7 @@ func TestManyPairs(t *testing.T) {
 	expect.Value(Open(j).Add(t.Context(), "anna", pairs...))(t)
 	pairs = nil
 	before := live()
-	began, l := time.Now(), NewLive(j)
+	began, l := time.Now(), NewLive(j, nil)
 	expect.OK(t, l.Read(t.Context()))
 	took, grown := time.Since(began), live()-before
 	t.Logf("%d pairs in %d entries: %v to read, %d bytes for a pair", n, len(j.entries), took, grown/n)
@@ -293,7 +293,7 @@ func FuzzParse(f *testing.F) {
 // TestLogRefusesOtherVerdicts: what a newer version has decided is not taken for "different".
 func TestLogRefusesOtherVerdicts(t *testing.T) {
 	j := &journal{}
-	l, live := Open(j), NewLive(j)
+	l, live := Open(j), NewLive(j, nil)
 	_, _ = l.Add(t.Context(), "", pairOf("a", "b", "perhaps"))
 	if err := live.Read(t.Context()); err == nil || live.Set().Len() > 0 {
 		t.Errorf("%v, %d pairs", err, live.Set().Len())
@@ -324,5 +324,13 @@ func TestLogIsJudgedAgain(t *testing.T) {
 	n, err := l.Add(t.Context(), "", pairOf("a", "b", Same), pairOf("a", "c", Same))
 	if p, _ := l.Pair("news", "a", "b"); n != 2 || err != nil || p.Verdict != Same {
 		t.Errorf("%d stored, %v: %v", n, err, p)
+	}
+}
+
+// TestSetOfNothing: a nil Set is empty.
+func TestSetOfNothing(t *testing.T) {
+	var s *Set
+	if _, is := s.Pair("news", "a", 1, "b", 2); is || s.Mark() != 0 || s.Len() != 0 || s.Has("news") {
+		t.Error("it holds something")
 	}
 }

@@ -15,21 +15,23 @@ type Live struct {
 	tail
 	known map[[2]uint64]known // by the two documents
 	set   atomic.Pointer[Set]
+	stale bool // set is not made of known
 }
 
-// NewLive returns one that has read nothing.
-func NewLive(journal adapters.Journal) *Live {
-	return &Live{tail: tail{journal: journal}, known: map[[2]uint64]known{}}
+// NewLive returns one that has read nothing. Until it can, Set is the given one.
+func NewLive(journal adapters.Journal, before *Set) *Live {
+	l := &Live{tail: tail{journal: journal}, known: map[[2]uint64]known{}, stale: true}
+	l.set.Store(before)
+	return l
 }
 
-// Set returns what was decided by the last time that it could be read.
+// Set returns what was decided at the last reading that succeeded.
 func (l *Live) Set() *Set { return l.set.Load() }
 
 // Read reads what was decided since. On an error Set stays as it is.
 func (l *Live) Read(ctx context.Context) error {
-	changed := false
-	err := l.read(ctx, func() { clear(l.known); changed = true }, func(e entry) {
-		changed = true
+	err := l.read(ctx, func() { clear(l.known); l.stale = true }, func(e entry) {
+		l.stale = true
 		for i := range e.Pairs {
 			k := knownOf(&e.Pairs[i])
 			if e.Pairs[i].Verdict == Forgotten {
@@ -39,8 +41,9 @@ func (l *Live) Read(ctx context.Context) error {
 			l.known[[2]uint64{k.a, k.b}] = k
 		}
 	})
-	if changed {
+	if err == nil && l.stale {
 		l.set.Store(newSet(maps.Values(l.known), len(l.known)))
+		l.stale = false
 	}
 	return err
 }

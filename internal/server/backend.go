@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/neardup/sidecar/adapters"
@@ -28,6 +29,7 @@ type backend struct {
 	urls      []*url.URL
 	transport http.RoundTripper
 	decided   func() *decided.Set // nil where searches obey no decided pairs
+	begun     sync.WaitGroup      // the first reading of the decided pairs
 	// certificates are those of the section tls; nil if it names no file.
 	certificates *certs.Certificates
 
@@ -36,8 +38,8 @@ type backend struct {
 	retired atomic.Bool        // no new ones come: the last of them closes the connections
 }
 
-// newBackend makes the proxy of an engine. engine is not nil for an embedded one.
-func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, error) {
+// newBackend makes the proxy of an engine. engine is not nil for an embedded one. old is the backend that this one replaces, or nil.
+func (s *process) newBackend(e *config.Engine, engine *http.Server, old *backend) (*backend, error) {
 	u := &backend{section: servedSection(e), stop: func() {}}
 	var err error
 	if u.transport, u.certificates, err = upstream.Transport(e, s.log); err != nil {
@@ -53,9 +55,11 @@ func (s *process) newBackend(e *config.Engine, engine *http.Server) (*backend, e
 		return nil, err
 	}
 	if e.Decided.Refresh > 0 {
-		s.readDecided(u, e)
+		s.readDecided(u, e, old)
 	}
-	u.handler, err = u.proxy(e, u.rules, s.meters.engine(e.Name), s.tracing.of(e), s.log.With("engine", e.Name))
+	if u.handler, err = u.proxy(e, u.rules, s.meters.engine(e.Name), s.tracing.of(e), s.log.With("engine", e.Name)); err != nil {
+		u.stop()
+	}
 	return u, err
 }
 
@@ -67,7 +71,7 @@ func Handler(ctx context.Context, e *upstream.Engine, log *slog.Logger) (http.Ha
 	}
 	u := &backend{rules: e.Rules, urls: urls, transport: e.Transport}
 	if e.Config.Decided.Refresh > 0 {
-		live := decided.NewLive(e.Store.Journal())
+		live := decided.NewLive(e.Store.Journal(), nil)
 		if err := live.Read(ctx); err != nil {
 			return nil, fmt.Errorf("the decided pairs can't be read: %w", e.Explain(err))
 		}
@@ -111,8 +115,8 @@ func (u *backend) release() {
 	}
 }
 
-// servedSection returns an engine's section without what a backend does not use: the listener, the credentials of jobs unless it reads
-// decided pairs with them, and cases.
+// servedSection returns an engine's section without what a backend does not use: the listener, cases, and the credentials. It keeps the credentials if
+// decided pairs are read with them.
 func servedSection(e *config.Engine) config.Engine {
 	section := *e
 	section.Listen, section.ListenTLS = "", config.ListenTLS{}

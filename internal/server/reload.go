@@ -85,6 +85,9 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 		s.retire(p.state, s.state)
 		return nil, err
 	}
+	for _, u := range p.backends {
+		u.begun.Wait()
+	}
 	return p, nil
 }
 
@@ -103,7 +106,7 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 		p.backends[e.Name] = old
 		return nil
 	}
-	u, err := s.newBackend(e, p.embedded[e.Name])
+	u, err := s.newBackend(e, p.embedded[e.Name], s.backends[e.Name])
 	if err == nil {
 		p.backends[e.Name] = u
 	}
@@ -213,6 +216,11 @@ func (s *process) commit(p *plan) {
 		}
 	}
 	s.retire(before, s.state)
+	for name, u := range s.backends {
+		if u.decided == nil {
+			s.meters.engine(name).ReadDecided(0, nil)
+		}
+	}
 }
 
 // reloadCertificates reads all certificates again, and warns of those that expire soon. If the files are invalid, the previous certificates
