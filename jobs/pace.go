@@ -201,7 +201,7 @@ func (p *Pace) backOff(sent time.Time, nothing bool) error {
 		p.nothingSince = now
 	}
 	if nothing && now.Sub(p.nothingSince) > patience {
-		return fmt.Errorf("the engine has had no room for anything for %v: see to it, and go on with --resume", patience)
+		return fmt.Errorf("the engine has had no room for anything for %v: see to it, and run the command again (reindex: with --resume)", patience)
 	}
 	if !sent.After(p.slowed) {
 		return nil

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // deletedAndBack deletes all documents of an index and puts them back, if the engine says that this loses nothing. It may never say so of an
@@ -89,6 +91,11 @@ func TestLosslessNeedsAllFields(t *testing.T) {
 			if errors.Is(err, adapters.ErrLossy) != (words != "") || err != nil && !strings.Contains(err.Error(), "may see only a part") {
 				t.Errorf("%q: %v", words, err)
 			}
+		}
+		read := adapters.Stored{ID: "1", Source: []byte(`{"title":"a"}`), Version: version{uuid: "u"}}
+		_, err := s.Patch(t.Context(), "news", nil, []adapters.Stored{read.With(rule.Ours{})})
+		if strings.Contains(fmt.Sprint(err), "may see only a part") != (words != "") { // it writes whole documents too
+			t.Errorf("%q: patched: %v", words, err)
 		}
 		engine.Close()
 	}

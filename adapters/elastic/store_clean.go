@@ -36,7 +36,7 @@ func (s *Store) lossy(ctx context.Context, index, field string) (lossy, err erro
 	if err != nil {
 		return nil, err
 	}
-	switch lossy = traits.writable(); {
+	switch lossy = traits.altered(); {
 	case lossy != nil || field != "":
 	case is.DataStream != "":
 		lossy = fmt.Errorf("it is behind the data stream %s, which takes new documents in its newest index alone", is.DataStream)

@@ -68,7 +68,7 @@ func (s *Store) writeAndCompare(ctx context.Context, t *destination, patches []a
 				hint = "Elasticsearch may keep embeddings that are not of length 1 in 16 bits, and then changes them with each write: " +
 					"take a model with normalized embeddings, or one whose similarity is dot_product"
 			}
-			return i, fmt.Errorf("document %s is not what it was after a sketch was added: %s was %s and is %s. Nothing else was written. %s",
+			return i, fmt.Errorf("document %s is not what it was after it was written again: %s was %s and is %s. Nothing else was written. %s",
 				p.ID, path, was, is, hint)
 		}
 		t.compared = true

@@ -152,20 +152,33 @@ func traitsOf(is shape) (m indexTraits, err error) {
 	return m, nil
 }
 
-// writable says why no document of the index can be written again and be what it was; nil if each can.
-func (m indexTraits) writable() error {
+// altered says why a document of the index that is written again would not be what it was; nil if each would be.
+func (m indexTraits) altered() error {
 	switch {
 	case m.partial != "":
-		return fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", m.partial)
+		return fmt.Errorf("the index keeps only a part of its documents (_source is %s)", m.partial)
 	case m.rebuilt != "":
-		return fmt.Errorf("the index rebuilds its documents from their fields (%s), so what was sent cannot be written again unchanged. "+
-			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one that stores its documents", m.rebuilt)
+		return fmt.Errorf("the index rebuilds its documents from their fields (%s), so what was sent cannot be written again unchanged", m.rebuilt)
 	case m.shifting != "":
-		return fmt.Errorf("each write would change the vectors of %s that are not of length 1, since the engine keeps them in bfloat16 for cosine similarity. "+
-			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one with "+
-			"%s: false, or send the documents again", m.shifting, vectorsSetting)
+		return fmt.Errorf("each write would change the vectors of %s that are not of length 1, since the engine keeps them in bfloat16 for cosine similarity",
+			m.shifting)
 	}
 	return nil
+}
+
+// writable is altered with what to do about sketches.
+func (m indexTraits) writable() error {
+	const copied = "%w. New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one "
+	switch err := m.altered(); {
+	case err == nil:
+		return nil
+	case m.partial != "":
+		return fmt.Errorf("%w: send the documents again instead", err)
+	case m.rebuilt != "":
+		return fmt.Errorf(copied+"that stores its documents", err)
+	default:
+		return fmt.Errorf(copied+"with %s: false, or send the documents again", err, vectorsSetting)
+	}
 }
 
 // mapped is what a mapping says of a field, or of the whole document. Index and DocValues are nil where they are as by default.

@@ -125,6 +125,9 @@ func (s *Store) openDestination(ctx context.Context, index, uuid string) (*desti
 		index: index, uuid: uuid, alias: aliasOf(uuid), update: traits.update, embeds: traits.embeds, vectors: traits.vectors,
 		unwritable: traits.writable(),
 	}
+	if lossy, _ := s.curtailed(ctx, index); t.unwritable == nil { // another error is not about fields
+		t.unwritable = lossy
+	}
 	added, err := s.addAlias(ctx, t)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,10 @@ package typesense
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -86,4 +88,27 @@ func TestSetFieldSeesAnotherText(t *testing.T) {
 	if result, sent := set(`{"id":"1","t":"older","h":true}`, "false"); result != adapters.Patched || sent != 1 {
 		t.Errorf("a document that is shown again: %d, %d", result, sent)
 	}
+}
+
+// TestRealDots asks the engine to delete a document with the id "..": the collection stays.
+func TestRealDots(t *testing.T) {
+	b := newBench(t, `{"name":"`+"neardup_test_realdots_"+fmt.Sprint(os.Getpid())+`","fields":[{"name":"title","type":"string"}]}`, "title")
+	for _, id := range []string{".", ".."} {
+		b.must(201)(b.direct("POST", "/collections/"+b.collection+"/documents", `{"id":"`+id+`","title":"a text"}`))
+	}
+	var all []adapters.Stored
+	read := func() {
+		all = nil
+		selection := adapters.Selection{IDs: []string{".", ".."}, Fields: []string{adapters.AllFields}}
+		expect.OK(t, b.store().Scan(t.Context(), b.collection, nil, selection, func(p adapters.Page) error {
+			all = append(all, p.Documents...)
+			return nil
+		}))
+	}
+	read()
+	results, err := b.store().Delete(t.Context(), b.collection, all, nil)
+	expect.OK(t, err)
+	expect.Same(t, []adapters.Result{adapters.Refused, adapters.Refused}, results, "results")
+	read()
+	expect.Same(t, 2, len(all), "documents that are left")
 }
