@@ -259,6 +259,8 @@ func (c *clusterJob) restore(cmd *cobra.Command) error {
 		return errors.New("interrupted: run the same command again")
 	case err != nil:
 		return t.Explain(err)
+	case shown == nil && len(done.Damaged) > 0:
+		return fmt.Errorf("%d lines of %s can't be read, the first is line %d: all others are done", len(done.Damaged), c.clean.restore, done.Damaged[0])
 	case shown == nil && done.Refused > 0:
 		return errRefused
 	}

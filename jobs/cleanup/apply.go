@@ -118,7 +118,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 		}
 	}
 	if err := store.Lossless(ctx, job.Index, p.Hide); err != nil {
-		if !o.Lossy || !errors.Is(err, adapters.ErrLossy) {
+		if !o.Lossy || p.Hide != "" || !errors.Is(err, adapters.ErrLossy) {
 			return n, err
 		}
 		a.proven = true // it may be an index whose documents can't be written again
@@ -324,7 +324,7 @@ func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error
 		})
 		switch {
 		case err != nil:
-			return fmt.Errorf("%w. It is in the undo file, and no other document was touched", err)
+			return fmt.Errorf("%w. No other document was touched, and this one is in the undo file", err)
 		case results[0] == adapters.Patched:
 			a.proven = true
 			return nil

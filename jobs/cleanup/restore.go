@@ -20,13 +20,17 @@ type Restored struct {
 	Changed  int `json:"changed"`
 	Gone     int `json:"gone"`
 	Refused  int `json:"refused"`
+	// Damaged are the numbers of lines that can't be read.
+	Damaged []int `json:"damaged,omitempty"`
 }
 
 // All is how many lines were looked at.
-func (r Restored) All() int { return r.Restored + r.There + r.Changed + r.Gone + r.Refused }
+func (r Restored) All() int {
+	return r.Restored + r.There + r.Changed + r.Gone + r.Refused + len(r.Damaged)
+}
 
 func (r *Restored) add(s Restored) {
-	*r = Restored{r.Restored + s.Restored, r.There + s.There, r.Changed + s.Changed, r.Gone + s.Gone, r.Refused + s.Refused}
+	r.Restored, r.There, r.Changed, r.Gone, r.Refused = r.Restored+s.Restored, r.There+s.There, r.Changed+s.Changed, r.Gone+s.Gone, r.Refused+s.Refused
 }
 
 // Restore puts the documents of an undo file back, in the index that they were taken from. It may be called again. The count is right on an
@@ -62,6 +66,10 @@ func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo
 		}
 		return nil
 	}, func(line int, d adapters.Stored) error {
+		if d.ID == "" {
+			n.Damaged = append(n.Damaged, line)
+			return nil
+		}
 		if last[xxhash.Sum64String(d.ID)] != line {
 			n.There++
 			return nil

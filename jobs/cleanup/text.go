@@ -80,6 +80,7 @@ func (r Restored) String() string {
 		{r.There, "needed nothing"},
 		{r.Changed, "left alone: written since"},
 		{r.Gone, "left alone: deleted since"},
+		{len(r.Damaged), fmt.Sprintf("lines of the undo file can't be read: %v", r.Damaged[:min(len(r.Damaged), shownHosts)])},
 		{r.Refused, "refused by the engine"},
 	} {
 		if line.n > 0 {

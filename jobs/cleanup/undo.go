@@ -29,8 +29,11 @@ type Undo struct {
 	Plan string `json:"plan"`
 }
 
-// undoFile is an undo file that is written.
-type undoFile struct{ file *os.File }
+// undoFile is an undo file that is written. After an error nothing more is: its last line may not be whole.
+type undoFile struct {
+	file   *os.File
+	failed error
+}
 
 var errOtherUndo = errors.New("it is of another plan, or no undo file: name another one")
 
@@ -41,7 +44,7 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	u = &undoFile{file}
+	u = &undoFile{file: file}
 	defer func() {
 		if err != nil {
 			_ = file.Close()
@@ -101,11 +104,14 @@ func (u *undoFile) add(documents []adapters.Stored) error {
 	for _, d := range documents {
 		lines = appendUndo(lines, d)
 	}
-	if _, err := u.file.Write(lines); err != nil {
-		return fmt.Errorf("undo file: %w: nothing was done to these documents", err)
+	if u.failed == nil {
+		_, u.failed = u.file.Write(lines)
 	}
-	if err := u.file.Sync(); err != nil {
-		return fmt.Errorf("undo file: %w: nothing was done to these documents", err)
+	if u.failed == nil {
+		u.failed = u.file.Sync()
+	}
+	if u.failed != nil {
+		return fmt.Errorf("write the undo file: %w: nothing was done to these documents", u.failed)
 	}
 	return nil
 }
@@ -143,7 +149,8 @@ func readUndo(line []byte) (d adapters.Stored, err error) {
 	return d, nil
 }
 
-// ReadUndo reads an undo file, and yields its documents with the numbers of their lines. A last line that did not become whole is left out.
+// ReadUndo reads an undo file, and yields its documents with the numbers of their lines, without an ID those of lines that can't be read. A last line
+// that did not become whole is left out.
 func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapters.Stored) error) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -171,7 +178,7 @@ func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapte
 		}
 		d, err := readUndo(line)
 		if err != nil {
-			return fmt.Errorf("%s: line %d: %w", name, number, err)
+			d = adapters.Stored{}
 		}
 		if err := yield(number, d); err != nil {
 			return err
