@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -222,11 +224,20 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 		n.cluster = own.Cluster
 		return
 	}
+	apart := map[string]bool{} // the clusters of candidates that are different from it by decision
+	for _, c := range list {
+		if same, decided := f.decided.Pair(g.ruled, n.id, n.sketch.Fingerprint, c.id, c.sketch.Fingerprint); decided && !same {
+			apart[c.cluster] = true
+		}
+	}
 	n.cluster = g.rule.ClusterID(n.sketch.Fingerprint)
+	if apart[n.cluster] {
+		n.cluster = g.rule.ClusterID(n.sketch.Fingerprint ^ xxhash.Sum64String(n.id))
+	}
 	if g.rule.OnDuplicate == rule.IndexDuplicates {
 		return
 	}
-	if c := f.best(g, n, list, func(c *candidate) bool { return n.id == "" || c.id != n.id }); c != nil {
+	if c := f.best(g, n, list, func(c *candidate) bool { return (n.id == "" || c.id != n.id) && !apart[c.cluster] }); c != nil {
 		n.cluster = c.cluster
 		f.h.Metrics.duplicates.WithLabelValues("tagged").Inc()
 	}

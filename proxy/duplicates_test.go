@@ -372,5 +372,27 @@ func TestDuplicatesObeyDecisions(t *testing.T) {
 		do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 1)))
 		cluster := map[bool]uint64{false: 7, true: text(tagging, told(1, 1))}[different]
 		expect.Same(t, []string{tagging.rule.ClusterID(cluster)}, clusters(tagging.lastSent(t)), "tag, decided %v", different)
+
+		delete(tagging.docs, "1")
+		tagging.docs["stored2"] = enrichedBy(tagging.rule, told(1, 2), tagging.rule.ClusterID(7))
+		do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 1)))
+		expect.Same(t, []string{tagging.rule.ClusterID(cluster)}, clusters(tagging.lastSent(t)), "tag beside a third document, decided %v", different)
+	}
+}
+
+// TestTagOfEqualTexts: two documents of one text that were decided to be different are in two clusters.
+func TestTagOfEqualTexts(t *testing.T) {
+	b := newBank(t, "news-1", rule.TagDuplicates, true)
+	s, _ := b.rule.Sketch([]string{told(1, 0)})
+	stored := b.rule.ClusterID(s.Fingerprint)
+	b.docs["stored1"] = enrichedBy(b.rule, told(1, 0), stored)
+	set := decided.NewSet([]decided.Pair{{Index: "news-1", A: "1", B: "stored1", Verdict: decided.Different, TextA: s.Fingerprint, TextB: s.Fingerprint}})
+	f := serve(t, b.engine, func(e *proxy.Engine) {
+		b.of(nil)(e)
+		e.Decided = func() *decided.Set { return set }
+	})
+	do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 0)))
+	if got := clusters(b.lastSent(t)); len(got) != 1 || got[0] == stored {
+		t.Errorf("clusters %v, that of the stored one is %s", got, stored)
 	}
 }

@@ -46,9 +46,9 @@ type Conversation struct {
 	entry    int // of indices, which has the rule
 	session  *ask.Session
 	question *Question // that is asked, nil for none
-	// judged are the pairs whose documents were read, remembered those that this run remembers as decided.
+	// judged are the pairs whose documents were read, remembered what was decided before about those that this run has decided.
 	judged     map[[2]string]*ask.Judged
-	remembered map[[2]string]bool
+	remembered map[[2]string]decided.Pair
 }
 
 // Question is a pair with its documents.
@@ -70,7 +70,7 @@ func Begin(ctx context.Context, o Options) (*Conversation, error) {
 	if o.Answers == "" {
 		o.Answers = unsafeInNames.ReplaceAllString("answers-"+o.Engine.Config.Name+"-"+o.Index.Name, "_") + ".jsonl"
 	}
-	c := &Conversation{Options: o, rule: o.Index.Rule(o.Engine.Rules), judged: map[[2]string]*ask.Judged{}, remembered: map[[2]string]bool{}}
+	c := &Conversation{Options: o, rule: o.Index.Rule(o.Engine.Rules), judged: map[[2]string]*ask.Judged{}, remembered: map[[2]string]decided.Pair{}}
 	c.entry = slices.Index(o.Engine.Rules, c.rule)
 	answers, err := readAnswers(o.Answers)
 	if err != nil {
@@ -155,8 +155,11 @@ func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool)
 		return err
 	}
 	if remember && v != ask.Skip {
-		err = c.decide(ctx, decided.Pair{A: q.A, B: q.B, Verdict: decided.Verdict(v), TextA: q.X.Fingerprint, TextB: q.Y.Fingerprint})
-		c.remembered[[2]string{q.A, q.B}] = err == nil
+		var before decided.Pair
+		before, err = c.decide(ctx, decided.Pair{A: q.A, B: q.B, Verdict: decided.Verdict(v), TextA: q.X.Fingerprint, TextB: q.Y.Fingerprint})
+		if err == nil {
+			c.remembered[[2]string{q.A, q.B}] = before
+		}
 	}
 	if err == nil {
 		err = appendAnswer(c.Answers, a)
@@ -169,7 +172,7 @@ func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool)
 	return nil
 }
 
-// TakeBack takes the last answer back, of this or an earlier run, and what this run decided by it. It reports false if there is none.
+// TakeBack takes the last answer back, of this or an earlier run, and what this run decided by it: what was decided before holds again. It reports false if there is none.
 func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
 	last, ok := c.session.TakeBack()
 	if !ok {
@@ -177,24 +180,33 @@ func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
 	}
 	c.question = nil
 	err := appendAnswer(c.Answers, ask.Answer{A: last.A, B: last.B, Verdict: ask.Undo, At: now()})
-	if pair := [2]string{last.A, last.B}; err == nil && c.remembered[pair] {
+	pair := [2]string{last.A, last.B}
+	if before, is := c.remembered[pair]; is && err == nil {
 		delete(c.remembered, pair)
-		err = c.decide(ctx, decided.Pair{A: last.A, B: last.B, Verdict: decided.Forgotten})
+		_, err = c.decide(ctx, before)
 	}
 	return true, err
 }
 
-// decide stores what was decided about a pair of the index.
-func (c *Conversation) decide(ctx context.Context, p decided.Pair) error {
-	by := ""
-	if person, err := user.Current(); err == nil {
+// decide stores what was decided about a pair of the index, and returns what was decided before: Forgotten for nothing.
+func (c *Conversation) decide(ctx context.Context, p decided.Pair) (before decided.Pair, err error) {
+	by := p.By
+	if person, err := user.Current(); err == nil && by == "" {
 		by = person.Username
 	}
 	p.Index = decided.Place{Index: c.Index, Rule: c.rule}.PairIndex()
-	if _, err := decided.Open(c.Engine.Store.Journal()).Add(ctx, by, p); err != nil {
-		return fmt.Errorf("the decided pairs: %w", c.Engine.Explain(err))
+	log := decided.Open(c.Engine.Store.Journal())
+	if err = log.Read(ctx); err == nil {
+		var there bool
+		if before, there = log.Pair(p.Index, p.A, p.B); !there {
+			before = decided.Pair{A: p.A, B: p.B, Verdict: decided.Forgotten}
+		}
+		_, err = log.Add(ctx, by, p)
 	}
-	return nil
+	if err != nil {
+		return before, fmt.Errorf("the decided pairs: %w", c.Engine.Explain(err))
+	}
+	return before, nil
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }

@@ -1,12 +1,18 @@
 package conversation
 
 import (
+	"context"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/ask"
 )
 
@@ -34,4 +40,51 @@ func TestAnswerOrNothing(t *testing.T) {
 	c.Answers = filepath.Join(t.TempDir(), "answers.jsonl")
 	expect.OK(t, c.Answer(t.Context(), ask.Different, false))
 	expect.Same(t, 1, len(expect.Value(readAnswers(c.Answers))(t)), "kept")
+}
+
+// store is an engine with a journal in memory.
+type store struct {
+	adapters.EngineStore
+	entries []adapters.Entry
+}
+
+func (s *store) Journal() adapters.Journal { return &journal{store: s} }
+
+type journal struct {
+	adapters.Journal // what is not asked
+	*store
+}
+
+func (j *journal) Append(_ context.Context, _ string, e adapters.Entry) (bool, error) {
+	j.entries = append(j.entries, e)
+	return true, nil
+}
+
+func (j *journal) Since(_ context.Context, _ string, _, number int) ([]adapters.Entry, error) {
+	return j.entries[max(0, number-1):], nil
+}
+
+// TestTakeBackRestores: an answer that is taken back leaves what somebody had decided before.
+func TestTakeBackRestores(t *testing.T) {
+	for _, before := range []decided.Verdict{decided.Forgotten, decided.Same} {
+		s := &store{}
+		pair := ask.Pair{A: "a", B: "b", Agreement: 0.5}
+		r := &rule.Rule{}
+		c := &Conversation{session: ask.New([]ask.Pair{pair}, ask.Counts{}, 0.6), question: &Question{Pair: pair}, rule: r, remembered: map[[2]string]decided.Pair{}}
+		c.Engine, c.Index.Name = &upstream.Engine{Config: &config.Engine{Name: "one"}, Store: s}, "news"
+		c.Answers = filepath.Join(t.TempDir(), "answers.jsonl")
+		log := decided.Open(s.Journal())
+		if before != decided.Forgotten {
+			expect.Value(log.Add(t.Context(), "anna", decided.Pair{Index: "news", A: "b", B: "a", Verdict: before, TextA: 1, TextB: 2}))(t)
+		}
+		expect.OK(t, c.Answer(t.Context(), ask.Different, true))
+		expect.OK(t, log.Read(t.Context()))
+		now, _ := log.Pair("news", "a", "b")
+		expect.Must(t, decided.Different, now.Verdict, "decided")
+		expect.Value(c.TakeBack(t.Context()))(t)
+		expect.OK(t, log.Read(t.Context()))
+		if now, there := log.Pair("news", "a", "b"); there != (before != decided.Forgotten) || there && (now.Verdict != before || now.By != "anna" || now.TextA != 1) {
+			t.Errorf("after %q: %+v", before, now)
+		}
+	}
 }

@@ -46,3 +46,22 @@ func TestSimilarObeysDecisions(t *testing.T) {
 		expect.Same(t, want, find("1-0", 0, scan), "scan %v", scan)
 	}
 }
+
+// TestSimilarInDataStream: a decided pair may lie in two indices of one data stream.
+func TestSimilarInDataStream(t *testing.T) {
+	r := likeRule(t, "news", 0.6)
+	all := stored(t, r, texts(t))
+	c := &cellar{documents: map[string]map[string][]byte{"ds-1": {"1-0": all["1-0"]}, "ds-2": {"9-0": all["9-0"], "1-1": all["1-1"]}}}
+	pair := func(id string, v decided.Verdict) decided.Pair {
+		a, _ := r.SketchOf(all["1-0"])
+		b, _ := r.SketchOf(all[id])
+		return decided.Pair{Index: "news", A: "1-0", B: id, Verdict: v, TextA: a.Fingerprint, TextB: b.Fingerprint}
+	}
+	found := expect.Value(similar.Find(t.Context(), rule.Rules{r}, c, []adapters.Index{{Name: "ds-1", As: "news"}, {Name: "ds-2", As: "news"}}, all["1-0"], similar.Likeness{
+		Size: 10, Except: similar.Alike{Index: "ds-1", ID: "1-0"}, Partners: []string{"9-0", "1-1"},
+		Decided: decided.NewSet([]decided.Pair{pair("9-0", decided.Same), pair("1-1", decided.Different)}),
+	}))(t)
+	if len(found.Alike) != 1 || found.Alike[0].ID != "9-0" || !found.Alike[0].Decided {
+		t.Errorf("found %+v", found.Alike)
+	}
+}

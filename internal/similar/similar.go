@@ -37,8 +37,8 @@ type Likeness struct {
 	Scan bool
 	// Except is the index and the id of a document that is not among the answers: the one that is asked about.
 	Except Alike
-	// Decided, if not nil, is what people have decided about the document of Except. Partners are the documents of its index that this is about, as far as
-	// they are known: they are compared whatever bands they have.
+	// Decided, if not nil, is what people have decided about the document of Except. Partners are the documents of these pairs in its index or data stream,
+	// as far as they are known. They are compared even if they share no band.
 	Decided  *decided.Set
 	Partners []string
 }
@@ -109,12 +109,16 @@ func Document(ctx context.Context, rs rule.Rules, store adapters.Store, indices 
 // in a search: conditions of the rule on other fields are not looked at.
 func Find(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, document []byte, l Likeness) (Similar, error) {
 	all := Similar{Alike: []Alike{}, Searched: []Searched{}}
+	ruled := ""
+	if i := slices.IndexFunc(indices, func(i adapters.Index) bool { return i.Name == l.Except.Index }); i >= 0 {
+		ruled = cmp.Or(indices[i].As, indices[i].Name)
+	}
 	for _, index := range indices {
 		rule := index.Rule(rs)
 		if rule == nil || index.Absent {
 			continue
 		}
-		one, err := find(ctx, rule, store, index, document, l)
+		one, err := find(ctx, rule, store, index, document, l, ruled)
 		if err != nil {
 			return all, err
 		}
@@ -148,7 +152,7 @@ type likening struct {
 	profile rerank.Profile
 	index   string
 	ruled   string // the name that rules are matched against
-	decides bool   // people have decided about the document, which is of this index
+	decides bool   // people have decided about the document, which is of this index or data stream
 	sketch  sketch.Sketch
 	text    *sketch.Text // where texts are compared
 	found   Similar
@@ -156,7 +160,8 @@ type likening struct {
 	read    int // documents in all
 }
 
-func find(ctx context.Context, r *rule.Rule, store adapters.Store, in adapters.Index, document []byte, l Likeness) (Similar, error) {
+// find looks in one index. ruled is the name that rules are matched against of the index of Except.
+func find(ctx context.Context, r *rule.Rule, store adapters.Store, in adapters.Index, document []byte, l Likeness, ruled string) (Similar, error) {
 	texts := r.TextsOf(document)
 	s, ok := r.Sketch(texts)
 	if !ok {
@@ -164,7 +169,7 @@ func find(ctx context.Context, r *rule.Rule, store adapters.Store, in adapters.I
 	}
 	index := in.Name
 	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, ruled: cmp.Or(in.As, index), sketch: s}
-	if k.decides = l.Decided != nil && l.Except.Index == index; !k.decides {
+	if k.decides = l.Decided != nil && ruled == k.ruled; !k.decides {
 		k.Partners = nil
 	}
 	if l.Threshold > 0 {
