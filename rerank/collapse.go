@@ -189,8 +189,8 @@ func (ls *leaders) add(hit *Hit, group int) {
 	ls.list = append(ls.list, leader{outlineOf(hit.Sketch), hit, group})
 }
 
-// candidates yields, in order, the leaders that a hit may fold into, with their places: all but those that a quick look rules out and about which
-// nothing is decided.
+// candidates yields, in order, the leaders that a hit may fold into, with their places. It skips a leader if a quick look rules it out and nothing is decided
+// about the two.
 func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
 	return func(yield func(int, *leader) bool) {
 		if hit.neverFolds() {

@@ -119,7 +119,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&c.output, "output", "", "the name of a `file` that ends in .jsonl or .csv: write the clusters there. The word text or json: print the report in that form, as --report does")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
-	flags.BoolVar(&c.undecided, "ignore-decided", false, "do not read the decided pairs of the index, and ignore them")
+	flags.BoolVar(&c.undecided, "ignore-decided", false, "ignore decided pairs")
 	c.bindUntested(cmd)
 	c.clean.add(flags)
 	c.flink.add(flags)

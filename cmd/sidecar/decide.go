@@ -35,11 +35,11 @@ func decideCommand() *cobra.Command {
 		Short: "Decide that two documents are always, or never, near-duplicates",
 		Long: `Decide stores your decision about two documents: same (always near-duplicates) or different (never). Whatever their texts and
 the rule say, similar and cluster obey it. So do searches, if decided: {refresh: 10s} is set for the engine. A decision holds for the two
-texts as they are now. Once one of them changes, it is ignored, and --list shows the pair as a comment that says: ask again.
+texts as they are now. Once one of them changes, it is ignored, and --list says: ask again.
 
 --file reads many decisions: on each line two ids and same or different. If --index names several indices, write the name of one before
-the ids. A # begins a comment. An id that holds blanks is a JSON string. Pairs with a missing document are skipped. What --list prints is
-such a file; --list --index OLD prints it without the name, to be read with --index NEW.
+the ids. A # begins a comment. An id that holds blanks is a JSON string. Pairs with a missing document are skipped. --list prints such a
+file.
 
 --forget takes decisions back. A later decision about the same two documents replaces the earlier one.
 

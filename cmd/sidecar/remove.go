@@ -44,8 +44,8 @@ meanwhile is read again.
 First take the rule out of the configuration of every sidecar that serves the index, or stop these sidecars. Otherwise they write the
 fields again. Remove itself needs no rule for the index.
 
---jobs also removes the progress notes of reindex for these indices, and what was decided about their documents. If none of other
-indices are left, it removes the index or collection that held them.
+--jobs also removes the progress notes of reindex for these indices, and their decided pairs. If none of other indices are left, it
+removes the index or collection that held them.
 
 On a terminal it asks first; elsewhere it needs --yes. You can run it again after an interruption.
 

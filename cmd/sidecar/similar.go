@@ -41,7 +41,7 @@ func similarCommand() *cobra.Command {
 		Long: `Similar finds the near-duplicates of a stored document, or of the text or JSON document on standard input (-). These are the
 documents that would fold in a search (docs/guarantees.md, What folds). The conditions within, same and different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
 
-It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same, or that you decided so.
+It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same, or decided.
 --source shows the documents too, with the exact resemblance.
 
 It looks them up by bands, which the rule must store (bands: auto). This finds at least 99 of 100 documents whose agreement is exactly

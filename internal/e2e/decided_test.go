@@ -138,3 +138,70 @@ func forgetAll(t *testing.T, file string) {
 	e := must(upstream.OpenAll(c, ""))(t)
 	t.Cleanup(func() { check(t, e[0].Store.Journal().Drop(context.Background(), "decided", -1, 0)) })
 }
+
+// TestDecidedClusters: the clusters that are stored for native mode obey decided pairs, and those that were stored before are mended.
+func TestDecidedClusters(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		list, index := documents(t), "decidedn-1"
+		file := config(t, e, setup{match: "decidedn-*", rule: "native: true"})
+		forgetAll(t, file)
+		through, direct := api{e, serveFile(t, file)}, api{e, e.URL}
+		through.create(t, index, list...)
+		stored := func() map[string]string {
+			succeed(t, "cluster", "--config", file, "--index", index, "--write")
+			of := map[string]string{}
+			for _, d := range list[:40] {
+				if found := storedCluster.FindSubmatch(direct.get(t, index, d.ID)); found != nil {
+					of[d.ID] = string(found[1])
+				}
+			}
+			return of
+		}
+		before := stored()
+		var apart, together [2]string
+		for a, in := range before {
+			for b, other := range before {
+				if in == other && a < b {
+					apart = [2]string{a, b}
+				}
+			}
+		}
+		for a, in := range before {
+			for b, other := range before {
+				if in != before[apart[0]] && other != before[apart[0]] && in != other {
+					together = [2]string{a, b}
+				}
+			}
+		}
+		pairs := filepath.Join(t.TempDir(), "pairs.txt")
+		check(t, os.WriteFile(pairs, []byte(apart[0]+" "+apart[1]+" different\n"+together[0]+" "+together[1]+" same\n"), 0o600))
+		succeed(t, "decide", "--config", file, "--index", index, "--file", pairs)
+		after := stored()
+		if after[apart[0]] == after[apart[1]] || after[together[0]] != after[together[1]] {
+			t.Errorf("%v are in %s and %s, %v in %s and %s", apart, after[apart[0]], after[apart[1]], together, after[together[0]], after[together[1]])
+		}
+	})
+}
+
+var storedCluster = regexp.MustCompile(`"neardup_cluster": ?"([^"]+)"`)
+
+// TestDecidedOutOfReach: with a key for one collection alone, a report says that decided pairs are not obeyed, and a plan needs --ignore-decided.
+func TestDecidedOutOfReach(t *testing.T) {
+	e, index := engines.Shared(t, engines.Typesense), "decidedk-1"
+	list := documents(t)[:20]
+	all := config(t, e, setup{match: index})
+	forgetAll(t, all)
+	api{e, serveFile(t, all)}.create(t, index, list...)
+	succeed(t, "decide", "--config", all, "--index", index, list[0].ID, list[1].ID, "different")
+	file := config(t, e, setup{match: index, key: newKey(t, e, `"*"`, `"`+index+`"`)})
+	for _, args := range [][]string{{"cluster", "--index", index}, {"similar", "--index", index, "--scan", list[0].ID}} {
+		if out := string(succeed(t, append(args, "--config", file)...)); !strings.Contains(out, "decided pairs are not obeyed") {
+			t.Errorf("%s says: %s", args[0], out)
+		}
+	}
+	plan := []string{"cluster", "--config", file, "--index", index, "--plan", filepath.Join(t.TempDir(), "plan.jsonl")}
+	if out, code := sidecar(t, plan...); code != 1 || !strings.Contains(out, "--ignore-decided") {
+		t.Errorf("the plan ends with %d: %s", code, out)
+	}
+	succeed(t, append(plan, "--ignore-decided")...)
+}

@@ -15,12 +15,13 @@ import (
 
 // A decided pair that is the same is an edge. One that is different never is in one cluster. A component that holds such a pair is divided: the edges among its
 // texts are gone through, decided ones first, then by falling agreement, ties by the numbers, and one that would bring two different texts together is left out.
-// Its edges are all near-duplicates by their sketches; of more than mostWhole texts those alone that share a band, where there are bands.
+// Its edges are all pairs that are near-duplicates by their sketches. In a component of more than mostWhole texts these are only pairs that share a band, if
+// there are bands.
 //
-// Documents of one text have one number. If two of them are different, all that are different from another one of their text get numbers of their own, behind
-// those of all texts, but the one of least id.
+// Documents of one text have one number. Of those that are different from another document of their text, the one with the lowest id keeps the number. The
+// others get numbers of their own, after those of all texts.
 
-// mostWhole is of how many texts all pairs are looked at.
+// mostWhole is the largest component, in texts, of which all pairs are compared.
 const mostWhole = 2000
 
 // spot is where a document of a decided pair is: its place in the order of coming, and its text. The place is none if it did not come, or has no text.
