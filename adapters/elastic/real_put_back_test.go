@@ -66,6 +66,31 @@ func TestRealLossless(t *testing.T) {
 	})
 }
 
+// TestRealNotTakenBack deletes no document that the mapping has become too strict for.
+func TestRealNotTakenBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index := l.name + "strict"
+		t.Cleanup(func() { l.drop(index) })
+		l.must("PUT", "/"+index, `{"mappings":{"properties":{"n":{"type":"integer","ignore_malformed":true}}}}`)
+		l.must("PUT", "/"+index+"/_doc/good?refresh=true", `{"n":1}`)
+		l.must("PUT", "/"+index+"/_doc/bad?refresh=true", "{\n\"n\":\"one\"}")
+		l.must("PUT", "/"+index+"/_mapping", `{"properties":{"n":{"type":"integer","ignore_malformed":false}}}`)
+		s := l.store(http.DefaultTransport)
+		var all []adapters.Stored
+		expect.OK(t, s.Scan(t.Context(), index, nil, adapters.Selection{IDs: []string{"bad", "good"}, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
+			all = append(all, p.Documents...)
+			return nil
+		}))
+		expect.Must(t, 2, len(all), "documents")
+		results, err := s.Delete(t.Context(), index, all, nil)
+		expect.OK(t, err)
+		for i, d := range all {
+			expect.Same(t, d.ID == "bad", results[i] == adapters.Refused, "that %s is refused", d.ID)
+		}
+		l.must("GET", "/"+index+"/_doc/bad", "")
+	})
+}
+
 // TestLosslessNeedsAllFields takes credentials for which an engine hides fields: both engines then refuse every update, in these words.
 func TestLosslessNeedsAllFields(t *testing.T) {
 	for _, words := range []string{

@@ -1,9 +1,12 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -132,18 +135,61 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 // unaddressable reports whether no path of a URL can name the id: on the way it would become another path.
 func unaddressable(id string) bool { return id == "." || id == ".." }
 
-// Delete implements adapters.Cleaner.
+// Delete implements adapters.Cleaner. It refuses documents that the engine would not take back.
 func (s *Store) Delete(ctx context.Context, index string, documents []adapters.Stored, _ func(adapters.Stored) error) ([]adapters.Result, error) {
 	t, err := s.destinationOf(ctx, index, documents)
 	if err != nil || len(documents) == 0 {
 		return nil, err
 	}
-	var body []byte
-	for _, d := range documents {
-		body = appendCondition(jsonedit.AppendString(append(body, `{"delete":{"_id":`...), d.ID), d)
-		body = append(body, "}}\n"...)
+	results, err := s.takenBack(ctx, t, documents)
+	if err != nil {
+		return nil, err
 	}
-	return s.results(ctx, t, body, len(documents))
+	var body []byte
+	var sent []int
+	for i, d := range documents {
+		if results[i] != adapters.Patched {
+			continue
+		}
+		body = appendCondition(jsonedit.AppendString(append(body, `{"delete":{"_id":`...), d.ID), d)
+		body, sent = append(body, "}}\n"...), append(sent, i)
+	}
+	some, err := s.results(ctx, t, body, len(sent))
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range sent {
+		results[i] = some[n]
+	}
+	return results, nil
+}
+
+// takenBack says by Patched which documents the engine would take. It sends each under a condition that no document meets: the engine reads a
+// document by the mapping before it looks at the condition.
+func (s *Store) takenBack(ctx context.Context, t *destination, documents []adapters.Stored) ([]adapters.Result, error) {
+	none := version{uuid: t.uuid, primaryTerm: math.MaxInt64}
+	documents = slices.Clone(documents)
+	for i := range documents {
+		documents[i].Version = nil
+	}
+	results, err := s.writeEach(ctx, t, documents, func(d adapters.Stored, _ int) ([]byte, []byte, error) {
+		d.Version = none
+		action := appendCondition(jsonedit.AppendString([]byte(`{"index":{"pipeline":"_none","_id":`), d.ID), d)
+		var line bytes.Buffer
+		err := json.Compact(&line, d.Source)
+		return append(action, "}}"...), line.Bytes(), err
+	})
+	for i, result := range results {
+		switch {
+		case unaddressable(documents[i].ID): // Create may need a path
+			results[i] = adapters.Refused
+		case result == adapters.Changed:
+			results[i] = adapters.Patched
+		case result != adapters.Busy:
+			results[i] = adapters.Refused
+		}
+	}
+	return results, err
 }
 
 // Create implements adapters.Cleaner.
