@@ -64,10 +64,10 @@ There are three algorithms:
 A file has one JSON object in each line. If its name ends in .gz, it is decompressed. The name - is standard input. Without --config
 the defaults apply to a file. With --config its section sketch and one rule apply: the rule that --index names, or the only one.
 
-It prints a report. --report json (or --output json) prints it as JSON.
+It prints a report. --report json prints it as JSON.
 
-If --output names a file, each document is written there with its cluster, the size of the cluster, and its agreement with one document
-of the cluster, the same for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is complete.
+--output writes each document to a file, with its cluster, the size of the cluster, and its agreement with one document of the
+cluster, the same for all. The form is JSON lines, or CSV if the name ends in .csv. The file appears when it is complete.
 
 --write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. Only ids that
 change are written. A document that somebody else changes meanwhile is skipped.
@@ -80,12 +80,12 @@ change are written. A document that somebody else changes meanwhile is skipped.
 a group, and why which document would stay. There you can tell documents apart, export groups, and download a plan.
 
 --plan writes a plan of which documents to delete, or, with --hide, to hide, and changes nothing. In each group one document stays. The
-others are its near-duplicates. --hide needs a field that the index declares as a boolean. --apply carries a plan out. Just before, it
-reads both documents again. It leaves a document alone if either has changed, or if they are no near-duplicates any more. First it writes
-each document to the file of --undo. It tests with one document that the engine takes it back as it was. After an interruption run the
-same command again. --restore puts back what is in such a file, and never overwrites a document that was written since. It shows hidden
-documents again whatever else was written to them. --apply refuses an index in which a deleted document could not be put back as it was.
-It asks first on a terminal; elsewhere it needs --yes.
+documents that go are near-duplicates of it. --hide needs a field that the index declares as a boolean. --apply carries a plan out.
+Just before, it reads both documents again. It leaves a document alone if either has changed, or if they are no near-duplicates any
+more. First it writes each document to the file of --undo. It tests with one document that the engine takes it back as it was. After an
+interruption run the same command again. --restore puts back what is in such a file, and never overwrites a document that was written
+since. It shows hidden documents again whatever else was written to them. --apply refuses an index in which a deleted document could
+not be put back as it was. It asks first on a terminal; elsewhere it needs --yes.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024
@@ -95,7 +95,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar cluster --apply plan.json --undo undo.jsonl
   sidecar cluster --restore undo.jsonl
   sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
-  sidecar cluster --input pages.jsonl --id url --fields body --host-field url --output json > report.json
+  sidecar cluster --input pages.jsonl --id url --fields body --host-field url --report json > report.json
   sidecar cluster --input pages.jsonl --id url --fields body --output clusters.jsonl --report json
   sidecar cluster --index news-2024 --write --engine flink --gateway http://flink:8083 --shared /mnt/shared
   sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
@@ -116,7 +116,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
-	flags.StringVar(&c.output, "output", "", "the name of a `file` that ends in .jsonl or .csv: write the clusters there. The word text or json: print the report in that form, as --report does")
+	flags.StringVar(&c.output, "output", "", "write the clusters to this `file`, whose name ends in .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
 	flags.BoolVar(&c.undecided, "ignore-decided", false, "ignore decided pairs")

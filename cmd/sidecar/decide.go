@@ -37,9 +37,12 @@ func decideCommand() *cobra.Command {
 the rule say, similar and cluster obey it. So do searches, if decided: {refresh: 10s} is set for the engine. A decision holds for the two
 texts as they are now. Once one of them changes, it is ignored, and --list says: ask again.
 
---file reads many decisions: on each line two ids and same or different. If --index names several indices, write the name of one before
-the ids. A # begins a comment. An id that holds blanks is a JSON string. Pairs with a missing document are skipped. --list prints such a
-file.
+--file reads many decisions, one a line: two ids, and same or different. For example:
+
+  4711 4712 different  # two editions
+
+If --index names several indices, write the name of one before the ids. A # begins a comment. An id that holds blanks is a JSON string.
+Pairs with a missing document are skipped. --list prints such a file.
 
 --forget takes decisions back. A later decision about the same two documents replaces the earlier one.
 

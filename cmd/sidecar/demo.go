@@ -13,7 +13,8 @@ func demoCommand() *cobra.Command {
 		Short: "See it work: an embedded engine, a small corpus, a search without collapsing and with it",
 		Long: `Demo starts a small search engine inside this program, and a sidecar in front of it. It writes a corpus of articles through the
 sidecar. Then it prints some searches, as the engine answers them and as the sidecar does. It keeps running, with requests to try and
-the playground (docs/playground.md). Nothing is installed or stored.
+the playground (docs/playground.md). Nothing is installed or stored. The pages of calibrate --ask --open and cluster --open need a real
+engine: docs/quickstart-elasticsearch.md or docs/quickstart-typesense.md gives you one.
 
 With --documents it takes your own: one JSON object in each line. An object may also be a hit, with the document in _source. Fields are chosen
 as init does. The id is _id, or id, or else the line number. It takes 10,000 documents or 50 MB, whichever comes first.

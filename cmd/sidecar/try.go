@@ -47,9 +47,14 @@ A line of the file is one query:
   - a line of the slow log of Elasticsearch or OpenSearch, in either of its forms. Searches of other indices are left out. A slow
     log has a line for each shard and phase, so it counts a search several times
 
-A query that is there several times runs once and counts as often. FOLDED is how many hits of page 1 are hidden behind others of
-it, NEW how many results were not on it before, FILLED how many of these fill a slot that became free, EMPTY how many slots stay
-free, GROUPS how many results stand for several. Times are those of one page, in milliseconds.
+A query that is there several times runs once and counts as often. The columns of the table are about page 1:
+
+  FOLDED   copies hidden: hits of the page that are hidden behind others of it
+  NEW      new results: those that were not on the page before
+  FILLED   slots filled: new results that take the place of a hidden copy
+  EMPTY    empty slots: places that stay free, as the engine found no more
+  GROUPS   results that stand for several
+  ms       the time of page 1, in milliseconds; ms WITHOUT: without neardup
 
 --against compares two thresholds, --against-config two configurations.
 
