@@ -201,7 +201,7 @@ func (e *Engine) validate(f *faults, key string) {
 	e.Limits.validate(f, key+".limits")
 	f.when(e.Decided.Refresh != 0 && time.Duration(e.Decided.Refresh) < time.Second, key+".decided.refresh", "%v is out of range: use 1s or more (10s is usual), or 0 for never", e.Decided.Refresh)
 	f.when(e.Decided.Refresh != 0 && e.Kind == kind.Embedded, key+".decided.refresh", "the embedded engine stores no decided pairs: remove this key")
-	f.when(e.Decided.Refresh != 0 && slices.Contains(kind.Names(), e.Kind) && kind.Of(e.Kind).KeysOnly && !e.Credentials.APIKey.IsSet(), key+".credentials.api_key", "is missing: the decided pairs are read with it")
+	f.when(e.Decided.Refresh != 0 && slices.Contains(kind.Names(), e.Kind) && kind.Of(e.Kind).KeysOnly && !e.Credentials.APIKey.IsSet(), key+".decided.refresh", "needs credentials.api_key: the decided pairs are read with it")
 	e.validateIndices(f, key)
 }
 

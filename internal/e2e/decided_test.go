@@ -180,6 +180,19 @@ func TestDecidedClusters(t *testing.T) {
 		if after[apart[0]] == after[apart[1]] || after[together[0]] != after[together[1]] {
 			t.Errorf("%v are in %s and %s, %v in %s and %s", apart, after[apart[0]], after[apart[1]], together, after[together[0]], after[together[1]])
 		}
+
+		// The index gets another name: the pairs can be listed, copied, and removed.
+		direct.drop(t, index)
+		decide := func(args ...string) string {
+			return string(succeed(t, append([]string{"decide", "--config", file, "--index"}, args...)...))
+		}
+		check(t, os.WriteFile(pairs, []byte(decide(index, "--list")), 0o600))
+		through.create(t, "decidedn-2", list...)
+		same(t, "2 pairs decided\n", decide("decidedn-2", "--file", pairs), "")
+		same(t, "1 pair forgotten\n", decide(index, "--forget", apart[0], apart[1]), "")
+		same(t, 1, strings.Count(decide(index, "--list"), "\n"), "pairs of the index that is gone")
+		succeed(t, "remove", "--config", file, "--index", "decidedn-*", "--yes", "--jobs")
+		same(t, "# nothing is decided\n", decide("decidedn-*", "--list"), "")
 	})
 }
 
