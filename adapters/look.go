@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
@@ -84,9 +85,13 @@ func Object(text []byte) error {
 		if bytes.IndexByte(text, '\n') >= 0 {
 			place = fmt.Sprintf("line %d, %s", bytes.Count(before, []byte("\n"))+1, place)
 		}
-		return fmt.Errorf("it is no JSON: %s: %w", place, wrong)
+		what := wrong.Error()
+		if int(wrong.Offset) >= len(text) && strings.HasPrefix(what, "unexpected end") {
+			what = "it ends too early"
+		}
+		return fmt.Errorf("it is not valid JSON (%s: %s)", place, what)
 	}
-	return errors.New("it is no JSON object: begin it with { and end it with }")
+	return errors.New("it is not a JSON object: begin it with { and end it with }")
 }
 
 // Typed returns a line of words, which may be a JSON string.

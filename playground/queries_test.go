@@ -37,7 +37,7 @@ func TestQueries(t *testing.T) {
 	}
 	for more, want := range map[string]string{
 		`,"text":"ferry\n\nstorm\n {\"a\": 1}\nferry"`: `200 {"queries":[{"query":"ferry","count":2},{"query":"storm","count":1},{"query":"{\"a\":1}","count":1}],"elsewhere":0,"left":0}`,
-		`,"text":"ferry\n{"`:                           `400 {"error":"line 2: it is no JSON: column 1: unexpected end of JSON input","hint":"` + try.Hint + `"}`,
+		`,"text":"ferry\n{"`:                           `400 {"error":"line 2: it is not valid JSON (column 1: it ends too early)","hint":"` + try.Hint + `"}`,
 		`,"text":""`:                                   `200 {"queries":[],"elsewhere":0,"left":0}`,
 	} {
 		status, text := post("queries", more)

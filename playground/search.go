@@ -136,7 +136,11 @@ func (a *request) search(e *Engine) (*search, error) {
 	}
 	q, err := e.ReadQuery(s.look.Words)
 	if err != nil {
-		return nil, Wrong("query: "+short(err.Error()), "Correct it. Words to search for may not begin with {.")
+		what, ours := strings.CutPrefix(err.Error(), "it ")
+		if !ours {
+			what = "cannot be read: " + what
+		}
+		return nil, Wrong("the query "+short(what), "Correct it. Words to search for may not begin with {.")
 	}
 	s.look.Search = q.Search
 	return s, nil

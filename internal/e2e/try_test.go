@@ -156,7 +156,7 @@ func TestQueriesPage(t *testing.T) {
 	if hashes := seenAs[[]string](t, seen[4]); !strings.Contains(hashes[0], "q=ferry") || !strings.Contains(hashes[1], "queries=ferry%0Azzz") || hashes[2] != "blob:" {
 		t.Errorf("addresses: %q", hashes)
 	}
-	if got := seenAs[[]any](t, seen[5]); !strings.Contains(got[0].(string), "line 2: it is no JSON: column 4") || got[1] != true {
+	if got := seenAs[[]any](t, seen[5]); !strings.Contains(got[0].(string), "line 2: it is not valid JSON (column 4") || got[1] != true {
 		t.Errorf("a bad line: %v", got)
 	}
 	if got := seenAs[[]any](t, seen[7]); !strings.Contains(got[0].(string), "There is no query") {

@@ -16,7 +16,9 @@ var page = template.Must(template.New("report.html").Funcs(template.FuncMap{
 	"letter": func(side int) string { return string(rune('A' + side)) },
 	"ms":     ms,
 	"kept":   func(p Page) int { return p.Hits - p.New },
-	"times":  func(p Page, r Row) map[string]Times { return map[string]Times{"Time": p.Times, "Without": r.Plain} }, // in this order
+	"times": func(p Page, r Row) map[string]Times {
+		return map[string]Times{"Time": p.Times, "Without neardup": r.Plain}
+	}, // in this order
 }).Parse(reportHTML))
 
 // HTML writes the report as one file, without scripts. styles has style.css and queries.css of the playground.

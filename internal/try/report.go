@@ -164,13 +164,13 @@ func (r *Report) sentences(of *Input) (list []string) {
 		add("%s failed: the table says why.", count(failed))
 	}
 	if all > len(r.Rows) {
-		add("These are %s: one that was asked several times was run once and counts as often.", number(len(r.Rows), "different query", "different queries"))
+		add("%s, %s. Each ran once and counts as often as it was asked.", count(all), number(len(r.Rows), "different query", "different queries"))
 	}
 	if of.Elsewhere > 0 {
 		add("Left out: %s of other indices.", terminal.Count(of.Elsewhere, "line"))
 	}
 	if of.Left > 0 {
-		add("Not run: %s.", terminal.Count(of.Left, "line"))
+		add("Not run: %s.", number(of.Left, "query", "queries"))
 	}
 	return list
 }
@@ -182,7 +182,7 @@ func (f *Figures) sentences(all int, count func(int) string) (list []string) {
 		add("Of %s, none shows the same text more than once on page 1.", count(all))
 	} else {
 		add("Of %s, %d (%s) %s the same text more than once on page 1.", count(all), f.Repeating, percent(f.Repeating, all), verb(f.Repeating, "shows", "show"))
-		add("On these pages neardup replaces %.1f of 10 results with new ones.%s", 10*float64(f.New)/float64(max(f.RepeatingHits, 1)), slots(f))
+		add("On these pages, on average %.1f of 10 results are new.%s", 10*float64(f.New)/float64(max(f.RepeatingHits, 1)), slots(f))
 	}
 	if len(f.LeftAlone) > 0 {
 		var reasons []string
@@ -195,8 +195,7 @@ func (f *Figures) sentences(all int, count func(int) string) (list []string) {
 		add("%s failed when collapsed: the table says why.", count(f.Failed))
 	}
 	if f.Times.Total > 0 {
-		add("A page takes %s in the median, and %s without neardup. Of the %[1]s the engine takes %[3]s, the sidecar %[4]s.",
-			ms(f.Times.Total), ms(f.Plain.Total), ms(f.Times.Engine), ms(f.Times.Sidecar))
+		add("Median time of a page: %s (engine %.1f, sidecar %.1f); without neardup %.1f.", ms(f.Times.Total), f.Times.Engine, f.Times.Sidecar, f.Plain.Total)
 	}
 	return list
 }
@@ -204,10 +203,11 @@ func (f *Figures) sentences(all int, count func(int) string) (list []string) {
 // slots says how many free slots were filled.
 func slots(f *Figures) string {
 	if f.Filled == f.Folded {
-		return fmt.Sprintf(" Each of the %s that copies took is filled.", number(f.Folded, "slot", "slots"))
+		return fmt.Sprintf(" Hiding copies freed %s: all were filled with other results.", number(f.Folded, "place", "places"))
 	}
-	return fmt.Sprintf(" Copies took %s: %d of these are filled (%s). For the others the list has no more results.",
-		number(f.Folded, "slot", "slots"), f.Filled, percent(f.Filled, f.Folded))
+	empty := f.Folded - f.Filled
+	return fmt.Sprintf(" Hiding copies freed %s: %d %s filled with other results; %d %s empty, as the engine found no more.",
+		number(f.Folded, "place", "places"), f.Filled, verb(f.Filled, "was", "were"), empty, verb(empty, "stays", "stay"))
 }
 
 func number(n int, one, more string) string { return fmt.Sprintf("%d %s", n, verb(n, one, more)) }

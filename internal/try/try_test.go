@@ -145,13 +145,13 @@ func TestReport(t *testing.T) {
 	r := NewReport("news", []string{"threshold 0.5"}, rows, &Input{Elsewhere: 1, Left: 2})
 	got := strings.Join(r.Summary, "\n")
 	const want = `Of 8 searches, 4 (50 %) show the same text more than once on page 1.
-On these pages neardup replaces 1.9 of 10 results with new ones. Copies took 7 slots: 6 of these are filled (86 %). For the others the list has no more results.
+On these pages, on average 1.9 of 10 results are new. Hiding copies freed 7 places: 6 were filled with other results; 1 stays empty, as the engine found no more.
 Left alone, by reason: vector (1).
 1 search finds nothing.
 1 search failed: the table says why.
-These are 6 different queries: one that was asked several times was run once and counts as often.
+8 searches, 6 different queries. Each ran once and counts as often as it was asked.
 Left out: 1 line of other indices.
-Not run: 2 lines.`
+Not run: 2 queries.`
 	expect.Same(t, want, got, "the summary")
 	if rows[0].Count != 3 || rows[1].Changes != 1 {
 		t.Errorf("the order: %+v", rows)

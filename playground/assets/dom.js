@@ -23,6 +23,12 @@ function fill (element, attributes, children) {
 // spoken is text for screen readers.
 export const spoken = text => make('span', { class: 'spoken' }, text)
 
+// linked is text with a link to the check of the engines, if it names that.
+export function linked (text) {
+  const [before, after] = text.split('/readyz?verbose')
+  return after === undefined ? text : [before, make('a', { href: '/readyz?verbose' }, '/readyz?verbose'), after]
+}
+
 const whole = new Intl.NumberFormat('en', { useGrouping: true })
 export const count = n => whole.format(n).replaceAll(',', '\u202f')
 export const counted = (n, one, more = one + 's') => `${count(n)} ${n === 1 ? one : more}`

@@ -91,11 +91,11 @@ export function drawHistogram ({ best, threshold, configured, error, says }) {
 
 // scale draws an agreement, its error and the threshold.
 export function scale (agreement, error, threshold) {
-  const x = r => 1 + 54 * Math.min(Math.max(r, 0), 1)
+  const x = r => 4 + 48 * Math.min(Math.max(r, 0), 1) // with room for half a dot at both ends
   return draw(
     'svg',
     { class: 'scale', viewBox: '0 0 56 12', width: 56, height: 12, 'aria-hidden': 'true' },
-    draw('line', { class: 'axis', x1: 1, x2: 55, y1: 6, y2: 6 }),
+    draw('line', { class: 'axis', x1: x(0), x2: x(1), y1: 6, y2: 6 }),
     draw('line', { class: 'spread', x1: x(agreement - error), x2: x(agreement + error), y1: 6, y2: 6 }),
     draw('line', { class: 'now', x1: x(threshold), x2: x(threshold), y1: 1, y2: 11 }),
     draw('circle', { class: 'dot', cx: x(agreement), cy: 6, r: 3 })

@@ -1,7 +1,7 @@
 // The page: the user's choices, the requests and the results.
 
 import { engines, indices, known, Problem, search } from './api.js'
-import { byId, count, counted, make, two } from './dom.js'
+import { byId, count, counted, linked, make, two } from './dom.js'
 import { fold, nearest, neighbours } from './fold.js'
 import { least, listen as listenTo } from './histogram.js'
 import { collapsedItem, engineItem } from './lists.js'
@@ -258,7 +258,7 @@ function warn ({ message, hint }) {
     byId('query').setSelectionRange(at, at + 1)
     byId('query').setAttribute('aria-invalid', true)
   }
-  byId('problem').replaceChildren(make('p', null, make('strong', null, message)), ...(hint ? [make('p', null, hint)] : []))
+  byId('problem').replaceChildren(make('p', null, make('strong', null, message)), ...(hint ? [make('p', null, linked(hint))] : []))
   byId('problem').hidden = false
 }
 
@@ -294,10 +294,10 @@ function refold () {
   byId('bench').hidden = !found
   if (!found) {
     const wanted = isJSON(chosen.query) ? 'this search' : `“${chosen.query}”`
-    byId('empty').textContent = chosen.query ? `The engine finds nothing for ${wanted} in ${chosen.index}. No query finds all.` : `${chosen.index} is empty.`
+    byId('empty').textContent = chosen.query ? `The engine finds nothing for ${wanted} in ${chosen.index}. Leave the query empty to see all documents.` : `${chosen.index} is empty.`
     return
   }
-  showThreshold(view)
+  showThreshold(view, most)
   summarise()
   pages.engine.show(reply.hits.length)
   pages.collapsed.show(view.folded.shown.length)
@@ -365,6 +365,12 @@ function setThreshold (value) {
   later()
 }
 
+// refuse says what a field takes instead of what it holds. The next change that counts takes it away.
+function refuse (field, says, what) {
+  field.setAttribute('aria-invalid', true)
+  byId(says).textContent = byId('said').textContent = what
+}
+
 // light highlights the members of a group in both lists.
 function light (event) {
   const group = event.target.closest?.('[data-group]')?.dataset.group
@@ -394,8 +400,9 @@ function listen () {
   })
   listenTo(setThreshold)
   byId('exactly').addEventListener('input', event => setThreshold(event.target.valueAsNumber))
-  byId('exactly').addEventListener('change', event => {
-    event.target.value = view.threshold
+  byId('exactly').addEventListener('change', ({ target }) => {
+    if (target.valueAsNumber >= least && target.valueAsNumber <= 1) target.value = view.threshold
+    else refuse(target, 'threshold-says', `Threshold: use a number from ${least} to 1.`)
   })
   byId('configured').addEventListener('click', () => {
     chosen.threshold = null
@@ -406,6 +413,10 @@ function listen () {
     if (!(window >= 1 && window <= (view.reply?.rule.max_window))) return
     chosen.window = window
     later()
+  })
+  byId('window').addEventListener('change', ({ target }) => {
+    const largest = view.reply?.rule.max_window
+    if (!(target.valueAsNumber >= 1 && target.valueAsNumber <= largest)) refuse(target, 'window-says', `Window: use a number from 1 to ${count(largest)}.`)
   })
   byId('copy').addEventListener('click', copy)
   byId('which').addEventListener('change', event => {

@@ -1,7 +1,7 @@
 // What stands beside the lists: the threshold with its histogram, the times, the YAML, the rule.
 
 import { byId, count, counted, make, millis, two } from './dom.js'
-import { deviation, drawHistogram } from './histogram.js'
+import { deviation, drawHistogram, least } from './histogram.js'
 
 // yamlOf is the rule's YAML with the threshold and, if one was chosen, the window of the page.
 export function yamlOf (yaml, threshold, window) {
@@ -11,8 +11,8 @@ export function yamlOf (yaml, threshold, window) {
   return window ? put(yaml, 'window', String(window)) : yaml
 }
 
-// showThreshold draws what depends on the threshold and the hits.
-export function showThreshold (view) {
+// showThreshold draws what depends on the threshold and the hits; looked is how many hits a reply has at most.
+export function showThreshold (view, looked) {
   const { reply, threshold, best } = view
   const error = deviation(reply.errors, threshold)
   const hidden = view.folded.groups.reduce((n, group) => n + group.folded.length, 0)
@@ -21,13 +21,20 @@ export function showThreshold (view) {
   drawHistogram({ best, threshold, configured: reply.rule.threshold, error, says })
   const exactly = byId('exactly')
   if (document.activeElement !== exactly || Number(exactly.value) !== threshold) exactly.value = threshold
+  const unlike = best.filter((agreement, rank) => rank && agreement < least).length
   byId('threshold-says').textContent =
-    `Bars count hits by their greatest agreement with a hit above. The strip is the error of an agreement, ± ${two(error)}: ` +
-    (close ? `chance decides for the ${counted(close, 'hit')} in it.` : 'no hit is in it, which is good.')
+    'Each hit is counted once, at its agreement with the most similar hit above it. ' +
+    (unlike ? `${counted(unlike, 'hit')} agree${unlike === 1 ? 's' : ''} with none and ${unlike === 1 ? 'has' : 'have'} no bar. ` : '') +
+    `Within the strip (± ${two(error)}) chance decides: ${close ? counted(close, 'hit') : 'no hit'}.`
+  byId('window-says').textContent =
+    'How many hits the sidecar compares.' +
+    (view.preset && !view.chosenWindow ? ` Set by ${view.preset}.` : '') +
+    ((view.chosenWindow ?? reply.rule.window) > looked ? ` This page compares the first ${count(looked)} of them.` : '')
+  for (const id of ['exactly', 'window']) byId(id).removeAttribute('aria-invalid')
   const button = byId('configured')
   button.textContent =
     threshold === reply.rule.threshold
-      ? `as ${view.preset ? `${view.preset} has it` : 'configured'}`
+      ? view.preset ? `set by ${view.preset}` : 'as configured'
       : `back to ${reply.rule.threshold}`
   button.setAttribute('aria-disabled', threshold === reply.rule.threshold)
   byId('yaml').textContent = yamlOf(reply.yaml, threshold, view.chosenWindow)
@@ -72,7 +79,6 @@ export function showReply (reply, looked, agrees) {
     notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, stored sketches do not match their texts, or a transitive group holds two hits that were decided to be different.')
   }
   byId('looked').textContent = notes.join(' ')
-  byId('window-says').textContent = `How many hits the sidecar compares. This page compares the first ${count(looked)} of them.`
 }
 
 const term = (title, value) => make('div', null, make('dt', null, title), make('dd', null, value))

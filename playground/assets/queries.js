@@ -1,7 +1,7 @@
 // The page of a set of queries: each is run with and without collapsing, one after the other.
 
 import { engines, indices, known, Problem, queries, report, run } from './api.js'
-import { byId, count, counted, draw, make, millis, spoken } from './dom.js'
+import { byId, count, counted, draw, linked, make, millis, spoken } from './dom.js'
 import { Login } from './login.js'
 
 const least = 0.05
@@ -12,6 +12,7 @@ const longest = 2000 // characters of queries that the address holds
 const chosen = { engine: '', index: '', under: null, against: null }
 let there = { engines: [], indices: [], note: '' }
 let rows = []
+let beside = {} // what was not run
 let running = null // an AbortController while queries are run
 const login = new Login(() => list().catch(trouble))
 
@@ -43,6 +44,39 @@ function writeAddress () {
   const text = byId('query').value
   if (text.length <= longest) hash.set('queries', text)
   history.replaceState(null, '', '#' + hash)
+}
+
+// ---- what the tab remembers: the queries and what they have shown, for who comes back from a search
+
+const drawer = 'neardup.queries'
+
+function remember () {
+  try {
+    sessionStorage.setItem(drawer, JSON.stringify({ hash: location.hash, text: byId('query').value, rows, beside }))
+  } catch {
+    /* too much, or a browser that keeps nothing */
+  }
+}
+
+// remembered returns what the tab remembers of this address, and takes its address if the page has none.
+function remembered () {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(drawer))
+    if (!location.hash && kept?.hash) history.replaceState(null, '', kept.hash)
+    if (kept?.hash === location.hash) return kept
+  } catch {
+    /* nothing */
+  }
+  return null
+}
+
+async function restore (kept) {
+  if (!kept.rows.length || !chosen.index) return
+  for (const id of ['under', 'against']) chosen[id] = threshold(id)
+  Object.assign(beside, kept.beside)
+  rows = kept.rows
+  byId('empty').hidden = true
+  await showReport()
 }
 
 // ---- engines and indices
@@ -125,9 +159,22 @@ function trouble (error) {
   if (error.name === 'AbortError') return
   const { message, hint } = error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Reload it.')
   const lines = message.includes('\n')
-  byId('problem').replaceChildren(make('p', { class: lines && 'lines' }, lines ? message : make('strong', null, message)), ...(hint ? [make('p', null, hint)] : []))
+  byId('problem').replaceChildren(make('p', { class: lines && 'lines' }, lines ? message : make('strong', null, message)), ...(hint ? [make('p', null, linked(hint))] : []))
   byId('problem').hidden = false
+  mark(/^line (\d+):/.exec(message)?.[1])
   if (error.refused) login.ask()
+}
+
+// mark selects a line of the queries.
+function mark (line) {
+  if (!line) return
+  const box = byId('query')
+  const lines = box.value.split('\n')
+  const from = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0)
+  box.focus()
+  box.setSelectionRange(from, from + lines[line - 1].length)
+  box.scrollTop = (line - 2) * parseFloat(getComputedStyle(box).lineHeight)
+  box.setAttribute('aria-invalid', true)
 }
 
 // threshold returns what a field holds, null if that is empty.
@@ -141,7 +188,10 @@ function threshold (id) {
 
 async function runAll () {
   byId('problem').hidden = true
+  byId('query').removeAttribute('aria-invalid')
   for (const id of ['under', 'against']) chosen[id] = threshold(id)
+  if (!chosen.index) await list() // which says why there is none
+  if (!chosen.index) return
   writeAddress()
   const stopping = (running = new AbortController())
   byId('results').hidden = byId('empty').hidden = true
@@ -153,6 +203,7 @@ async function runAll () {
       throw new Problem(0, elsewhere ? 'All of these searches are of other indices.' : 'There is no query: write one a line.', '')
     }
     rows = []
+    beside = { elsewhere, left: left + list.length }
     byId('verdict').replaceChildren()
     byId('downloads').hidden = true
     progress(0, list.length)
@@ -167,13 +218,14 @@ async function runAll () {
         if (error.refused || !error.status) throw error
         rows.push({ query: one.query, count: one.count, total: -1, hits: 0, collapsed: null, changes: 0, error: `${error.message} ${error.hint}` })
       }
+      beside.left = left + list.length - rows.length
       progress(rows.length, list.length)
       if (performance.now() - drawn > 300) {
         showTable()
         drawn = performance.now()
       }
     }
-    if (rows.length) await showReport({ elsewhere, left: left + (list.length - rows.length) })
+    if (rows.length) await showReport()
   } finally {
     running = null
     progress(0, 0)
@@ -192,7 +244,7 @@ function progress (done, all) {
 // ---- the results
 
 let saved = []
-async function showReport (beside) {
+async function showReport () {
   const { html, ...all } = await report(question({ rows, ...beside }))
   rows = all.queries
   showTable()
@@ -205,12 +257,22 @@ async function showReport (beside) {
   byId('downloads').hidden = false
 }
 
-const folded = row => (row.collapsed ?? []).reduce((sum, page) => sum + page.folded, 0)
+const sum = (row, of) => (row.collapsed ?? []).reduce((n, page) => n + (of(page) || 0), 0)
+const folded = row => sum(row, page => page.folded)
 
-// showTable shows the rows, with what changes most at the top.
+// orders are what the rows can be sorted by, the highest first.
+const orders = {
+  changes: row => row.changes,
+  empty: row => sum(row, page => page.empty),
+  nothing: row => Number(row.total === 0 && !row.error),
+  slow: row => Math.max(0, ...(row.collapsed ?? []).map(page => page.total_ms || 0))
+}
+
+// showTable shows the rows in the chosen order.
 function showTable () {
   const two = Boolean(chosen.against)
-  rows.sort((a, b) => b.changes - a.changes || folded(b) - folded(a) || b.count - a.count)
+  const order = orders[byId('order').value]
+  rows.sort((a, b) => order(b) - order(a) || b.changes - a.changes || folded(b) - folded(a) || b.count - a.count)
   const name = value => (value ? `threshold ${value}` : `the configured threshold, ${rule()?.threshold ?? ''}`)
   byId('legend').replaceChildren(
     make('span', null, two ? `A: ${name(chosen.under)}. B: ${name(chosen.against)}. Different: results that only one of them shows.` : `At ${name(chosen.under)}.`),
@@ -219,12 +281,12 @@ function showTable () {
     ),
     make('span', null, 'Time: in all, below it engine + sidecar.')
   )
-  const head = ['Query', 'Asked', ...(two ? ['Different', 'Setting'] : []), 'Page 1', 'Copies hidden', 'New results', 'Slots filled', 'Groups', 'Time', 'Without']
+  const head = ['Query', 'Times asked', ...(two ? ['Different', 'Setting'] : []), 'Page 1', 'Copies hidden', 'New results', 'Slots filled', 'Groups', 'Time', 'Without neardup']
   byId('table').replaceChildren(
     make(
       'table',
       { class: 'queries', role: 'table' },
-      make('caption', { class: 'spoken' }, 'The queries. Those that change most come first.'),
+      make('caption', { class: 'spoken' }, 'The queries.'),
       make(
         'thead',
         { role: 'rowgroup' },
@@ -241,25 +303,25 @@ const cell = (label, attributes, ...content) => make('td', { role: 'cell', 'data
 // body returns the rows of the table for a query: one for each page.
 function body (row, two) {
   const span = two && row.collapsed ? { rowspan: 2 } : {}
-  const link = '/#' + new URLSearchParams({ engine: chosen.engine, index: chosen.index, q: row.query, ...(chosen.under && { threshold: chosen.under }) })
+  const link = threshold => '/#' + new URLSearchParams({ engine: chosen.engine, index: chosen.index, q: row.query, ...(threshold && { threshold }) })
   const first = [
-    make('th', { role: 'rowheader', scope: 'row', class: 'query', ...span }, make('a', { href: link, title: 'Show this search' }, row.query)),
-    cell('Asked', span, count(row.count)),
+    make('th', { role: 'rowheader', scope: 'row', class: 'query', ...span }, make('a', { href: link(chosen.under), title: 'Show this search' }, row.query)),
+    cell('Times asked', span, count(row.count)),
     two && row.collapsed && cell('Different', span, count(row.changes))
   ]
   const lines = row.collapsed
-    ? row.collapsed.map((page, side) => [...(side ? [] : first), two && cell('', { class: 'side' }, 'AB'[side]), ...cells(row, page)])
+    ? row.collapsed.map((page, side) => [...(side ? [] : first), two && cell('', { class: 'side' }, make('a', { href: link(side ? chosen.against : chosen.under), title: `Show this search at ${'AB'[side]}` }, 'AB'[side])), ...cells(row, page)])
     : [[...first, cell('', { class: 'failed', colspan: two ? 9 : 7 }, row.error)]]
   return make('tbody', { role: 'rowgroup' }, lines.map(line => make('tr', { role: 'row' }, line)))
 }
 
 function cells (row, page) {
   if (page.error) return [cell('', { class: 'failed', colspan: 7 }, page.error)]
-  const times = [time('Time', page), time('Without', row.engine_page)]
+  const times = [time('Time', page), time('Without neardup', row.engine_page)]
   if (page.left_alone) return [cell('', { class: 'left', colspan: 5 }, `left alone: ${page.left_alone}`), ...times]
   const kept = page.hits - page.new
   return [
-    cell('', { class: 'page' },
+    cell('Page 1', { class: 'page' },
       draw('svg', { viewBox: `0 0 ${row.hits || 1} 1`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
         draw('rect', { class: 'kept', width: kept, height: 1 }), draw('rect', { class: 'new', x: kept, width: page.new, height: 1 })),
       spoken(counted(page.hits, 'result'))),
@@ -281,6 +343,8 @@ function listen () {
     event.preventDefault()
     if (!running) runAll().catch(trouble)
   })
+  byId('order').addEventListener('change', showTable)
+  window.addEventListener('pagehide', remember)
   byId('stop').addEventListener('click', () => running?.abort())
   byId('engine').addEventListener('change', event => {
     chosen.index = ''
@@ -303,11 +367,14 @@ async function read (file) {
 
 async function start () {
   listen()
+  const kept = remembered()
   readAddress()
+  if (kept) byId('query').value = kept.text
   const { engines: list } = await engines()
   there = { engines: list, indices: [], note: '' }
   if (!list.length) throw new Problem(0, 'The configuration has no engine.', 'Add one to engines in config.yaml.')
   await pickEngine(chosen.engine)
+  if (kept) await restore(kept)
 }
 
 start().catch(trouble)
