@@ -148,7 +148,7 @@ func (c *talk) run(ctx context.Context) error {
 			c.printf("\nNo pair is left to ask about.\n")
 			return nil
 		case settled:
-			c.printf("\nMore answers would hardly change the threshold. Enter: end, m: more pairs, u: take the last answer back? ")
+			c.printf("\n%s Enter: end, m: more pairs, u: take the last answer back? ", c.Finding().Progress())
 		default:
 			c.show(question)
 		}
@@ -206,7 +206,7 @@ func (c *talk) show(q *conversation.Question) {
 	x, y := ask.Mark(a.Text, b.Text, func(word string) string { return strings.Join(sketch.Words(word), " ") })
 	left := c.lines(ask.Excerpt(x, around, shownWords), c.column())
 	right := c.lines(ask.Excerpt(y, around, shownWords), c.column())
-	c.printf("\nPair %d\n", q.Number)
+	c.printf("\n%s\n", ask.Place(q.Number))
 	if c.column() < c.width() {
 		left = append([]line{{text: "A  " + calibrate.Plain(c.column()-3, q.A)}}, left...)
 		right = append([]line{{text: "B  " + calibrate.Plain(c.column()-3, q.B)}}, right...)
@@ -324,7 +324,10 @@ func (c *talk) conclude(ctx context.Context) error {
 	}
 	c.printf("\nThreshold %.2f, after %d same, %d different, %d skipped. The present one is %.2f.\n", f.Threshold, f.Same, f.Different, f.Skipped, present)
 	c.printf("With a probability of 90 %% the best threshold lies from %.2f to %.2f.\n", f.Low, f.High)
-	c.printf("Expected on this index: %s\n", f.Expected())
+	c.printf("Expected on this index: %s\n", strings.TrimSpace(f.Expected()+" "+f.Change()))
+	if text := f.Contradictions(); text != "" {
+		c.printf("%s\n", text)
+	}
 	for _, a := range advice {
 		c.printf("Another rule would help: %s.\n", a.Reason)
 	}

@@ -86,7 +86,7 @@ func TestAsk(t *testing.T) {
 	expect.OK(t, talk(true, second))
 	seen := second.seen.String()
 	for _, part := range []string{
-		"\n2 answers are there from earlier runs", "\n1 answer is of no use: ", "\nMore answers would hardly change the threshold.",
+		"\n2 answers are there from earlier runs", "\n1 answer is of no use: ", " pairs: more answers help little. Enter: end,",
 		"different differ in city; 0 of ", "\n  # same: [city]\n", "\nWritten to " + file,
 	} {
 		if !strings.Contains(seen, part) {

@@ -49,6 +49,8 @@ type Conversation struct {
 	// judged are the pairs whose documents were read, remembered what was decided before about those that this run has decided.
 	judged     map[[2]string]*ask.Judged
 	remembered map[[2]string]decided.Pair
+	// written is the threshold that this run wrote into the configuration, 0 for none.
+	written float64
 }
 
 // Question is a pair with its documents.
@@ -114,7 +116,12 @@ func (c *Conversation) readEarlier(ctx context.Context) error {
 }
 
 // Present is the threshold of the configuration.
-func (c *Conversation) Present() float64 { return c.rule.Profile.Threshold }
+func (c *Conversation) Present() float64 {
+	if c.written > 0 {
+		return c.written
+	}
+	return c.rule.Profile.Threshold
+}
 
 // Match is what the rule matches.
 func (c *Conversation) Match() string { return c.Engine.Config.Indices[c.entry].Match }

@@ -34,20 +34,25 @@ type view struct {
 	Answers string  `json:"answers"`
 	Earlier int     `json:"earlier"`
 	Present float64 `json:"present"`
+	// Written says that this run wrote the present threshold.
+	Written bool `json:"written"`
 
-	Question *viewed      `json:"question"`
-	Finding  ask.Finding  `json:"finding"`
-	Expected string       `json:"expected"`
-	Progress string       `json:"progress"`
-	Advice   []ask.Advice `json:"advice"`
-	YAML     string       `json:"yaml"`
+	Question *viewed     `json:"question"`
+	Finding  ask.Finding `json:"finding"`
+	Expected string      `json:"expected"`
+	Progress string      `json:"progress"`
+	// Change says how many pairs fold more or less, Contradictions how many answers contradict the others.
+	Change         string       `json:"change"`
+	Contradictions string       `json:"contradictions"`
+	Advice         []ask.Advice `json:"advice"`
+	YAML           string       `json:"yaml"`
 	// Refusal says why the threshold is not written yet; empty if it can be.
 	Refusal string `json:"refusal"`
 }
 
 // viewed is a question as the page shows it.
 type viewed struct {
-	Number int          `json:"number"`
+	Title  string       `json:"title"`
 	A      document     `json:"a"`
 	B      document     `json:"b"`
 	Fields []difference `json:"fields"`
@@ -136,8 +141,8 @@ func (p *page) show(w http.ResponseWriter, r *http.Request) {
 	}
 	f := p.Finding()
 	v := view{
-		Index: p.Index.Name, Match: p.Match(), Config: p.File, Answers: p.Answers, Earlier: p.Earlier, Present: p.Present(),
-		Finding: f, Expected: f.Expected(), Progress: f.Progress(), Advice: advice, YAML: p.YAML(advice),
+		Index: p.Index.Name, Match: p.Match(), Config: p.File, Answers: p.Answers, Earlier: p.Earlier, Present: p.Present(), Written: p.written > 0,
+		Finding: f, Expected: f.Expected(), Progress: f.Progress(), Change: f.Change(), Contradictions: f.Contradictions(), Advice: advice, YAML: p.YAML(advice),
 	}
 	switch {
 	case question != nil:
@@ -152,7 +157,7 @@ func (p *page) show(w http.ResponseWriter, r *http.Request) {
 }
 
 func viewOf(q *Question) *viewed {
-	v := &viewed{Number: q.Number, A: documentOf(q.A, q.X), B: documentOf(q.B, q.Y)}
+	v := &viewed{Title: ask.Place(q.Number), A: documentOf(q.A, q.X), B: documentOf(q.B, q.Y)}
 	for _, name := range ask.Differing(q.X.Values, q.Y.Values) {
 		v.Fields = append(v.Fields, difference{name, q.X.Values[name], q.Y.Values[name]})
 	}

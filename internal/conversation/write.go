@@ -44,5 +44,7 @@ func (c *Conversation) Write(ctx context.Context) error {
 	if err := os.WriteFile(c.File, changed, 0o600); err != nil {
 		return fmt.Errorf("%w: all of the new file is in %s", err, whole)
 	}
+	c.written = threshold
+	c.session.SetPresent(threshold)
 	return os.Remove(whole)
 }

@@ -12,6 +12,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -67,10 +68,16 @@ type Finding struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	// Gain is by how much F1 is expected to be higher at the best threshold, if it were known.
-	Gain      float64 `json:"gain"`
-	Same      int     `json:"same"`
-	Different int     `json:"different"`
-	Skipped   int     `json:"skipped"`
+	Gain float64 `json:"gain"`
+	// Loss is by how much F1 may be lower than at the best threshold: with a probability of 90 % not by more.
+	Loss float64 `json:"loss"`
+	// More is how many more pairs of the index fold than at the present threshold, about. It is negative if fewer do.
+	More      int `json:"more"`
+	Same      int `json:"same"`
+	Different int `json:"different"`
+	Skipped   int `json:"skipped"`
+	// Contradicting is how many answers contradict the others: the best threshold is wrong about so many.
+	Contradicting int `json:"contradicting"`
 	// Settled says that more answers would hardly change the threshold.
 	Settled bool `json:"settled"`
 }
@@ -80,18 +87,63 @@ func (f Finding) Judged() int { return f.Same + f.Different }
 
 // Expected says in words what precision and recall are expected.
 func (f Finding) Expected() string {
-	return fmt.Sprintf("Of the pairs that fold, %.0f %% should. Of those that should fold, %.0f %% do.", 100*f.Precision, 100*f.Recall)
+	return fmt.Sprintf("Right folds: %.0f %%. Found duplicates: %.0f %%.", 100*f.Precision, 100*f.Recall)
 }
 
 // Progress says in a sentence whether it is time to stop.
 func (f Finding) Progress() string {
 	switch judged := f.Judged(); {
-	case f.Settled:
-		return "You can stop: more answers would hardly change the threshold."
+	case judged == 0:
+		return fmt.Sprintf("Judge %d pairs first.", Fewest)
 	case judged < Fewest:
-		return fmt.Sprintf("Too early to stop: judge at least %d pairs, which is %d more.", Fewest, Fewest-judged)
+		return fmt.Sprintf("Judge %d more before you stop.", Fewest-judged)
+	case f.sure() && f.High-f.Low > wide:
+		return fmt.Sprintf("You can stop: from %.2f to %.2f all thresholds are about as good.", f.Low, f.High)
+	case f.sure():
+		return "You can stop: more answers would hardly change the threshold."
+	case f.Settled:
+		return fmt.Sprintf("You have judged %d pairs: more answers help little.", judged)
 	default:
 		return fmt.Sprintf("More answers may still change the threshold: go on, for up to %d more.", most-judged)
+	}
+}
+
+// Contradictions says how many answers contradict the others, or nothing if none does.
+func (f Finding) Contradictions() string {
+	switch f.Contradicting {
+	case 0:
+		return ""
+	case 1:
+		return "1 answer contradicts the others."
+	default:
+		return fmt.Sprintf("%d answers contradict the others.", f.Contradicting)
+	}
+}
+
+// Change says how many pairs of the index fold more or less than now, or nothing if as many do.
+func (f Finding) Change() string {
+	switch {
+	case f.More > 0:
+		return fmt.Sprintf("About %d more pairs of the index fold.", f.More)
+	case f.More < 0:
+		return fmt.Sprintf("About %d fewer pairs of the index fold.", -f.More)
+	default:
+		return ""
+	}
+}
+
+// sure says that no threshold that may be the best one is much better.
+func (f Finding) sure() bool { return f.Judged() >= Fewest && f.Gain <= enough && f.Loss <= tolerable }
+
+// Place says which of the questions one is, such as 11 of about 20.
+func Place(number int) string {
+	switch {
+	case number <= usual:
+		return fmt.Sprintf("Pair %d of about %d", number, usual)
+	case number <= most:
+		return fmt.Sprintf("Pair %d of at most %d", number, most)
+	default:
+		return fmt.Sprintf("Pair %d", number)
 	}
 }
 
@@ -106,10 +158,15 @@ const (
 	even = 0.001
 	// enough is the gain below which it is settled.
 	enough = 0.005
+	// wide is an interval that would astonish a person who may stop.
+	wide = 0.1
+	// tolerable is the loss up to which it is settled.
+	tolerable = 0.015
 )
 
 // Nothing is settled before Fewest pairs are judged. With most it always is: over labelled sets ten more answers raise F1 by less than 0.001.
-const Fewest, most = 10, 30
+// usual is how many are enough for most indices.
+const Fewest, usual, most = 10, 20, 30
 
 // widths are the values of s on the grid. quantiles are those of t at which pairs are asked, in turn.
 var (
@@ -129,7 +186,8 @@ func (c *curve) at(agreement float64) float64 { return 1 / (1 + math.Exp(-(agree
 
 // Session is one conversation about one index.
 type Session struct {
-	present float64
+	present float64 // what fold now
+	guess   float64 // around which thresholds are likely before any answer
 	pairs   []Pair
 	places  map[[2]string]int
 	passed  map[int]bool // places of pairs that can't be shown
@@ -140,7 +198,7 @@ type Session struct {
 
 // New begins a conversation: with candidates in an order that has nothing to do with their agreement, the counts of the index, and the present threshold.
 func New(pairs []Pair, counts Counts, present float64) *Session {
-	s := &Session{present: present, pairs: pairs, places: map[[2]string]int{}, passed: map[int]bool{}, counts: counts}
+	s := &Session{present: present, guess: present, pairs: pairs, places: map[[2]string]int{}, passed: map[int]bool{}, counts: counts}
 	for i, p := range pairs {
 		s.places[key(p.A, p.B)] = i
 	}
@@ -157,6 +215,9 @@ func New(pairs []Pair, counts Counts, present float64) *Session {
 	s.learn()
 	return s
 }
+
+// SetPresent changes the threshold that a [Finding] is compared with.
+func (s *Session) SetPresent(threshold float64) { s.present = threshold }
 
 // key names a pair, whichever of the two comes first.
 func key(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
@@ -209,7 +270,7 @@ func (s *Session) Answers() []Answer { return slices.Clone(s.answers) }
 // learn weighs the curves by all answers.
 func (s *Session) learn() {
 	for i := range s.curves {
-		off := (s.curves[i].t - s.present) / spread
+		off := (s.curves[i].t - s.guess) / spread
 		s.curves[i].log = -off * off / 2
 	}
 	for _, a := range s.answers {
@@ -327,7 +388,8 @@ func (s *Session) Finding() Finding {
 		}
 	}
 	var f1, precision, recall, best Counts // expected at each threshold; and how probably it is the best one
-	top := 0.0
+	top, highests := 0.0, make([]float64, len(s.curves))
+	values := make([]Counts, len(s.curves)) // F1 of each curve at each threshold
 	for i := range s.curves {
 		c := &s.curves[i]
 		all, right, said := 0.0, 0.0, 0.0
@@ -339,6 +401,7 @@ func (s *Session) Finding() Finding {
 			right += s.counts[j] * c.same[j]
 			said += s.counts[j]
 			value := share(2*right, said+all)
+			values[i][j] = value
 			f1[j] += c.weight * value
 			precision[j] += c.weight * share(right, said)
 			recall[j] += c.weight * share(right, all)
@@ -346,6 +409,7 @@ func (s *Session) Finding() Finding {
 				highestF1, at = value, j
 			}
 		}
+		highests[i] = highestF1
 		top += c.weight * highestF1
 		best[at] += c.weight
 	}
@@ -375,9 +439,67 @@ func (s *Session) Finding() Finding {
 	at := min(max((from+to)/2, low), high)
 	f.Threshold, f.Low, f.High = float64(at)/100, float64(low)/100, float64(high)/100
 	f.Precision, f.Recall, f.Gain = precision[at], recall[at], max(0, top-f1[at])
-	judged := f.Judged()
-	f.Settled = judged >= Fewest && f.Gain <= enough || judged >= most
+	f.Loss = s.loss(at, values, highests)
+	f.Contradicting = s.contradicting()
+	more := 0.0
+	for j, n := range s.counts {
+		if j >= at {
+			more += n
+		}
+		if j >= Hundredth(s.present) {
+			more -= n
+		}
+	}
+	f.More = int(math.Round(more))
+	f.Settled = f.sure() || f.Judged() >= most
 	return f
+}
+
+// loss is how much lower than the highest F1 a curve has at a threshold: but for the worst curves, which together have a probability of 1 in 10.
+func (s *Session) loss(at int, values []Counts, highests []float64) float64 {
+	order := make([]int, len(s.curves))
+	for i := range order {
+		order[i] = i
+	}
+	lost := func(i int) float64 { return highests[i] - values[i][at] }
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(lost(j), lost(i)) })
+	sum := 0.0
+	for _, i := range order {
+		if sum += s.curves[i].weight; sum > 2*interval {
+			return lost(i)
+		}
+	}
+	return 0
+}
+
+// contradicting is how many answers the threshold that is wrong about the fewest is wrong about.
+func (s *Session) contradicting() int {
+	var answers []Answer
+	for _, a := range s.answers {
+		if a.Verdict != Skip {
+			answers = append(answers, a)
+		}
+	}
+	agreement := func(a Answer) float64 { p, _ := s.Find(a.A, a.B); return p.Agreement }
+	slices.SortStableFunc(answers, func(a, b Answer) int { return cmp.Compare(agreement(a), agreement(b)) })
+	wrong := 0 // at a threshold below all: those that are different
+	for _, a := range answers {
+		if a.Verdict == Different {
+			wrong++
+		}
+	}
+	least := wrong
+	for i, a := range answers { // at a threshold just above it
+		if a.Verdict == Different {
+			wrong--
+		} else {
+			wrong++
+		}
+		if i == len(answers)-1 || agreement(a) < agreement(answers[i+1]) {
+			least = min(least, wrong)
+		}
+	}
+	return least
 }
 
 // share is part of a whole, and 1 of nothing.

@@ -189,3 +189,62 @@ func TestAdvisePreset(t *testing.T) {
 	}
 	expect.Same(t, []Advice(nil), AdvisePreset(judged, 0.5), "a preset that folds nothing")
 }
+
+// TestMayStop: with answers of which one in ten is a slip, a session says that one may stop only where no likely threshold is much better, and hardly
+// ever where the true loss is above the tolerable one. Where it is settled by the number of answers alone it says so.
+func TestMayStop(t *testing.T) {
+	stops, bad := 0, 0
+	for _, l := range []*labelled{drawn(0.25, 0.02), drawn(0.34, 0.08), drawn(0.5, 0.15), drawn(0.6, 0.01), drawn(0.76, 0.05)} {
+		best, _ := l.best()
+		for seed := range uint64(4) {
+			for questions := Fewest; questions <= most; questions += 2 {
+				f := l.judge(t, seed, questions, true).Finding()
+				stop := strings.HasPrefix(f.Progress(), "You can stop")
+				if stop != (f.Gain <= enough && f.Loss <= tolerable) || f.Settled != (stop || f.Judged() >= most) {
+					t.Errorf("%s, %d answers: %+v: %s", l.name, questions, f, f.Progress())
+				}
+				if stop {
+					stops++
+					if best-l.f1(f.Threshold) > 2*tolerable {
+						bad++
+					}
+				}
+			}
+		}
+	}
+	if t.Logf("%d of %d stops lose much", bad, stops); stops < 20 || bad*10 > stops {
+		t.Errorf("%d of %d stops lose more than twice the tolerable", bad, stops)
+	}
+}
+
+// TestContradicting counts the answers that the best threshold is wrong about, and says how many more pairs fold at the threshold.
+func TestContradicting(t *testing.T) {
+	var pairs []Pair
+	for i := range 10 {
+		pairs = append(pairs, Pair{A: fmt.Sprint(i, "a"), B: fmt.Sprint(i, "b"), Agreement: 0.3 + float64(i/2)/10})
+	}
+	for answers, want := range map[string]string{
+		"dddddsssss": "1 answer contradicts the others.", // two of the same agreement
+		"ddddssssss": "",
+		"ssssssssss": "",
+		"dddddddddd": "",
+		"ssdddddsss": "3 answers contradict the others.",
+		"sdkdddssds": "2 answers contradict the others.",
+		"ssssdddddd": "4 answers contradict the others.",
+	} {
+		s := New(pairs, Counts{20: 7, 30: 5, 40: 4, 50: 3, 60: 2, 70: 1}, 0.64)
+		for i, letter := range answers {
+			verdict := map[rune]Verdict{'s': Same, 'd': Different, 'k': Skip}[letter]
+			expect.OK(t, s.Answer(Answer{A: pairs[i].A, B: pairs[i].B, Verdict: verdict}))
+		}
+		f := s.Finding()
+		expect.Same(t, want, f.Contradictions(), "%s", answers)
+		more := -1 // that of 0.7 folds now
+		for level, n := range s.counts {
+			if level >= Hundredth(f.Threshold) {
+				more += int(n)
+			}
+		}
+		expect.Same(t, more, f.More, "%s", answers)
+	}
+}

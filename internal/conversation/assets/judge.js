@@ -24,9 +24,11 @@ async function act (what, body) {
   byId('main').setAttribute('aria-busy', false)
 }
 
+const writtenTo = config => `Written to ${config}. A running serve reloads it.`
+
 // doneBy says what else an action has done.
 function doneBy (what, { remember, verdict } = {}, { config }) {
-  if (what === 'write') return `Written to ${config}.`
+  if (what === 'write') return writtenTo(config)
   if (!remember || verdict === 'skip') return ''
   return `The last pair is decided: ${verdict === 'same' ? 'always' : 'never'} together.`
 }
@@ -48,11 +50,11 @@ function show (answer, done) {
   }
   showFinding()
   byId('done').textContent = done
-  if (before) byId('said').textContent = `${done} ${question ? `Pair ${question.number}. ` : ''}Threshold ${two(finding.threshold)}. ${view.progress}`
+  if (before) byId('said').textContent = `${done} ${question ? `${question.title}. ` : ''}Threshold ${two(finding.threshold)}. ${view.progress}`
 }
 
-function showPair ({ number, a, b, fields }) {
-  byId('number').textContent = `Pair ${number}`
+function showPair ({ title, a, b, fields }) {
+  byId('number').textContent = title
   const [left, right, differ] = sides(tokens(a.text), tokens(b.text))
   for (const [side, document, text] of [['a', a, left], ['b', b, right]]) {
     byId('id-' + side).textContent = document.id
@@ -64,22 +66,28 @@ function showPair ({ number, a, b, fields }) {
 }
 
 function showFinding () {
-  const { finding, present, advice, refusal } = view
+  const { finding, present, advice, refusal, written } = view
   const { threshold, low, high, same, different, skipped } = finding
-  for (const id of ['best', 'brief']) byId(id).textContent = two(threshold)
-  byId('interval').textContent = `With a probability of 90 % the best one lies from ${two(low)} to ${two(high)}. The present one is ${two(present)}.`
-  byId('scale').replaceChildren(range(threshold, low, high, present))
-  byId('expected').textContent = `Expected on ${view.index}: ${view.expected}`
-  byId('counts').textContent = `${counted(same, 'same', 'same')}, ${counted(different, 'different', 'different')}, ${counted(skipped, 'skipped', 'skipped')}`
+  const judged = same + different > 0 // before that only the present threshold is known
+  const changed = two(threshold) !== two(present)
+  for (const id of ['best', 'brief']) byId(id).textContent = two(judged ? threshold : present)
+  byId('interval').textContent = judged
+    ? `With a probability of 90 % the best one lies from ${two(low)} to ${two(high)}. The present one is ${two(present)}.`
+    : 'This is the present one.'
+  byId('scale').replaceChildren(judged ? range(threshold, low, high, present) : '')
+  for (const id of ['expected', 'config', 'write']) byId(id).hidden = !judged
+  byId('expected').textContent = `Expected on ${view.index}: ${[view.expected, changed && view.change].filter(Boolean).join(' ')}`
+  byId('counts').textContent = `${counted(same, 'same', 'same')}, ${counted(different, 'different', 'different')}, ${counted(skipped, 'skipped', 'skipped')}. ${view.contradictions}`
   byId('progress').textContent = view.progress
   byId('progress').classList.toggle('done', finding.settled)
   byId('advice').replaceChildren(
     ...(advice ?? []).map(({ rule, reason }) => make('li', null, make('code', null, rule), make('span', { class: 'note' }, reason)))
   )
   byId('yaml').textContent = `indices:\n- match: ${view.match}\n${view.yaml}`
-  byId('write').textContent = `Write ${two(threshold)} into ${view.config}`
-  byId('write').setAttribute('aria-disabled', refusal !== '')
-  byId('write').classList.toggle('primary', refusal === '')
+  const writable = refusal === '' && changed
+  byId('write').textContent = changed ? `Write ${two(present)} → ${two(threshold)} into ${view.config}` : `${two(present)} is ${written ? 'written to' : 'already in'} ${view.config}`
+  byId('write').setAttribute('aria-disabled', !writable)
+  byId('write').classList.toggle('primary', writable)
 }
 
 // range draws where the threshold may lie between 0 and 1.
@@ -98,7 +106,9 @@ function range (threshold, low, high, present) {
 function ended () {
   for (const id of ['pair', 'finding', 'verdicts']) byId(id).hidden = true
   byId('empty').hidden = false
-  byId('empty').textContent = `The command has ended. Your answers are in ${view.answers}.`
+  const { written, present, config, answers } = view
+  const what = written ? `Threshold ${two(present)}: ${writtenTo(config)}` : 'No threshold is written.'
+  byId('empty').textContent = `The command has ended. ${what} Your answers are in ${answers}.`
   view = null
 }
 
