@@ -35,7 +35,7 @@ func (f *cleanFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.plan, "plan", "", "write a plan of what to delete or hide to this `file`, and change nothing")
 	flags.Var(choice{&f.keep, []string{string(rule.ByNewest), string(rule.ByOldest), string(rule.ByLongest), cleanup.First}}, "keep",
 		"which `document` of a group stays: newest, oldest, longest or first, by id (by default the rule's representative; else newest if it has a date_field, else longest)")
-	flags.BoolVar(&f.open, "open", false, "show the groups on a page for a browser on this machine, and print its address")
+	flags.BoolVar(&f.open, "open", false, "with --index: show the groups on a page in a browser on this machine, and print its address")
 	flags.IntVar(&f.port, "port", 0, "with --open: the page's port at 127.0.0.1 (default any free one)")
 	flags.StringVar(&f.hide, "hide", "", "with --plan or --open: set this `field` to true, in place of deleting")
 	flags.StringVar(&f.apply, "apply", "", "carry out the plan in this `file`")
@@ -112,7 +112,7 @@ func (s *indexSource) openPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := groups.Options{Job: s.Job, Place: placeOf(s.target), Dir: c.Dir, Plan: p}
+	options := groups.Options{Job: s.Job, Place: placeOf(s.target), Dir: c.Dir, Plan: p, Decided: len(c.Decided)}
 	options.Job.Rule = c.Rule
 	if person, err := user.Current(); err == nil {
 		options.By = person.Username

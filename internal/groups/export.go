@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/sidecar/jobs/cleanup"
 )
 
-// left returns a group without the documents that a person told apart from the one that stays, and without what only the page shows.
+// left returns a group without the documents that differ from the one that stays, as a person said, and without what only the page shows.
 func (g *Groups) left(n int, found cleanup.Group) cleanup.Group {
 	found.Stays.Fields, found.Stays.Title = nil, ""
 	var goes []cleanup.Member
@@ -28,8 +28,15 @@ func (g *Groups) left(n int, found cleanup.Group) cleanup.Group {
 	return found
 }
 
-// plan sends the plan of a clean-up as a file.
-func (g *Groups) plan(w http.ResponseWriter, _ *http.Request) {
+// filterOf returns the filter of a request's query.
+func (g *Groups) filterOf(r *http.Request) Filter {
+	q := r.URL.Query()
+	return Filter{Field: q.Get("field"), Value: q.Get("value"), From: q.Get("from"), To: q.Get("to"), DateField: g.Job.Rule.DateField}
+}
+
+// plan sends the plan of a clean-up of the groups that a filter lets through, as a file.
+func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
+	f := g.filterOf(r)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	dir, err := os.MkdirTemp(g.Dir, "neardup-plan")
@@ -41,16 +48,22 @@ func (g *Groups) plan(w http.ResponseWriter, _ *http.Request) {
 	name := filepath.Join(dir, "plan.json")
 	_, err = cleanup.WritePlan(name, g.Plan, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
 		c := g.Plan.Counts
-		err := g.spool.each(Filter{}, func(n int, found cleanup.Group) error {
+		c.Stay, c.Go = 0, 0
+		if !f.any() {
+			c.Hosts = nil // they were counted in all groups
+		}
+		err := g.spool.each(f, func(n int, found cleanup.Group) error {
 			before := len(found.Goes)
-			found = g.left(n, found)
-			c.Go -= before - len(found.Goes)
+			if found = g.left(n, found); g.out[n] {
+				return nil
+			}
 			c.Others += before - len(found.Goes)
 			if len(found.Goes) == 0 {
-				c.Stay--
 				c.Others++
 				return nil
 			}
+			c.Stay++
+			c.Go += len(found.Goes)
 			return yield(found)
 		})
 		return c, err
@@ -71,12 +84,11 @@ func (g *Groups) plan(w http.ResponseWriter, _ *http.Request) {
 
 // export sends the groups that a filter lets through: as CSV, JSON or YAML.
 func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	f := Filter{Field: q.Get("field"), Value: q.Get("value"), From: q.Get("from"), To: q.Get("to"), DateField: g.Job.Rule.DateField}
+	f := g.filterOf(r)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	out := bufio.NewWriterSize(w, 1<<16)
-	switch form := q.Get("form"); form {
+	switch form := r.URL.Query().Get("form"); form {
 	case "csv":
 		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 		rows := csv.NewWriter(out)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -66,6 +67,7 @@ func TestList(t *testing.T) {
 		{wanted{Filter: Filter{Field: "section", Value: "none"}}, 0, -1, 0}, {wanted{Filter: Filter{Field: "price", Value: "1.50"}}, 120, 3, 50},
 		{wanted{Filter: Filter{Field: "price", Value: "1.5"}}, 120, 3, 50},
 		{wanted{Filter: Filter{From: "2024-01-02", To: "2024-01-04"}, Order: Nearest}, 8, 95, 8},
+		{wanted{Filter: Filter{Value: "s4"}, Order: Largest}, 30, 3, 30}, {wanted{Filter: Filter{Value: "none"}}, 0, -1, 0},
 		{wanted{Filter: Filter{Field: "section", Value: "s4", From: "2024-01-31"}, Order: Largest}, 0, -1, 0},
 		{wanted{Filter: Filter{Field: "section", Value: "s3", From: "2024-01-31"}, Order: Largest}, 1, 30, 1},
 	} {
@@ -112,9 +114,25 @@ func TestExports(t *testing.T) {
 		}
 		expect.Same(t, want, [2]int{len(byYAML), goes}, "groups and documents that go")
 	}
-	p, err := cleanup.ReadPlan(strings.NewReader(string(get(g.plan, ""))), func(cleanup.Group) error { return nil })
-	expect.OK(t, err)
-	expect.Same(t, [2]int{120, 299}, [2]int{p.Counts.Stay, p.Counts.Go}, "counts of the plan")
+	for _, c := range []struct {
+		filter Filter
+		out    int // a group that is left out
+		want   [2]int
+	}{{Filter{}, -1, [2]int{120, 299}}, {Filter{Field: "section", Value: "s4"}, -1, [2]int{30, 119}}, {Filter{Value: "s4"}, 7, [2]int{29, 115}}} {
+		if c.out >= 0 {
+			expect.Value(g.leave(t.Context(), leaving{c.out, true}))(t)
+		}
+		goes := [2]int{}
+		query := url.Values{"field": {c.filter.Field}, "value": {c.filter.Value}}.Encode()
+		p, err := cleanup.ReadPlan(strings.NewReader(string(get(g.plan, query))), func(group cleanup.Group) error {
+			goes[0]++
+			goes[1] += len(group.Goes)
+			return nil
+		})
+		expect.OK(t, err)
+		l := expect.Value(g.listed(t.Context(), wanted{Filter: c.filter}))(t).(list)
+		expect.Same(t, [3][2]int{c.want, c.want, c.want}, [3][2]int{{p.Counts.Stay, p.Counts.Go}, goes, {l.Stay, l.Go}}, "the plan of %+v, its groups, the page", c.filter)
+	}
 	w := httptest.NewRecorder()
 	g.export(w, httptest.NewRequestWithContext(context.Background(), "GET", "/?form=xml", nil))
 	expect.Same(t, 400, w.Code, "another form")

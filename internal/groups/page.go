@@ -39,6 +39,8 @@ type Options struct {
 	Dir string
 	// Plan is what a plan says beside its counts.
 	Plan cleanup.Plan
+	// Decided is how many pairs were decided before.
+	Decided int
 }
 
 // Groups are the groups of an index, as the page shows them.
@@ -48,10 +50,12 @@ type Groups struct {
 	log   *decided.Log
 
 	mu sync.Mutex // locked while a request is answered
-	// apart are the documents, by their groups, that a person told apart from the one that stays.
+	// apart are the documents, by their groups, that differ from the one that stays, as a person said.
 	apart map[int]map[string]bool
 	// together are those of which somebody said that they are the same.
 	together map[int]map[string]bool
+	// out are the groups that a person left out of the plan.
+	out map[int]bool
 	// chosen are the groups of the last filter and order.
 	chosen []uint32
 	filter Filter
@@ -68,7 +72,7 @@ func New(o Options, find func(yield func(cleanup.Group) error) (cleanup.Counts, 
 		s.close()
 		return nil, err
 	}
-	g := &Groups{Options: o, spool: s, log: decided.Open(o.Job.Store.Journal()), apart: map[int]map[string]bool{}, together: map[int]map[string]bool{}}
+	g := &Groups{Options: o, spool: s, log: decided.Open(o.Job.Store.Journal()), apart: map[int]map[string]bool{}, together: map[int]map[string]bool{}, out: map[int]bool{}}
 	slices.Sort(s.fields)
 	return g, nil
 }
@@ -83,7 +87,8 @@ type state struct {
 	DateField string       `json:"date_field"`
 	Fields    []string     `json:"fields"`
 	Groups    int          `json:"groups"`
-	// Apart is how many documents do not go any more, since a person told them apart.
+	Decided   int          `json:"decided"`
+	// Apart is how many documents do not go any more, since a person said that they differ.
 	Apart int `json:"apart"`
 }
 
@@ -106,6 +111,7 @@ func (g *Groups) Page() localpage.Page {
 	post(mux, g, "list", g.listed)
 	post(mux, g, "group", g.shown)
 	post(mux, g, "decide", g.decide)
+	post(mux, g, "leave", g.leave)
 	mux.HandleFunc("GET /api/export", g.export)
 	mux.HandleFunc("GET /api/plan", g.plan)
 	files, _ := fs.Sub(assets, "assets") // never fails: the name is valid
@@ -132,7 +138,7 @@ func post[T any](mux *http.ServeMux, g *Groups, name string, of func(context.Con
 
 func (g *Groups) state() state {
 	s := state{
-		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list),
+		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list), Decided: g.Decided,
 	}
 	for _, ids := range g.apart {
 		s.Apart += len(ids)
@@ -151,6 +157,9 @@ type wanted struct {
 type list struct {
 	Total  int      `json:"total"`
 	Groups []listed `json:"groups"`
+	// Stay and Go are what a plan of the groups that the filter lets through counts.
+	Stay int `json:"stay"`
+	Go   int `json:"go"`
 }
 
 // listed is a group in the list.
@@ -162,6 +171,7 @@ type listed struct {
 	Title  string  `json:"title"`
 	Host   string  `json:"host"`
 	Apart  int     `json:"apart"`
+	Out    bool    `json:"out"`
 }
 
 func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
@@ -184,6 +194,12 @@ func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
 		g.chosen, g.filter, g.order = chosen, w.Filter, w.Order
 	}
 	l := list{Total: len(g.chosen), Groups: []listed{}}
+	for _, n := range g.chosen {
+		if goes := int(g.spool.list[n].size) - 1 - len(g.apart[int(n)]); goes > 0 && !g.out[int(n)] {
+			l.Stay++
+			l.Go += goes
+		}
+	}
 	from := min(max(0, w.From), len(g.chosen))
 	for _, n := range g.chosen[from:min(from+mostListed, len(g.chosen))] {
 		e := g.spool.list[n]
@@ -191,7 +207,7 @@ func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Groups = append(l.Groups, listed{int(n), int(e.size), e.least, group.Stays.ID, group.Stays.Title, group.Stays.Host, len(g.apart[int(n)])})
+		l.Groups = append(l.Groups, listed{int(n), int(e.size), e.least, group.Stays.ID, group.Stays.Title, group.Stays.Host, len(g.apart[int(n)]), g.out[int(n)]})
 	}
 	return l, nil
 }
@@ -201,6 +217,7 @@ type group struct {
 	Number  int      `json:"number"`
 	Cluster string   `json:"cluster"`
 	Why     string   `json:"why"`
+	Out     bool     `json:"out"`     // of the plan
 	Members []member `json:"members"` // the one that stays first
 	// More are members that are not shown.
 	More int `json:"more"`
@@ -209,6 +226,7 @@ type group struct {
 // member is a document of a group as it is now.
 type member struct {
 	ID        string          `json:"id"`
+	Title     string          `json:"title"`
 	Host      string          `json:"host"`
 	Agreement float64         `json:"agreement"`
 	Fields    []cleanup.Field `json:"fields"`
@@ -236,12 +254,12 @@ func (g *Groups) shown(ctx context.Context, w which) (any, error) {
 		return nil, err
 	}
 	all := append([]cleanup.Member{found.Stays}, found.Goes...)
-	made := group{Number: w.Number, Cluster: found.Cluster, Why: found.Why, More: max(0, len(all)-mostShown)}
+	made := group{Number: w.Number, Cluster: found.Cluster, Why: found.Why, Out: g.out[w.Number], More: max(0, len(all)-mostShown)}
 	var ids []string
 	for _, m := range all[:min(mostShown, len(all))] {
 		ids = append(ids, m.ID)
 		made.Members = append(made.Members, member{
-			ID: m.ID, Host: m.Host, Agreement: m.Agreement, Fields: m.Fields, State: "gone", Verdict: g.verdict(w.Number, m.ID),
+			ID: m.ID, Title: m.Title, Host: m.Host, Agreement: m.Agreement, Fields: m.Fields, State: "gone", Verdict: g.verdict(w.Number, m.ID),
 		})
 	}
 	selection := adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}
@@ -316,6 +334,22 @@ func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
 			}
 			marks[d.Number][d.ID] = true
 		}
+	}
+	return g.state(), nil
+}
+
+// leaving leaves a group out of the plan, or takes it in again.
+type leaving struct {
+	Number int  `json:"number"`
+	Out    bool `json:"out"`
+}
+
+func (g *Groups) leave(_ context.Context, l leaving) (any, error) {
+	if l.Number < 0 || l.Number >= len(g.spool.list) {
+		return nil, errNoGroup
+	}
+	if delete(g.out, l.Number); l.Out {
+		g.out[l.Number] = true
 	}
 	return g.state(), nil
 }

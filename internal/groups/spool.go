@@ -120,7 +120,7 @@ func (s *spool) each(f Filter, yield func(n int, g cleanup.Group) error) error {
 
 // Filter lets a group through if one of its documents fits.
 type Filter struct {
-	// Field and Value are what a document holds; no Field is any.
+	// Field and Value are what a document holds. Without a Field, any of its short values may be the Value; without either, all documents fit.
 	Field string `json:"field"`
 	Value string `json:"value"`
 	// From and To bound the date, as the engine's documents write it, From inclusive and To exclusive; empty is no bound.
@@ -130,11 +130,11 @@ type Filter struct {
 	DateField string `json:"-"`
 }
 
-func (f Filter) any() bool { return f.Field == "" && f.From == "" && f.To == "" }
+func (f Filter) any() bool { return f.Field == "" && f.Value == "" && f.From == "" && f.To == "" }
 
 // quick returns what a line of a group that fits must hold, nil for nothing.
 func (f Filter) quick() []byte {
-	if f.Field == "" {
+	if f.Field == "" { // only dates are bounded, or any field may hold the value
 		return nil
 	}
 	name, _ := json.Marshal(f.Field) // a string always can be
@@ -154,8 +154,8 @@ func (f Filter) lets(g *cleanup.Group) bool {
 }
 
 func (f Filter) holds(m *cleanup.Member) bool {
-	if f.Field != "" && !slices.ContainsFunc(m.Fields, func(v cleanup.Field) bool {
-		return v.Name == f.Field && (v.Text() == f.Value || string(v.Value) == f.Value)
+	if (f.Field != "" || f.Value != "") && !slices.ContainsFunc(m.Fields, func(v cleanup.Field) bool {
+		return (f.Field == "" || v.Name == f.Field) && (v.Text() == f.Value || string(v.Value) == f.Value)
 	}) {
 		return false
 	}

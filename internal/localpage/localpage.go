@@ -78,7 +78,7 @@ func (p Page) handler(key string) http.Handler {
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { file(r.PathValue("file"), w) })
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+key)) != 1 {
-			Refuse(w, http.StatusUnauthorized, errors.New("the key is wrong: open the address that the command has printed"))
+			Refuse(w, http.StatusUnauthorized, errors.New("open the full address that the command printed; the part after # is missing or wrong"))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)

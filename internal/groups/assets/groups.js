@@ -10,6 +10,7 @@ let asked = {} // what the list shows
 let list = { total: 0, groups: [] }
 let group = null
 let at = 0 // the member that is compared, from 1
+const decisions = [] // of this visit, each with the verdict that stood before
 
 // busy marks the page while something is asked, and shows what went wrong.
 let under = 0
@@ -20,7 +21,7 @@ async function busy (what) {
     byId('problem').hidden = true
     await what()
   } catch (error) {
-    byId('problem').textContent = error.message
+    byId('problem').textContent = error.message[0].toUpperCase() + error.message.slice(1)
     byId('problem').hidden = false
   }
   if (--under === 0) byId('main').setAttribute('aria-busy', false)
@@ -29,7 +30,7 @@ async function busy (what) {
 const percent = x => `${x > 0 && x < 0.01 ? '<\u202f1' : Math.round(100 * x)}\u202f%`
 
 function showState () {
-  const { plan, threshold, date_field: dated, apart, groups } = state
+  const { plan, threshold, date_field: dated, apart, decided, groups } = state
   const { documents, go, others } = plan.counts
   byId('index').textContent = `${plan.index}, threshold ${two(threshold)}`
   document.title = `neardup: groups of ${plan.index}`
@@ -38,23 +39,31 @@ function showState () {
     ? `${percent(copies / documents)} of the documents are copies: ${count(copies)} of ${count(documents)}.`
     : `No copies among ${counted(documents, 'document')}.`
   byId('portion').style.width = `${100 * copies / Math.max(documents, 1)}%`
-  const more = [`${counted(groups, 'group')}. In each one document stays, chosen by: ${plan.keep}.`]
-  if (others) more.push(`${counted(others, 'other')} in their clusters are unlike it and stay too.`)
-  if (apart) more.push(`You told ${counted(apart, 'document')} apart.`)
-  byId('more').textContent = more.join(' ')
+  const more = [kept[plan.keep] ?? `The document that stays is chosen by: ${plan.keep}.`]
+  if (others) more.push(others === 1
+    ? '1 more document is linked to a group, but unlike the one that stays: it stays too.'
+    : `${count(others)} more documents are linked to a group, but unlike the one that stays: they stay too.`)
+  if (apart) more.push(apart === 1 ? 'You decided that 1 document is different: it stays.' : `You decided that ${count(apart)} documents are different: they stay.`)
+  if (decided) more.push(`${counted(decided, 'pair was', 'pairs were')} decided before: see sidecar decide --list.`)
+  byId('more').textContent = groups ? more.join(' ') : ''
+  for (const id of ['tools', 'panes']) byId(id).hidden = !groups
   for (const element of document.querySelectorAll('.dated')) element.hidden = !dated
 }
+
+const kept = Object.fromEntries(['newest', 'oldest', 'longest', 'first'].map(by => [by, `The ${by} document of each group stays.`]))
 
 // load asks for a part of the list.
 async function load (from) {
   list = await call('list', { ...asked, at: from })
   list.at = from
   byId('listed').textContent = counted(list.total, 'group')
+  byId('plan').textContent = `Clean-up plan for ${counted(list.stay, 'group')}, ${counted(list.go, 'document')}`
+  byId('legend').textContent = `Number of documents · lowest agreement${list.groups.some(one => one.host) ? ' · host of the one that stays' : ''}`
   byId('groups').replaceChildren(...list.groups.map(one =>
     make('li', null, make('button', { type: 'button', class: 'entry', 'data-number': one.number, click: () => open(one.number) },
-      make('b', null, count(one.size)),
+      make('b', null, count(one.size - one.apart)),
       make('span', { class: 'name' }, one.title || one.id),
-      make('span', { class: 'note' }, [`from ${two(one.least)}`, one.host, one.apart ? `${one.apart} told apart` : ''].filter(Boolean).join(' · '))))))
+      make('span', { class: 'note' }, [`at least ${two(one.least)}`, one.host, one.apart ? `${one.apart} different` : '', one.out ? 'not in the plan' : ''].filter(Boolean).join(' · '))))))
   byId('place').textContent = list.total ? `${count(from + 1)} to ${count(from + list.groups.length)} of ${count(list.total)}` : ''
   byId('back').setAttribute('aria-disabled', from === 0)
   byId('on').setAttribute('aria-disabled', from + list.groups.length >= list.total)
@@ -78,18 +87,26 @@ function open (number) {
     at = 1
     byId('group').hidden = false
     byId('none').hidden = true
+    byId('said').textContent = ''
     const [best, ...others] = group.members
     byId('best').replaceChildren(make('span', { class: 'id' }, best.id), ' stays')
-    byId('why').textContent = `Why: ${group.why}. ${counted(others.length + group.more, 'copy goes', 'copies go')}.${stateOf(best)}`
     byId('members').replaceChildren(...others.map((one, i) =>
       make('li', null, make('button', { type: 'button', class: 'entry', click: () => choose(i + 1) },
-        make('span', { class: 'name id' }, one.id), make('span', { class: 'note' })))))
-    byId('rest').textContent = group.more ? `${counted(group.more, 'more copy', 'more copies')} not shown here. The exports have all.` : ''
+        make('span', { class: 'name' }, one.title || one.id), make('span', { class: 'note' })))))
+    byId('rest').textContent = group.more ? `${counted(group.more, 'more copy', 'more copies')} not shown here. The downloads have all.` : ''
     compare()
     byId('group').focus({ preventScroll: true })
     if (byId('list').offsetParent === null) byId('group').scrollIntoView()
   })
 }
+
+// reason is why a document stays: "longest (255 shingles)" in whole words.
+const reason = why => {
+  const [, by, detail] = /^(newest|oldest|longest) \((.*)\)$/.exec(why) ?? []
+  return by ? `It is the ${by}: ${detail}.` : `Why: ${why}.`
+}
+
+const dateOf = ({ fields }) => String((fields ?? []).find(({ name }) => name === state.date_field)?.value ?? '').slice(0, 10)
 
 const stateOf = ({ state }) => state ? ` It is ${state === 'gone' ? 'gone' : 'not what it was'} since the groups were made.` : ''
 
@@ -104,13 +121,17 @@ function choose (to) {
 function compare () {
   const [best, one] = [group.members[0], group.members[at]]
   byId('pair').hidden = !one
+  const go = group.members.slice(1).filter(({ verdict }) => verdict !== 'different').length + group.more
+  byId('why').textContent = `${reason(group.why)} ${counted(go, 'copy goes', 'copies go')}.${stateOf(best)}`
+  byId('leave').setAttribute('aria-pressed', group.out)
   ;[...byId('members').querySelectorAll('.entry')].forEach((entry, i) => {
-    const { agreement, verdict, host, state } = group.members[i + 1]
-    const word = { different: 'told apart: stays', same: 'always together' }[verdict]
-    entry.lastChild.textContent = [host, state, word, two(agreement)].filter(Boolean).join(' · ')
+    const { id, title, agreement, verdict, host, state } = group.members[i + 1]
+    const word = { different: 'different: stays', same: 'same' }[verdict]
+    entry.lastChild.textContent = [title && title !== id ? id : '', host, dateOf(group.members[i + 1]), state, word, two(agreement)].filter(Boolean).join(' · ')
   })
   mark()
   if (!one) return
+  byId('goes').textContent = byId('goes-field').textContent = one.verdict === 'different' ? 'Stays too' : 'Goes'
   byId('what').replaceChildren('What differs in ', make('span', { class: 'id' }, one.id))
   const [left, right, differ] = sides(tokens(best.text), tokens(one.text))
   byId('sides').hidden = !differ
@@ -125,7 +146,7 @@ function compare () {
     best.cut || one.cut ? 'Long texts are cut here.' : '', stateOf(one)].filter(Boolean).join(' ')
   for (const button of document.querySelectorAll('[data-verdict]')) {
     if (button.dataset.verdict) button.setAttribute('aria-pressed', one.verdict === button.dataset.verdict)
-    else button.setAttribute('aria-disabled', !one.verdict)
+    else button.setAttribute('aria-disabled', !decisions.length && !one.verdict)
   }
 }
 
@@ -138,15 +159,49 @@ function differing (a, b) {
 
 function decide (verdict) {
   const one = group?.members[at]
-  if (!one || (!verdict && !one.verdict)) return
+  if (!one) return
   return busy(async () => {
-    state = await call('decide', { number: group.number, id: one.id, verdict: verdict || 'forgotten' })
-    one.verdict = verdict
-    showState()
+    state = await call('decide', { number: group.number, id: one.id, verdict })
+    decisions.push({ number: group.number, at, before: one.verdict })
+    await decided(one, verdict)
+    byId('said').textContent = `${one.id}: ${verdict}.`
+    if (at + 1 < group.members.length) choose(at + 1)
+  })
+}
+
+// decided shows a decision that is stored.
+async function decided (one, verdict) {
+  one.verdict = verdict
+  showState()
+  compare()
+  await load(list.at)
+}
+
+// undo goes back to the pair that was decided last, and takes that back.
+async function undo () {
+  const last = decisions.at(-1) ?? (group?.members[at]?.verdict && { number: group.number, at, before: '' })
+  if (!last) return
+  if (group?.number !== last.number) await open(last.number)
+  if (group?.number !== last.number) return // it could not be opened
+  choose(last.at)
+  const one = group.members[at]
+  return busy(async () => {
+    state = await call('decide', { number: group.number, id: one.id, verdict: last.before })
+    decisions.pop()
+    await decided(one, last.before)
+    byId('said').textContent = `Taken back. ${one.id}: ${last.before || 'no decision'}.`
+  })
+}
+
+// leave leaves the group out of the plan, or takes it in again.
+function leave () {
+  if (!group) return
+  return busy(async () => {
+    await call('leave', { number: group.number, out: !group.out })
+    group.out = !group.out
     compare()
-    byId('said').textContent = verdict ? `${one.id}: ${verdict}.` : `${one.id}: no decision.`
+    byId('said').textContent = group.out ? 'This group is not in the plan.' : 'This group is in the plan.'
     await load(list.at)
-    if (verdict && at + 1 < group.members.length) choose(at + 1)
   })
 }
 
@@ -178,18 +233,19 @@ function move (by) {
 }
 
 const keys = {
-  j: () => group ? choose(at + 1) : move(1),
-  k: () => group ? choose(at - 1) : move(-1),
-  n: () => group && step(1),
-  p: () => group && step(-1),
+  n: () => group ? choose(at + 1) : move(1),
+  p: () => group ? choose(at - 1) : move(-1),
+  N: () => group && step(1),
+  P: () => group && step(-1),
   s: () => decide('same'),
   d: () => decide('different'),
-  u: () => decide(''),
+  u: undo,
+  x: leave,
   Escape: () => group && close()
 }
 
 addEventListener('keydown', event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !'jk'.includes(event.key) || under) return
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !'np'.includes(event.key) || under) return
   if (event.target.matches('input, select, textarea')) return
   const act = keys[event.key]
   if (act) {
@@ -198,25 +254,27 @@ addEventListener('keydown', event => {
   }
 })
 
-const chosen = () => ({ order: byId('order').value, field: byId('value').value ? byId('field').value : '', value: byId('value').value, from: byId('from').value, to: byId('to').value })
+const chosen = () => ({ order: byId('order').value, field: byId('value').value && byId('field').value, value: byId('value').value, from: byId('from').value, to: byId('to').value })
 
 byId('filter').addEventListener('submit', event => {
   event.preventDefault()
   asked = chosen()
   busy(() => load(0))
 })
-byId('order').addEventListener('change', () => byId('filter').requestSubmit())
+byId('filter').addEventListener('change', () => byId('filter').requestSubmit())
 byId('back').addEventListener('click', () => turn(-1))
 byId('on').addEventListener('click', () => turn(1))
 byId('close').addEventListener('click', close)
-for (const button of document.querySelectorAll('[data-verdict]')) button.addEventListener('click', () => decide(button.dataset.verdict))
+for (const button of document.querySelectorAll('[data-verdict]')) button.addEventListener('click', () => button.dataset.verdict ? decide(button.dataset.verdict) : undo())
 for (const button of document.querySelectorAll('[data-form]')) {
   button.addEventListener('click', () => busy(() => save('export?' + new URLSearchParams({ ...asked, form: button.dataset.form }), 'groups.' + button.dataset.form)))
 }
-byId('plan').addEventListener('click', () => busy(() => save('plan', 'plan.json')))
+byId('plan').addEventListener('click', () => busy(() => save('plan?' + new URLSearchParams(asked), 'plan.json')))
+byId('leave').addEventListener('click', leave)
 
 busy(async () => {
   state = await call('state')
+  byId('all').hidden = false
   showState()
   byId('field').append(...(state.fields ?? []).map(name => make('option', { value: name }, name)))
   asked = chosen()
