@@ -143,8 +143,19 @@ func TestQueriesPage(t *testing.T) {
 			while (!(done.value > 2)) await new Promise(requestAnimationFrame)
 			document.getElementById('stop').click()
 			while (downloads.hidden || main.ariaBusy === 'true') await new Promise(requestAnimationFrame)
-		})()`), rows, verdict)
+		})()`), rows, verdict,
+		act("type", "text", "ok\n{\"a\"\nok", "key", "Control+Enter"), act("tell", "script", "query.value.slice(query.selectionStart, query.selectionEnd)"),
+		act("type", "text", "ferry\nzzz", "key", "Control+Enter"), act("reload"), act("tell", "script", `(async () => {
+			while (results.hidden) await new Promise(requestAnimationFrame)
+			order.value = 'nothing'
+			order.dispatchEvent(new Event('change'))
+			return [query.value, document.querySelectorAll('.queries tbody').length, document.querySelector('.query').textContent]
+		})()`))
 	accessible(t, seen[0], seen[3], seen[6])
+	same(t, []string{"{\"a\""}, []string{seenAs[string](t, seen[10])}, "the bad line is selected")
+	if got := seenAs[[]any](t, seen[11]); len(got) != 3 || got[0] != "ferry\nzzz" || got[1] != 2.0 || got[2] != "zzz" {
+		t.Errorf("after coming back: %v", got)
+	}
 	got := seenAs[[]string](t, seen[1])
 	if len(got) != 4 || !strings.HasPrefix(got[0], "ferry 2 3 results 8 1 1 of 8 3 ") || !strings.Contains(strings.Join(got, "\n"), "unknown query [nope]") ||
 		!strings.Contains(strings.Join(got, "\n"), "left alone: size_zero") {

@@ -28,7 +28,7 @@ export function showThreshold (view, looked) {
     `Within the strip (± ${two(error)}) chance decides: ${close ? counted(close, 'hit') : 'no hit'}.`
   byId('window-says').textContent =
     'How many hits the sidecar compares.' +
-    (view.preset && !view.chosenWindow ? ` Set by ${view.preset}.` : '') +
+    (view.preset && !view.chosenWindow ? ` Set by the preset ${view.preset}.` : '') +
     ((view.chosenWindow ?? reply.rule.window) > looked ? ` This page compares the first ${count(looked)} of them.` : '')
   for (const id of ['exactly', 'window']) byId(id).removeAttribute('aria-invalid')
   const button = byId('configured')

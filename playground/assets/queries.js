@@ -76,7 +76,8 @@ async function restore (kept) {
   Object.assign(beside, kept.beside)
   rows = kept.rows
   byId('empty').hidden = true
-  await showReport()
+  busy()
+  await showReport().finally(idle)
 }
 
 // ---- engines and indices
