@@ -47,8 +47,10 @@ export function sides (a, b) {
 
 const words = (list, from, to) => list.slice(from, to).map(({ text, rest }) => text + rest).join('')
 
-// only are words that the other text does not have here.
+// only are words that the other text does not have here. A blank line between them is not marked.
 function only (list, from, to) {
   const last = list[to - 1]
-  return [make('mark', null, spoken('only here: '), words(list, from, to - 1) + last.text), spoken(';'), last.rest]
+  const parts = (words(list, from, to - 1) + last.text).split(/(\n\s*)/)
+  const marks = parts.map((part, i) => (i % 2 ? part : part && make('mark', null, i === 0 ? spoken('only here: ') : '', part)))
+  return [...marks, spoken(';'), last.rest]
 }
