@@ -87,7 +87,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	flags.StringVar(&r.html, "html", "", "write a report with tables and bars to this `file`")
 	flags.BoolVar(&r.ask, "ask", false, "ask about pairs of one index, and find the threshold by the answers")
 	flags.StringVar(&r.answers, "answers", "", "with --ask: keep the answers in this `file` (default answers-ENGINE-INDEX.jsonl)")
-	flags.BoolVar(&r.open, "open", false, "with --ask: ask on a page for a browser on this machine, and print its address")
+	flags.BoolVar(&r.open, "open", false, "with --ask: ask on a page in a browser on this machine, and print its address")
 	flags.IntVar(&r.port, "port", 0, "with --open: the page's port at 127.0.0.1 (default any free one)")
 	flags.BoolVar(&r.write, "write", false, "with --ask: write the threshold into the configuration")
 	return cmd

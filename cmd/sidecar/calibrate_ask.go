@@ -99,7 +99,9 @@ func (r *calibrateJob) runAsk(ctx context.Context) error {
 func (r *calibrateJob) servePage(ctx context.Context, c *talk) error {
 	serving, end := context.WithCancel(ctx)
 	defer end()
-	err := localpage.Serve(serving, r.port, conversation.Page(c.Conversation, end), func(address string) {
+	page := conversation.Page(c.Conversation, end)
+	page.Browse = terminal.IsTerminal(r.out)
+	err := localpage.Serve(serving, r.port, page, func(address string) {
 		c.printf("Open this address in a browser on this machine:\n\n  %s\n\nCtrl-C ends the page. The answers are kept.\n", address)
 	})
 	if err != nil {

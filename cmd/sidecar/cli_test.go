@@ -201,6 +201,20 @@ func TestUnreachableEngine(t *testing.T) {
 	}
 }
 
+// TestOneOfTwoUnreachable: if one of several engines is not reached, a command that needs one index says how to leave it out.
+func TestOneOfTwoUnreachable(t *testing.T) {
+	file := write(t, `engines:
+- {name: one, kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}
+- {name: two, kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}`)
+	const hint = "For an index of another engine, name that engine with --engine\n"
+	for line, hinted := range map[string]bool{"cluster --index a": true, "similar --index a 1": true, "cluster --index a --engine two": false} {
+		got := sidecar(t, append(strings.Fields(line), "-c", file)...)
+		if got.code == exitDone || strings.HasSuffix(got.stderr, hint) != hinted {
+			t.Errorf("%s: %s", line, got.stderr)
+		}
+	}
+}
+
 // TestErrorsAreHarmless: what an engine answers is quoted without what a terminal would obey.
 func TestErrorsAreHarmless(t *testing.T) {
 	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -124,7 +124,9 @@ func (s *indexSource) openPage(ctx context.Context) error {
 	defer found.Close()
 	c.corpus.Close() // and what it keeps in memory
 	c.corpus = nil
-	return localpage.Serve(ctx, c.clean.port, found.Page(), func(address string) {
+	page := found.Page()
+	page.Browse = terminal.IsTerminal(c.out)
+	return localpage.Serve(ctx, c.clean.port, page, func(address string) {
 		_, _ = fmt.Fprintf(c.out, "Open this address in a browser on this machine:\n\n  %s\n\nCtrl-C ends the page.\n", address)
 	})
 }

@@ -168,6 +168,9 @@ func (j *job) matching(ctx context.Context) (targets []target, found []adapters.
 	for _, e := range j.engines {
 		indices, err := e.FindOrPrepare(ctx, j.index, false)
 		if err != nil {
+			if len(j.engines) > 1 && upstream.Unreachable(err) {
+				err = fmt.Errorf("%w\nFor an index of another engine, name that engine with --engine", err)
+			}
 			return nil, nil, err
 		}
 		for _, index := range indices {

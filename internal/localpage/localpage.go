@@ -31,6 +31,8 @@ type Page struct {
 	Files fs.FS
 	// API answers requests below /api/, if they have the key.
 	API http.Handler
+	// Browse opens the page in a browser, where this machine has one.
+	Browse bool
 }
 
 //go:embed assets
@@ -42,9 +44,9 @@ func Serve(ctx context.Context, port int, p Page, started func(address string)) 
 	if err != nil {
 		return fmt.Errorf("the page: %w", err)
 	}
-	key := rand.Text()
+	key, ticket := rand.Text(), rand.Text()
 	server := &http.Server{
-		Handler: p.handler(key), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		Handler: p.handler(key, ticket), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	closed := make(chan struct{})
@@ -56,7 +58,11 @@ func Serve(ctx context.Context, port int, p Page, started func(address string)) 
 			_ = server.Close()
 		}
 	})
-	started("http://" + listener.Addr().String() + "/#key=" + key)
+	base := "http://" + listener.Addr().String() + "/"
+	started(base + "#key=" + key)
+	if p.Browse {
+		browse(ctx, base+"open/"+ticket)
+	}
 	err = server.Serve(listener)
 	if !stop() {
 		<-closed
@@ -68,17 +74,18 @@ func Serve(ctx context.Context, port int, p Page, started func(address string)) 
 }
 
 // handler returns the handler of everything.
-func (p Page) handler(key string) http.Handler {
+func (p Page) handler(key, ticket string) http.Handler {
 	own, _ := fs.Sub(assets, "assets") // never fails: the name is valid
 	file := func(name string, w http.ResponseWriter) {
 		playground.ServeFile(w, name, p.Files, own, playground.Files)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { file("index.html", w) })
+	mux.HandleFunc("GET /open/{ticket}", redirect(key, ticket))
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { file(r.PathValue("file"), w) })
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+key)) != 1 {
-			Refuse(w, http.StatusUnauthorized, errors.New("open the full address that the command printed; the part after # is missing or wrong"))
+			Refuse(w, http.StatusUnauthorized, errNoKey)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
