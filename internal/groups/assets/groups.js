@@ -46,7 +46,7 @@ function showState () {
   if (apart) more.push(apart === 1 ? 'You decided that 1 document is different: it stays.' : `You decided that ${count(apart)} documents are different: they stay.`)
   if (decided) more.push(`${counted(decided, 'pair was', 'pairs were')} decided before: see sidecar decide --list.`)
   byId('more').textContent = groups ? more.join(' ') : ''
-  for (const id of ['tools', 'panes']) byId(id).hidden = !groups
+  for (const id of ['bar', 'tools', 'panes']) byId(id).hidden = !groups
   for (const element of document.querySelectorAll('.dated')) element.hidden = !dated
 }
 
@@ -127,7 +127,7 @@ function compare () {
   ;[...byId('members').querySelectorAll('.entry')].forEach((entry, i) => {
     const { id, title, agreement, verdict, host, state } = group.members[i + 1]
     const word = { different: 'different: stays', same: 'same' }[verdict]
-    entry.lastChild.textContent = [title && title !== id ? id : '', host, dateOf(group.members[i + 1]), state, word, two(agreement)].filter(Boolean).join(' · ')
+    entry.lastChild.textContent = [two(agreement), word, state, host, dateOf(group.members[i + 1]), title && title !== id ? id : ''].filter(Boolean).join(' · ')
   })
   mark()
   if (!one) return
