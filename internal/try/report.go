@@ -153,7 +153,7 @@ func (r *Report) sentences(of *Input) (list []string) {
 	for side := range r.Figures {
 		sentences := r.Figures[side].sentences(all, count)
 		if len(r.Sides) > 1 { // a paragraph for each
-			sentences = []string{string(rune('A'+side)) + ", " + r.Sides[side] + ": " + strings.Join(sentences, " ")}
+			sentences = []string{string(rune('A'+side)) + ", " + r.Sides[side] + ". " + strings.Join(sentences, " ")}
 		}
 		list = append(list, sentences...)
 	}
