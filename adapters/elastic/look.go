@@ -26,11 +26,11 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if odd || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single index: name one of those that there are", l.Index)
 	}
-	body, err := l.Search, error(nil)
-	if l.Search == nil {
-		body = bodyOf(l)
-	} else if body, err = searchBody(l); err != nil {
-		return nil, fmt.Errorf("query: %w", err)
+	body, err := bodyOf(l), error(nil)
+	if l.Search != nil {
+		if body, err = searchBody(l); err != nil {
+			return nil, fmt.Errorf("query: %w", err)
+		}
 	}
 	if l.Judged {
 		if body, err = listed(body, "docvalue_fields", new(clientSearch).extractions(false, decidingOf(l.Deciding))); err != nil {

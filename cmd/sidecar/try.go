@@ -141,7 +141,7 @@ func (t *tryJob) read(ctx context.Context, e *upstream.Engine, indices []adapter
 	}
 	input, err := reader.Read(terminal.UntilDone(ctx, in))
 	if err != nil {
-		return nil, errors.Join(err, errors.New(try.Hint))
+		return nil, fmt.Errorf("%w\n%s", err, try.Hint)
 	}
 	return input, input.Check(name)
 }

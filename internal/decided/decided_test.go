@@ -29,8 +29,6 @@ type journal struct {
 	reads   int // entries that were read
 }
 
-var errLost = errors.New("the answer was lost")
-
 func (j *journal) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
