@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -395,16 +396,17 @@ func valuesAt(members []jsonedit.Member, path string) (values [][]byte) {
 
 // layouts are forms of dates, beside numbers.
 var layouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "2006-01", "20060102",
+	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "2006-01", "20060102", "2006",
 	time.RFC1123Z, time.RFC1123,
 }
 
-// endOfSeconds is the year 10000 in Unix seconds. A greater number is one of milliseconds.
-const endOfSeconds = 253402300800
+// endOfSeconds is the year 10000 in Unix seconds. A greater number is one of milliseconds. One below leastSeconds, of the years 1966 to 1973, may be
+// something else, such as a year.
+const endOfSeconds, leastSeconds = 253402300800, 1e8
 
 // Milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
 func Milliseconds(text string) (digits string, ok bool) {
-	if n, err := strconv.ParseFloat(text, 64); err == nil && len(text) != len("20060102") {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && len(text) != len("20060102") && math.Abs(n) >= leastSeconds {
 		if n > -endOfSeconds && n < endOfSeconds {
 			n *= 1000
 		}
