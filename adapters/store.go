@@ -63,6 +63,8 @@ type Cleaner interface {
 	// Lossless returns an error with [ErrLossy] if documents of a concrete index would lose something: where they are deleted and put back,
 	// or, with a field, where that is set. Any other error says that this could not be found out.
 	Lossless(ctx context.Context, index, field string) error
+	// Flag reports whether a concrete index declares a field at the top as a boolean that filters find and documents show.
+	Flag(ctx context.Context, index, field string) (bool, error)
 	// Prove deletes one document and creates it again, or, with a field, writes it again as it is. [Patched] means that it is what it was.
 	// An error can mean that it is deleted.
 	Prove(ctx context.Context, index, field string, document Stored, keep func(Stored) error) (Result, error)

@@ -3,6 +3,7 @@ package elastic
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -113,7 +114,7 @@ func TestLosslessNeedsAllFields(t *testing.T) {
 		s := Dialect{}.Open(http.DefaultTransport, []*url.URL{at}, nil)(nil, "")
 		for _, field := range []string{"", "hidden"} { // each writes whole documents
 			err := s.Lossless(t.Context(), "news", field)
-			if errors.Is(err, adapters.ErrLossy) != (words != "") || err != nil && !strings.Contains(err.Error(), "may see only a part") {
+			if errors.Is(err, adapters.ErrLossy) || (err != nil) != (words != "") || err != nil && !strings.Contains(err.Error(), "may see only a part") {
 				t.Errorf("%q: %v", words, err)
 			}
 		}
@@ -123,5 +124,69 @@ func TestLosslessNeedsAllFields(t *testing.T) {
 			t.Errorf("%q: patched: %v", words, err)
 		}
 		engine.Close()
+	}
+}
+
+// shaped is an engine of one index of a shape. It answers bulks with statuses, and keeps what they hold.
+func shaped(t *testing.T, shape, bulk string, sent *string) *Store {
+	t.Helper()
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply := `{"acknowledged":true}`
+		switch {
+		case strings.Contains(r.URL.Path, "_update"):
+			w.WriteHeader(http.StatusNotFound)
+			reply = `{"error":{"type":"index_not_found_exception","reason":"no such index [news] and [require_alias] request flag is [true]"}}`
+		case strings.Contains(r.URL.Path, "_bulk"):
+			body, _ := io.ReadAll(r.Body)
+			*sent += string(body)
+			reply = bulk
+		case r.Method == http.MethodGet:
+			reply = `{"news":{"settings":{"index.uuid":"u","index.number_of_shards":"1"` + shape + `}}`
+		}
+		_, _ = w.Write([]byte(reply))
+	}))
+	t.Cleanup(engine.Close)
+	s, _ := Dialect{}.Open(http.DefaultTransport, []*url.URL{expect.Value(url.Parse(engine.URL))(t)}, nil)(nil, "").(*Store)
+	return s
+}
+
+// TestFlag takes a boolean that filters find in the documents.
+func TestFlag(t *testing.T) {
+	for mapping, want := range map[string]bool{
+		`"properties":{"h":{"type":"boolean"}}`: true, `"properties":{"h":{"type":"long"}}`: false, `"properties":{"h":{"type":"boolean","index":false}}`: false,
+		`"properties":{"h":{"type":"boolean"}},"runtime":{"h":{"type":"boolean"}}`: false, `"runtime":{"h":{"type":"boolean"}}`: false, ``: false,
+		`"properties":{"h":{"properties":{"h":{"type":"boolean"}}}}`: false,
+	} {
+		s := shaped(t, `},"mappings":{`+mapping+`}`, "", nil)
+		expect.Same(t, want, expect.Value(s.Flag(t.Context(), "news", "h"))(t), "%s", mapping)
+	}
+}
+
+// TestSetFieldByUpdate takes a field out without a script, where the engine's own update has to do it.
+func TestSetFieldByUpdate(t *testing.T) {
+	for _, shape := range []string{`,"index.final_pipeline":"p"},"mappings":{}`, `},"mappings":{"properties":{"s":{"type":"semantic_text"}}}`} {
+		sent := ""
+		s := shaped(t, shape, `{"items":[{"update":{"status":200}},{"update":{"status":200}}]}`, &sent)
+		list := []adapters.Stored{{ID: "1", Source: []byte(`{"h":true}`), Version: version{uuid: "u"}}, {ID: "2", Source: []byte(`{"h":true}`), Version: version{uuid: "u"}}}
+		results, err := s.SetField(t.Context(), "news", "h", list, [][]byte{nil, []byte("false")})
+		expect.OK(t, err)
+		expect.Same(t, []adapters.Result{adapters.Patched, adapters.Patched}, results, "results")
+		for _, want := range []string{`{"doc":{"h":null}}`, `{"doc":{"h":false}}`} {
+			if !strings.Contains(sent, want) || strings.Contains(sent, "script") {
+				t.Errorf("%s: %s is sent", shape, sent)
+			}
+		}
+	}
+}
+
+// TestFullDiskRefuses: an index that takes only deletions, since the disk is full, is no busy one.
+func TestFullDiskRefuses(t *testing.T) {
+	for setting, want := range map[string]adapters.Result{`,"index.blocks.read_only_allow_delete":"true"`: adapters.Refused, ``: adapters.Busy} {
+		sent := ""
+		s := shaped(t, setting+`},"mappings":{}`, `{"items":[{"index":{"status":429}}]}`, &sent)
+		results, err := s.Delete(t.Context(), "news", []adapters.Stored{{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}}}, nil)
+		expect.OK(t, err)
+		expect.Same(t, []adapters.Result{want}, results, "with %q", setting)
+		expect.Same(t, false, strings.Contains(sent, "delete"), "that it deletes: %s", sent)
 	}
 }

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -29,7 +32,15 @@ func (s *Store) Lossless(ctx context.Context, index, field string) error {
 	return nil
 }
 
-// lossy returns what would be lost, and an error if it could not be found out.
+// Flag implements adapters.Cleaner. A runtime field would answer filters in place of what documents hold.
+func (s *Store) Flag(ctx context.Context, index, field string) (bool, error) {
+	is, err := s.shape(ctx, index)
+	declared := is.Mappings.Properties[field]
+	_, runtime := is.Mappings.Runtime[field]
+	return declared.Type == "boolean" && (declared.Index == nil || *declared.Index) && !runtime, err
+}
+
+// lossy returns what would be lost, and an error if it could not be found out, or nobody can know it.
 func (s *Store) lossy(ctx context.Context, index, field string) (lossy, err error) {
 	is, err := s.shape(ctx, index)
 	if err != nil {
@@ -50,10 +61,8 @@ func (s *Store) lossy(ctx context.Context, index, field string) (lossy, err erro
 	case traits.update:
 		lossy = fmt.Errorf("a final pipeline (%s) would run again over each document that is put back", finalSetting)
 	}
-	if lossy != nil {
-		return lossy, nil
-	}
-	return s.curtailed(ctx, index)
+	partly, err := s.curtailed(ctx, index)
+	return lossy, cmp.Or(err, partly) // nobody knows what such credentials do not see
 }
 
 // curtailed says that the credentials may not see all fields of all documents. Then both engines refuse updates, before they see that this one
@@ -165,7 +174,7 @@ func (s *Store) Delete(ctx context.Context, index string, documents []adapters.S
 }
 
 // takenBack says by Patched which documents the engine would take. It sends each under a condition that no document meets: the engine reads a
-// document by the mapping before it looks at the condition.
+// document by the mapping before it looks at the condition. No document is written, but the mapping may take up a field that it has lost.
 func (s *Store) takenBack(ctx context.Context, t *destination, documents []adapters.Stored) ([]adapters.Result, error) {
 	none := version{uuid: t.uuid, primaryTerm: math.MaxInt64}
 	documents = slices.Clone(documents)
@@ -179,18 +188,27 @@ func (s *Store) takenBack(ctx context.Context, t *destination, documents []adapt
 		err := json.Compact(&line, d.Source)
 		return append(action, "}}"...), line.Bytes(), err
 	})
+	full := false // the disk is, so the index takes deletions alone: the engine says that as if it were busy
+	if err == nil && slices.Contains(results, adapters.Busy) {
+		var all map[string]map[string]string
+		all, err = s.settings(ctx, esapi.IndicesGetSettingsRequest{Index: []string{url.PathEscape(t.index)}}, fullSetting)
+		full = all[t.index][fullSetting] == "true"
+	}
 	for i, result := range results {
 		switch {
 		case unaddressable(documents[i].ID): // Create may need a path
 			results[i] = adapters.Refused
 		case result == adapters.Changed:
 			results[i] = adapters.Patched
-		case result != adapters.Busy:
+		case result != adapters.Busy || full:
 			results[i] = adapters.Refused
 		}
 	}
 	return results, err
 }
+
+// fullSetting is how the engine blocks an index whose disk is full.
+const fullSetting = "index.blocks.read_only_allow_delete"
 
 // Create implements adapters.Cleaner.
 func (s *Store) Create(ctx context.Context, index, identity string, documents []adapters.Stored) ([]adapters.Result, error) {
@@ -207,7 +225,8 @@ func (s *Store) Create(ctx context.Context, index, identity string, documents []
 	})
 }
 
-// SetField implements adapters.Cleaner.
+// SetField implements adapters.Cleaner. Where the engine's own update has to do it, a field that is to go becomes null: a script may be forbidden, and
+// there is none for embeddings.
 func (s *Store) SetField(
 	ctx context.Context, index, field string, documents []adapters.Stored, values [][]byte,
 ) ([]adapters.Result, error) {
@@ -222,12 +241,10 @@ func (s *Store) SetField(
 		verb := `{"index":{"pipeline":"_none","_id":`
 		switch value := values[i]; {
 		case t.update:
-			name := jsonedit.AppendString(nil, field)
 			if verb = `{"update":{"_id":`; value == nil {
-				document = fmt.Appendf(nil, `{"script":{"lang":"painless","source":"ctx._source.remove(params.f)","params":{"f":%s}}}`, name)
-			} else {
-				document = fmt.Appendf(nil, `{"doc":{%s:%s}}`, name, value)
+				value = []byte("null")
 			}
+			document = fmt.Appendf(nil, `{"doc":{%s:%s}}`, jsonedit.AppendString(nil, field), value)
 		case value == nil:
 			document, err = jsonedit.Cut(d.Source, func(key string) bool { return key == field })
 		default:

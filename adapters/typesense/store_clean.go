@@ -28,15 +28,35 @@ func (s *Store) Lossless(ctx context.Context, index, field string) error {
 	if err != nil {
 		return fmt.Errorf("list collections: %w", err)
 	}
+	names := []string{index + "."} // what refers to the collection begins with one of these
+	if slices.ContainsFunc(all, keeping.refers) {
+		known, err := decoded[struct {
+			Aliases []struct {
+				Name       string
+				Collection string `json:"collection_name"`
+			}
+		}](s.api.GetAliases(ctx))
+		if err != nil {
+			return fmt.Errorf("list the aliases that others may refer to %s by: %w", index, err)
+		}
+		for _, alias := range known.Aliases {
+			if alias.Collection == index {
+				names = append(names, alias.Name+".")
+			}
+		}
+	}
 	for _, c := range all {
 		for _, f := range c.Fields {
 			own := c.Name == index
-			switch target, _, _ := strings.Cut(f.Reference, "."); {
+			refers := func(name string) bool { return strings.HasPrefix(f.Reference, name) }
+			switch {
 			case own && f.Store != nil && !*f.Store:
 				return fmt.Errorf("%w: collection %s: the engine shows nothing of the field %s (store: false)", adapters.ErrLossy, index, f.Name)
 			case own && len(f.Embed) > 0:
 				return fmt.Errorf("%w: collection %s: the engine would compute the field %s of a document again when it is put back", adapters.ErrLossy, index, f.Name)
-			case f.Reference != "" && target == index:
+			case own && f.Reference != "":
+				return fmt.Errorf("%w: collection %s: the engine would not take a document back if what it refers to is gone (field %s)", adapters.ErrLossy, index, f.Name)
+			case slices.ContainsFunc(names, refers):
 				return fmt.Errorf("%w: collection %s: documents of %s refer to it (field %s), and the engine may delete them too", adapters.ErrLossy, index, c.Name, f.Name)
 			}
 		}
@@ -49,13 +69,37 @@ type keeping struct {
 	Name   string
 	Fields []struct {
 		Name      string
+		Type      string
+		Index     *bool
 		Store     *bool
 		Embed     json.RawMessage
 		Reference string
 	}
 }
 
-// Prove implements adapters.Cleaner.
+// refers reports whether documents of the collection refer to others.
+func (c keeping) refers() bool {
+	for _, f := range c.Fields {
+		if f.Reference != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Flag implements adapters.Cleaner.
+func (s *Store) Flag(ctx context.Context, index, field string) (bool, error) {
+	c, err := decoded[keeping](s.api.GetCollection(ctx, index))
+	for _, f := range c.Fields {
+		if f.Name == field {
+			return f.Type == "bool" && (f.Index == nil || *f.Index) && (f.Store == nil || *f.Store), err
+		}
+	}
+	return false, err
+}
+
+// Prove implements adapters.Cleaner. It creates the document while it is there, before it deletes it: an engine that has no room, or does not let
+// this key create, says so then.
 func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Stored, keep func(adapters.Stored) error) (adapters.Result, error) {
 	if field != "" {
 		return adapters.Patched, nil
@@ -63,7 +107,19 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 	if unaddressable(d.ID) {
 		return adapters.Changed, nil
 	}
-	results, err := s.Delete(ctx, index, []adapters.Stored{d}, keep)
+	results, err := s.create(ctx, index, []adapters.Stored{d})
+	switch {
+	case err != nil:
+		return adapters.Refused, err
+	case results[0] == adapters.Patched: // another deleted it just then
+		if _, err := s.Delete(ctx, index, []adapters.Stored{d}, keep); err != nil {
+			return adapters.Refused, err
+		}
+		return adapters.Changed, nil
+	case results[0] != adapters.Changed:
+		return results[0], nil
+	}
+	results, err = s.Delete(ctx, index, []adapters.Stored{d}, keep)
 	if err != nil || results[0] != adapters.Patched {
 		return append(results, adapters.Refused)[0], err
 	}
@@ -229,7 +285,12 @@ func (s *Store) SetField(
 		err = fmt.Errorf("update documents of %s: fewer replies than documents", index)
 	}
 	if len(changed) > 0 {
-		err = errors.Join(err, s.update(context.WithoutCancel(ctx), index, changed, func([]byte) error { return nil }))
+		err = errors.Join(err, s.update(context.WithoutCancel(ctx), index, changed, func(reply []byte) error {
+			if _, result, err := updated(reply); err != nil || result != adapters.Patched && result != adapters.Gone {
+				return errors.Join(err, fmt.Errorf("a document of %s changed when %s was set, and the engine does not set that back: %.200s", index, field, reply))
+			}
+			return nil
+		}))
 	}
 	return results, err
 }

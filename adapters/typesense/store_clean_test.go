@@ -15,6 +15,7 @@ import (
 
 // TestLossless refuses collections of which a deleted document could not be put back, or whose deletion goes further.
 func TestLossless(t *testing.T) {
+	const aliases = `{"aliases":[{"name":"known.as","collection_name":"a"},{"name":"ab","collection_name":"b"}]}`
 	for schema, want := range map[string]string{
 		`{"name":"a","fields":[{"name":"t","type":"string"},{"name":"u","type":"string","store":true}]}`: "",
 		`{"name":"a","fields":[{"name":"t","type":"string","store":false}]}`:                             "shows nothing of the field t",
@@ -22,11 +23,67 @@ func TestLossless(t *testing.T) {
 		`{"name":"a","fields":[{"name":"v","type":"float[]","embed":{"from":["t"]}}]}`:                   "would compute the field v",
 		`{"name":"b","fields":[{"name":"r","type":"string","reference":"a.id"}]}`:                        "documents of b refer to it (field r)",
 		`{"name":"b","fields":[{"name":"r","type":"string","reference":"ab.id"}]}`:                       "",
+		`{"name":"b","fields":[{"name":"r","type":"string","reference":"known.as.id"}]}`:                 "documents of b refer to it (field r)",
+		`{"name":"a","fields":[{"name":"r","type":"string","reference":"b.id"}]}`:                        "if what it refers to is gone (field r)",
 	} {
-		err := (&answers{list: map[string]string{"GET /collections": "[" + schema + "]"}}).store().Lossless(t.Context(), "a", "")
+		err := (&answers{list: map[string]string{"GET /collections": "[" + schema + "]", "GET /aliases": aliases}}).store().Lossless(t.Context(), "a", "")
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", schema, err)
 		}
+	}
+}
+
+// TestLosslessNeedsAliases: another collection may refer to this one by an alias, so a key that may not list them is not enough.
+func TestLosslessNeedsAliases(t *testing.T) {
+	a := &answers{list: map[string]string{"GET /collections": `[{"name":"b","fields":[{"name":"r","reference":"x.id"}]}]`, "GET /aliases": "403 {}"}}
+	if err := a.store().Lossless(t.Context(), "a", ""); err == nil || errors.Is(err, adapters.ErrLossy) {
+		t.Error(err)
+	}
+}
+
+// TestFlag takes a bool that filters find and documents show.
+func TestFlag(t *testing.T) {
+	for f, want := range map[string]bool{
+		`"type":"bool","optional":true`: true, `"type":"bool[]"`: false, `"type":"int32"`: false, `"type":"auto"`: false, `"type":"bool","index":false`: false, `"type":"bool","store":false`: false,
+	} {
+		a := &answers{list: map[string]string{"GET /collections/a": `{"name":"a","fields":[{"name":"h",` + f + `}]}`}}
+		expect.Same(t, want, expect.Value(a.store().Flag(t.Context(), "a", "h"))(t), "%s", f)
+		expect.Same(t, false, expect.Value(a.store().Flag(t.Context(), "a", "other"))(t), "another field than %s", f)
+	}
+}
+
+// TestProveCreatesFirst deletes nothing where the engine would take nothing.
+func TestProveCreatesFirst(t *testing.T) {
+	for reply, want := range map[string]int{
+		`422 {"message":"OUT_OF_DISK"}`: 0, `403 {}`: 0, `{"success":false,"code":400}`: 0, `{"success":true}`: 1, `{"success":false,"code":409}`: 1,
+	} {
+		deleted := 0
+		a := &answers{list: map[string]string{"POST /collections/a/documents/import": reply, "DELETE /collections/a/documents/1": `{"id":"1"}`}}
+		s := Dialect{}.Open(roundTrips(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodDelete {
+				deleted++
+			}
+			return a.RoundTrip(r)
+		}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+		result, err := s.Prove(t.Context(), "a", "", adapters.Stored{ID: "1", Source: []byte(`{"id":"1"}`)}, func(adapters.Stored) error { return nil })
+		expect.Same(t, want, deleted, "deletions after %s: %d, %v", reply, result, err)
+		if result == adapters.Patched && err == nil {
+			t.Errorf("%s proves it", reply)
+		}
+	}
+}
+
+// TestSetBackRefused: a document that changed and that the engine keeps hidden is an error.
+func TestSetBackRefused(t *testing.T) {
+	a := &answers{list: map[string]string{"POST /collections/a/documents/import": `{"success":true,"document":{"id":"1","t":"newer","h":true}}`}}
+	s := Dialect{}.Open(roundTrips(func(r *http.Request) (*http.Response, error) {
+		reply, err := a.RoundTrip(r)
+		a.list["POST /collections/a/documents/import"] = `{"success":false,"code":400}` // from the second one on
+		return reply, err
+	}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+	_, err := s.SetField(t.Context(), "a", "h", []adapters.Stored{{ID: "1", Source: []byte(`{"id":"1","t":"older"}`)}}, [][]byte{[]byte("true")})
+	if err == nil || !strings.Contains(err.Error(), "does not set that back") {
+		t.Error(err)
 	}
 }
 

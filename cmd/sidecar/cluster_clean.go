@@ -196,13 +196,17 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	done, err := cleanup.Apply(ctx, t.Job, t.Engine.Store, order)
 	meter.clearBar()
 	text := fmt.Sprintf("%s: %s", plan.Index, done.Describe(plan.Hide))
-	if done.Done > 0 {
+	if done.Done > 0 || err != nil && holdsDocuments(c.clean.undo) {
 		text += fmt.Sprintf("To take it back: sidecar cluster --restore %s\n", c.clean.undo)
 	}
 	shown := show(c.out, c.report, done, terminal.Harmless(text))
 	switch {
 	case errors.Is(err, adapters.ErrLossy) && plan.Hide == "":
-		return fmt.Errorf("%w. Make a plan with --hide, or add --accept-loss if you do not need these documents again", err)
+		advice := "Add --accept-loss if you do not need these documents again"
+		if t.Engine.Store.Lossless(ctx, plan.Index, "x") == nil {
+			advice += ", or make a plan with --hide"
+		}
+		return fmt.Errorf("%w. %s", err, advice)
 	case ctx.Err() != nil:
 		return errors.New("interrupted: run the same command again to go on, or --restore to take back what was done")
 	case err != nil:
@@ -213,6 +217,12 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 		return errRefused
 	}
 	return shown
+}
+
+// holdsDocuments reports whether an undo file holds any documents.
+func holdsDocuments(undo string) bool {
+	_, documents, err := cleanup.OpenUndo(undo)
+	return err == nil && documents > 0
 }
 
 // confirm asks whether documents are to go, where there is someone to ask. The answer is how many they are.

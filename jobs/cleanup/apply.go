@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
@@ -85,14 +88,11 @@ func CheckField(ctx context.Context, store adapters.EngineStore, job jobs.Job, f
 			return fmt.Errorf("--hide %s: the rule uses this field: name another one", field)
 		}
 	}
-	declared, err := store.Fields(ctx, []string{job.Index})
-	if err != nil {
-		return err
+	flag, err := store.Flag(ctx, job.Index, field)
+	if err == nil && !flag {
+		err = fmt.Errorf("--hide %s: %s does not declare this field as a boolean that is indexed: add it as one (Typesense: an optional bool)", field, job.Index)
 	}
-	if !slices.ContainsFunc(declared, func(f adapters.Field) bool { return f.Name == field && f.Kind == adapters.OtherKind }) {
-		return fmt.Errorf("--hide %s: %s does not declare this field, so no filter would find it: add it as a boolean (Typesense: an optional bool)", field, job.Index)
-	}
-	return nil
+	return err
 }
 
 // Apply carries out a plan in its index, and writes what it takes away to an undo file. The count is right on an error too.
@@ -107,7 +107,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 	r := *job.Rule
 	r.Profile.Threshold, job.Rule = p.Threshold, &r
 	a := &applying{worker: newWorker(job, store), plan: p}
-	a.hide, a.identity = p.Hide, p.Identity
+	a.hide, a.identity, a.lossy = p.Hide, p.Identity, o.Lossy && p.Hide == ""
 	a.finder = newFinder(job, Options{Hide: p.Hide, PairIndex: o.PairIndex, Decided: o.Decided}, rule.Choice{})
 	if err := a.sameIndex(ctx); err != nil {
 		return n, fmt.Errorf("%w: make the plan again", err)
@@ -118,7 +118,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 		}
 	}
 	if err := store.Lossless(ctx, job.Index, p.Hide); err != nil {
-		if !o.Lossy || p.Hide != "" || !errors.Is(err, adapters.ErrLossy) {
+		if !a.lossy || !errors.Is(err, adapters.ErrLossy) {
 			return n, err
 		}
 		a.proven = true // it may be an index whose documents can't be written again
@@ -128,6 +128,11 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 	}
 	defer func() { err = errors.Join(err, a.undo.file.Close()) }()
 	defer store.Release(ctx, job.Index)
+	if p.Hide == "" {
+		if err := a.heal(ctx, o.Undo); err != nil {
+			return n, err
+		}
+	}
 	file, err := os.Open(o.Plan)
 	if err != nil {
 		return n, err
@@ -158,6 +163,59 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 	return a.Applied, err
 }
 
+// heal puts back what an earlier run of the plan left missing: documents that changed just when they were deleted, as they had become, and one of the last
+// that it deleted, which shows that the engine takes documents at all. It fails if the engine does not.
+func (a *applying) heal(ctx context.Context, undo string) error {
+	first, changed := map[uint64]string{}, map[string]adapters.Stored{}
+	var last []adapters.Stored
+	bytes := 0
+	err := ReadUndo(undo, func(Undo) error { return nil }, func(_ int, d adapters.Stored) error {
+		if d.ID == "" {
+			return nil
+		}
+		digest, err := Digest(d.Source)
+		if err != nil {
+			return err
+		}
+		id := xxhash.Sum64String(d.ID)
+		if first[id] == "" {
+			first[id] = digest
+		}
+		if delete(changed, d.ID); first[id] != digest {
+			changed[d.ID] = d
+		}
+		last, bytes = append(last, d), bytes+len(d.Source)
+		for len(last) > 1 && (len(last) > inBatch || bytes > batchBytes) {
+			last, bytes = last[1:], bytes-len(last[0].Source)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	back, wanted := slices.Collect(maps.Values(changed)), map[string]bool{}
+	for _, d := range last {
+		wanted[d.ID] = false
+	}
+	if len(wanted) > 0 && !a.proven {
+		found, err := a.read(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		for _, d := range slices.Backward(last) {
+			if _, is := changed[d.ID]; !is && found[d.ID] == nil {
+				back = append(back, d)
+				break
+			}
+		}
+	}
+	r, err := a.putBack(ctx, back)
+	if err == nil && r.Refused > 0 {
+		err = errors.New("the engine does not take back documents that an earlier run deleted: no other one was touched. Use --restore")
+	}
+	return err
+}
+
 // sameIndex fails if the index is another one than that of the plan.
 func (w *worker) sameIndex(ctx context.Context) error {
 	now, err := w.store.Identity(ctx, w.Index)
@@ -177,6 +235,8 @@ type applying struct {
 	// which none could be.
 	proven   bool
 	attempts int
+	// lossy says that documents may be lost.
+	lossy bool
 	// documents were read, of bytes in all.
 	documents, bytes int
 }
@@ -284,6 +344,8 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 			a.Stays++
 		case !goes.stands(i.goes):
 			a.Changed++
+		case a.hide == "" && (i.goes.ID == "." || i.goes.ID == ".."): // no path of a URL names it
+			a.Refused++
 		default:
 			if may, _ := mayGo(&goes.hit, &stays.hit); !may {
 				a.Unlike++
@@ -295,6 +357,9 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 	}
 	if len(do) == 0 {
 		return nil
+	}
+	if err := a.sameIndex(ctx); err != nil { // what was read may be of another one
+		return fmt.Errorf("%w: make the plan again", err)
 	}
 	if err := a.undo.add(documents); err != nil {
 		return err
@@ -323,17 +388,20 @@ func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error
 			return []adapters.Result{result}, err
 		})
 		switch {
+		case a.lossy && errors.Is(err, adapters.ErrLossy): // that is agreed to
+			a.proven = true
+			return nil
 		case err != nil:
 			return fmt.Errorf("%w. No other document was touched, and this one is in the undo file", err)
 		case results[0] == adapters.Patched:
 			a.proven = true
 			return nil
 		case results[0] == adapters.Refused:
-			return fmt.Errorf("the engine does not take document %q of %s again as it is: nothing was changed", d.ID, a.Index)
+			return fmt.Errorf("the engine does not take document %q of %s again as it is: no other one was touched", d.ID, a.Index)
 		}
 	}
 	if a.attempts++; a.attempts == mostAttempts {
-		return errors.New("no document could be written again as it was, since others change them all the time: nothing was changed")
+		return errors.New("no document could be written again as it was, since others change them all the time: none was taken away")
 	}
 	return nil
 }
@@ -349,7 +417,7 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // take deletes or hides documents that are in the undo file. An interruption does not end it halfway.
-func (a *applying) take(ctx context.Context, do []item, documents []adapters.Stored) error {
+func (a *applying) take(ctx context.Context, do []item, documents []adapters.Stored) (failed error) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
 	results, err := a.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
@@ -363,28 +431,34 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 		return a.store.SetField(ctx, a.Index, a.hide, list, values)
 	})
 	if err != nil {
-		return fmt.Errorf("%w. The documents are in the undo file: the same command goes on, and --restore puts them back", err)
+		failed = fmt.Errorf("%w. The documents are in the undo file: the same command goes on, and --restore puts them back", err)
 	}
 	wanted := map[string]bool{}
 	for i := range do {
 		wanted[do[i].stays.ID], wanted[do[i].goes.ID] = false, false
 	}
-	after, err := a.read(ctx, wanted)
+	second := a.worker
+	second.finder = nil // it compares digests alone, which can't fail for what a document holds
+	after, err := second.read(ctx, wanted)
 	if err != nil {
-		return fmt.Errorf("%w. The documents that stay could not be read again: run the same command again", err)
+		return errors.Join(failed, fmt.Errorf("%w. The documents that stay could not be read again: run the same command again", err))
 	}
 	var back []adapters.Stored
-	for i, result := range results {
+	for i, d := range documents {
 		s, goes := after[do[i].stays.ID], after[do[i].goes.ID]
-		kept := s.stands(do[i].stays) && !s.hidden
+		kept, gone := s.stands(do[i].stays) && !s.hidden, goes == nil || goes.hidden
+		result := adapters.Changed // as far as is known
+		if failed == nil {
+			result = results[i]
+		}
 		switch {
 		case result == adapters.Patched && kept:
 			a.Done++
-		case result == adapters.Patched:
-			back = append(back, documents[i])
+		case result == adapters.Patched, failed != nil && gone && !kept:
+			back = append(back, d)
 		case result == adapters.Refused:
 			a.Refused++
-		case goes != nil && !goes.hidden:
+		case !gone:
 			a.Changed++
 		case kept: // another took it away, or an answer was lost
 			a.Before++
@@ -392,13 +466,18 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 			a.Orphans++
 		}
 	}
-	if len(back) > 0 {
-		r, err := a.putBack(ctx, back)
-		a.Back += r.Restored + r.There + r.Changed
-		a.Refused += r.Refused
-		return err
+	if len(back) == 0 {
+		return failed
 	}
-	return nil
+	r, err := a.putBack(ctx, back)
+	a.Back += r.Restored + r.There
+	if a.hide == "" { // another document is under the id
+		a.Back += r.Changed
+	} else {
+		a.Orphans += r.Changed + r.Gone
+	}
+	a.Refused += r.Refused
+	return errors.Join(failed, err)
 }
 
 // write has documents written, and sends again what the engine had no room for.

@@ -1,6 +1,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type shelf struct {
 	sources  map[string]string
 	versions map[string]int
 	lossless error
+	identity string // empty for "one"
 	// takesBack is what becomes of documents that are put back.
 	takesBack adapters.Result
 	at        func()
@@ -63,13 +65,13 @@ func (s *shelf) set(id, source string) {
 	}
 }
 
-func (s *shelf) Identity(context.Context, string) (string, error) { return "one", nil }
-func (s *shelf) Release(context.Context, string)                  {}
-func (s *shelf) Lossless(context.Context, string, string) error   { return s.lossless }
-
-func (s *shelf) Fields(context.Context, []string) ([]adapters.Field, error) {
-	return []adapters.Field{{Name: "aside"}, {Name: "title", Kind: adapters.TextKind}, {Name: "day"}}, nil
+func (s *shelf) Identity(context.Context, string) (string, error) {
+	return cmp.Or(s.identity, "one"), nil
 }
+func (s *shelf) Release(context.Context, string)                {}
+func (s *shelf) Lossless(context.Context, string, string) error { return s.lossless }
+
+func (s *shelf) Flag(_ context.Context, _, field string) (bool, error) { return field == "aside", nil }
 
 // Prove deletes a document and creates it again, or writes it again.
 func (s *shelf) Prove(ctx context.Context, index, field string, d adapters.Stored, keep func(adapters.Stored) error) (adapters.Result, error) {

@@ -8,11 +8,11 @@
 // A cluster is what chains of near-duplicates connect, so its first document and its last may be unlike. A group is not: each document that goes is
 // a near-duplicate of the one that stays, under all conditions of the rule and all decisions of people. Of one cluster several documents may stay.
 //
-// Apply loses nothing:
+// Apply loses nothing, unless the caller accepts a loss:
 //
 //   - It begins only where the engine can put a deleted document back as it was (adapters.Cleaner).
 //   - A document is in the undo file, and the file is on the disk, before anything is done to it.
-//   - It deletes one document and creates it again before it touches any other. The store compares that in all ways in which it can be read.
+//   - It deletes one document and creates it again, or, to hide, writes it again, before it touches any other. The store compares that in all ways in which it can be read.
 //   - Just before, it reads each document and the one that stays, and judges the two again. If either is not what the plan saw, or they are no
 //     near-duplicates, nothing is done.
 //   - Afterwards it reads those that stay once more. If one has gone or changed in between, what went because of it is put back. So of two

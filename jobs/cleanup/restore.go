@@ -124,53 +124,82 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 	return n, err
 }
 
+// showTries is how often a document is shown again that others change at the same time.
+const showTries = 5
+
 // show takes the field out again that hides documents, or sets it to what it was, whatever else was written to them since.
 func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Restored, err error) {
+	for try := 1; len(documents) > 0; try++ {
+		var again []adapters.Stored
+		some, err := w.showOnce(ctx, documents, func(d adapters.Stored) { again = append(again, d) })
+		if n.add(some); err != nil {
+			return n, err
+		}
+		if documents = again; try == showTries {
+			n.Changed += len(documents)
+			break
+		}
+	}
+	return n, nil
+}
+
+// showOnce is one try to show documents, and yields those that changed meanwhile.
+func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored, changed func(adapters.Stored)) (n Restored, err error) {
 	wanted := map[string]bool{}
 	for _, d := range documents {
 		wanted[d.ID] = true
 	}
 	found, err := w.read(ctx, wanted)
+	if err == nil {
+		err = w.sameIndex(ctx) // what was read may be of another one
+	}
 	if err != nil {
 		return n, err
 	}
-	var list []adapters.Stored
-	var values [][]byte
+	value := func(of []byte) string { // null is as good as none
+		if v := string(memberOf(of, w.hide)); v != "null" {
+			return v
+		}
+		return ""
+	}
+	var list, were []adapters.Stored
+	values := map[string][]byte{}
 	for _, d := range documents {
-		was := memberOf(d.Source, w.hide)
 		switch stored := found[d.ID]; {
 		case stored == nil:
 			n.Gone++
 		case stored.twice:
 			n.Changed++
-		case !stored.hidden:
+		case value(stored.Source) == value(d.Source), values[d.ID] != nil: // the same may come once more
 			n.There++
+		case !stored.hidden:
+			n.Changed++
 		default:
-			list, values = append(list, stored.Stored), append(values, was)
-			stored.hidden = false // the same may come once more
+			list, were = append(list, stored.Stored), append(were, d)
+			values[d.ID] = append([]byte{}, memberOf(d.Source, w.hide)...)
 		}
-	}
-	value := map[string][]byte{}
-	for i, d := range list {
-		value[d.ID] = values[i]
 	}
 	results, err := w.write(ctx, list, func(list []adapters.Stored) ([]adapters.Result, error) {
-		values := make([][]byte, len(list))
+		set := make([][]byte, len(list))
 		for i, d := range list {
-			values[i] = value[d.ID]
+			if set[i] = values[d.ID]; len(set[i]) == 0 { // it had none
+				set[i] = nil
+			}
 		}
-		return w.store.SetField(ctx, w.Index, w.hide, list, values)
+		return w.store.SetField(ctx, w.Index, w.hide, list, set)
 	})
-	for _, result := range results {
-		switch {
-		case err != nil:
-		case result == adapters.Patched:
+	if err != nil {
+		return n, err
+	}
+	for i, result := range results {
+		switch result {
+		case adapters.Patched:
 			n.Restored++
-		case result == adapters.Refused:
+		case adapters.Refused:
 			n.Refused++
 		default:
-			n.Changed++
+			changed(were[i])
 		}
 	}
-	return n, err
+	return n, nil
 }

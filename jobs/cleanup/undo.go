@@ -37,8 +37,8 @@ type undoFile struct {
 
 var errOtherUndo = errors.New("it is of another plan, or no undo file: name another one")
 
-// openUndo makes an undo file, or goes on with that of an earlier run of the same plan: a last line that did not become whole is cut off, since
-// nothing was done because of it. No other process may have it open.
+// openUndo makes an undo file, or goes on with that of an earlier run of the same plan: a last line that did not become whole is ended, and stays: it
+// may be of a document that was deleted. No other process may have it open.
 func openUndo(name string, head Undo) (u *undoFile, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) // it holds documents
 	if err != nil {
@@ -77,13 +77,18 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 	if whole == 0 && !bytes.HasPrefix(first, rest) {
 		return nil, errOtherUndo
 	}
-	if err := file.Truncate(whole); err != nil {
-		return nil, err
-	}
+	var begin []byte
 	if whole == 0 {
-		if _, err := file.Write(append(first, '\n')); err != nil {
-			return nil, err
-		}
+		err = file.Truncate(0)
+		begin = append(first, '\n')
+	} else if len(rest) > 0 {
+		begin = []byte("\n")
+	}
+	if err == nil {
+		_, err = file.Write(begin)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return u, errors.Join(file.Sync(), syncFolder(filepath.Dir(name)))
 }
@@ -149,8 +154,8 @@ func readUndo(line []byte) (d adapters.Stored, err error) {
 	return d, nil
 }
 
-// ReadUndo reads an undo file, and yields its documents with the numbers of their lines, without an ID those of lines that can't be read. A last line
-// that did not become whole is left out.
+// ReadUndo reads an undo file, and yields its documents with the numbers of their lines, without an ID those of lines that can't be read, such as
+// a last line that did not become whole.
 func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapters.Stored) error) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -160,7 +165,7 @@ func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapte
 	in := bufio.NewReaderSize(file, 1<<20)
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && number > 1 {
+		if errors.Is(err, io.EOF) && number > 1 && len(line) == 0 {
 			return nil
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
