@@ -196,7 +196,7 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	done, err := cleanup.Apply(ctx, t.Job, t.Engine.Store, order)
 	meter.clearBar()
 	text := fmt.Sprintf("%s: %s", plan.Index, done.Describe(plan.Hide))
-	if done.Done > 0 || err != nil && holdsDocuments(c.clean.undo) {
+	if done.Done > 0 || holdsDocuments(c.clean.undo) {
 		text += fmt.Sprintf("To take it back: sidecar cluster --restore %s\n", c.clean.undo)
 	}
 	shown := show(c.out, c.report, done, terminal.Harmless(text))

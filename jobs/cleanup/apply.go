@@ -218,7 +218,11 @@ func (a *applying) heal(ctx context.Context, undo string) error {
 
 // sameIndex fails if the index is another one than that of the plan.
 func (w *worker) sameIndex(ctx context.Context) error {
-	now, err := w.store.Identity(ctx, w.Index)
+	now := ""
+	err := w.pace.Retry(ctx, func() (err error) {
+		now, err = w.store.Identity(ctx, w.Index)
+		return err
+	})
 	if err == nil && now != w.identity {
 		err = fmt.Errorf("index %s was deleted and created again", w.Index)
 	}
@@ -469,7 +473,7 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	if len(back) == 0 {
 		return failed
 	}
-	r, err := a.putBack(ctx, back)
+	r, err := second.putBack(ctx, back)
 	a.Back += r.Restored + r.There
 	if a.hide == "" { // another document is under the id
 		a.Back += r.Changed

@@ -69,6 +69,23 @@ func TestSecondLookTakesAnything(t *testing.T) {
 	expect.Same(t, 0, len(memberOf([]byte(s.sources["b"]), "aside")), "the field")
 }
 
+// TestSecondLookShowsOthers: a document that goes and that came to hold something else keeps no other one hidden, and is counted.
+func TestSecondLookShowsOthers(t *testing.T) {
+	s, o := planned(t, "aside")
+	s.put("c", strings.Replace(s.sources["b"], `"b"`, `"c"`, 1))
+	found(t, s, Options{Hide: "aside"}, o.Plan)
+	s.at = func() {
+		if strings.Contains(s.sources["c"], "true") {
+			s.put("a", "")
+			s.put("b", strings.Replace(document("b", "2024-01-01", prose(1, 0)), "{", `{"aside":1,`, 1))
+		}
+	}
+	n, err := carryOut(t, s, o)
+	expect.OK(t, err)
+	expect.Same(t, Applied{Back: 1, Orphans: 1}, n, "what became of them")
+	expect.Same(t, 0, len(memberOf([]byte(s.sources["c"]), "aside")), "the field of the other one")
+}
+
 // TestAcceptedLossGoesOn: a proof that shows a loss ends the run, unless the loss is accepted.
 func TestAcceptedLossGoesOn(t *testing.T) {
 	for _, lossy := range []bool{false, true} {
