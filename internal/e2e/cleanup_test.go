@@ -111,9 +111,9 @@ func TestCleanUp(t *testing.T) {
 		t.Logf("the run was killed with %d of %d documents left", len(killed), len(now))
 		out := string(succeed(t, args...))
 		var done struct{ Done, Before, Changed, Stays, Orphans int }
-		decode(t, []byte(out[strings.Index(out, "{"):]), &done)
+		decode(t, []byte(out[strings.LastIndex(out, "{"):]), &done) // after notes of how far it is
 		spared := 1 + len(p.Groups[11].Goes) + len(p.Groups[12].Goes)
-		if done.Changed != 1 || done.Stays != spared-1 || done.Orphans != 0 || done.Done+done.Before+spared != len(goes) || done.Before < len(now)-len(killed) {
+		if done.Changed != 1 || done.Stays != spared-1 || done.Orphans != 0 || done.Done+done.Before+spared != len(goes) || done.Before < len(now)-len(killed)-1 { // one is put back first, which shows that the engine takes it
 			t.Errorf("%+v, of %d, with %d left when it was killed", done, len(goes), len(killed))
 		}
 		after := stored(t, direct, index)
