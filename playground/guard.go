@@ -65,7 +65,7 @@ func read(w http.ResponseWriter, r *http.Request, most int64) (*request, error) 
 	switch {
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, fail(http.StatusMethodNotAllowed, "only POST is answered here", "Use the page at /.")
+		return nil, fail(http.StatusMethodNotAllowed, "use POST", "Use the page at /.")
 	case ownPage.Check(r) != nil || r.Header.Get("Sec-Fetch-Site") == "none":
 		return nil, fail(http.StatusForbidden, "the request comes from another page", "Open the page at / of this address itself.")
 	case err != nil || kind != "application/json":

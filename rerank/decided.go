@@ -6,7 +6,7 @@ import (
 )
 
 // Decided is what people have decided about a document: that it and another one are always near-duplicates, or never, whatever their sketches
-// say. It is not changed once it is in a hit.
+// say. It must not change once it is in a hit.
 type Decided struct {
 	// Document names the document in the Pairs of others.
 	Document uint64
@@ -15,9 +15,9 @@ type Decided struct {
 
 // Decision is what was decided about a document and another one.
 type Decision struct {
-	// Other names the other document. Fingerprint is that of its text at that time: if the text is another one, the decision does not count.
+	// Other is the Document of the other one. Fingerprint is that of its text when people decided: once the text changes, the decision is ignored.
 	Other, Fingerprint uint64
-	// Same says that the two are near-duplicates, and otherwise that they are not.
+	// Same reports whether the two are near-duplicates.
 	Same bool
 }
 
@@ -26,7 +26,7 @@ func (d Decision) Compare(e Decision) int {
 	return cmp.Or(cmp.Compare(d.Other, e.Other), cmp.Compare(d.Fingerprint, e.Fingerprint))
 }
 
-// Decision returns what was decided about two hits, nil for nothing.
+// Decision returns what was decided about two hits; nil if nothing was.
 func (h *Hit) Decision(other *Hit) *Decision {
 	if h.Decided == nil || other.Decided == nil || h.Sketch == nil || other.Sketch == nil {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// edge joins two hits of one component.
+// edge is two hits that may fold, with their agreement.
 type edge struct {
 	later, earlier int
-	agreement      float64 // above 1 where it was decided
+	agreement      float64 // above 1 if people decided that they are the same
 }
 
-// differing returns for each hit those that were decided to be different from it.
+// differing returns, for each hit, the hits that people decided to be different from it.
 func differing(hits []Hit, p *pace) map[int][]int {
 	apart := map[int][]int{}
 	var decided []int
@@ -32,14 +32,15 @@ func differing(hits []Hit, p *pace) map[int][]int {
 	return apart
 }
 
-// clash reports whether one of the hits is different from one of a component.
+// clash reports whether people decided that one of the hits is different from a hit of a component.
 func (f forest) clash(apart map[int][]int, hits []int, root int) bool {
 	return slices.ContainsFunc(hits, func(rank int) bool {
 		return slices.ContainsFunc(apart[rank], func(other int) bool { return f.root(other) == root })
 	})
 }
 
-// separate makes the components anew that hold two hits which were decided to be different: see Groups in the package's description.
+// separate splits the components that hold two hits decided to be different. It rebuilds each from its edges, the strongest first, and skips an edge
+// that would join two such hits. See Groups in the package's description.
 func (f forest) separate(hits []Hit, apart map[int][]int, p *pace) {
 	var roots []int
 	for rank, others := range apart {
@@ -73,7 +74,7 @@ func (f forest) separate(hits []Hit, apart map[int][]int, p *pace) {
 	}
 }
 
-// edgesAmong returns which of the hits may fold into which, in the order in which they are joined.
+// edgesAmong returns the edges between hits, the strongest first.
 func edgesAmong(hits []Hit, members []int, p *pace) (edges []edge) {
 	for i, later := range members {
 		if p.lateAt(later) {

@@ -137,7 +137,7 @@ func (c *talk) greet(title string) {
 
 // run asks until the threshold is settled, no pair is left or the person ends it.
 func (c *talk) run(ctx context.Context) error {
-	c.printf("Are the two texts the same to your users, so that one is enough on a page?\n%s", howTo)
+	c.printf("Would your users see these two texts as the same, so that a page needs only one?\n%s", howTo)
 	further := false // after it was settled
 	for {
 		question, err := c.Next(ctx)

@@ -108,7 +108,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("the mode is %v", info.Mode())
 	}
 	expect.OK(t, os.WriteFile(answers, []byte("{}\n"), 0o600))
-	if err := talk(false, &person{}); err == nil || !strings.Contains(err.Error(), "answers.jsonl: line 1: \"{}\" is no answer such as ") {
+	if err := talk(false, &person{}); err == nil || !strings.Contains(err.Error(), "answers.jsonl: line 1: \"{}\" is not an answer such as ") {
 		t.Errorf("a file that holds no answer: %v", err)
 	}
 }

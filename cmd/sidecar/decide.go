@@ -35,19 +35,19 @@ func decideCommand() *cobra.Command {
 		Short: "Decide that two documents are always, or never, near-duplicates",
 		Long: `Decide stores your decision about two documents: same (always near-duplicates) or different (never). Whatever their texts and
 the rule say, similar and cluster obey it. So do searches, if decided: {refresh: 10s} is set for the engine. A decision holds for the two
-texts as they are now. Once one of them changes, it is ignored, and --list says: ask again.
+texts as they are now. Once one of them changes, the decision is ignored, and --list shows it as "ask again".
 
---file reads many decisions, one a line: two ids, and same or different. For example:
+--file reads many decisions. Each line holds two ids, and same or different. For example:
 
   4711 4712 different  # two editions
 
-If --index names several indices, write the name of one before the ids. A # begins a comment. An id that holds blanks is a JSON string.
-Pairs with a missing document are skipped. --list prints such a file.
+If --index names several indices, put the name of one before the ids. A # begins a comment. Write an id with blanks as a JSON string.
+Pairs with a missing document are skipped. --list prints its pairs in this format.
 
 --forget takes decisions back. A later decision about the same two documents replaces the earlier one.
 
-Decisions are kept in the engine, in the index or collection that also holds the progress of jobs, with who decided and when. This
-takes the credentials of the configuration.
+Decisions are stored in the engine, in the index or collection that also holds the progress of jobs. Each says who decided and when.
+The command uses the credentials of the configuration.
 
 Exit code 0: done. 1: failed.`,
 		Example: `  sidecar decide --index news-2024 4711 4712 different
@@ -63,11 +63,11 @@ Exit code 0: done. 1: failed.`,
 	flags.StringVar(&d.file, "file", "", "the `file` of the decisions, - for standard input")
 	flags.BoolVar(&d.list, "list", false, "list what is decided")
 	flags.BoolVar(&d.forget, "forget", false, "take back what was decided about two documents, or about those of --file")
-	flags.StringVar(&d.by, "by", "", "the `name` of who decides (by default of the user who runs the command)")
+	flags.StringVar(&d.by, "by", "", "the `name` of the person who decides (default: the user who runs the command)")
 	return cmd
 }
 
-// take takes the arguments and checks the flags.
+// take reads the arguments and checks the flags.
 func (d *decideJob) take(_ *cobra.Command, args []string) error {
 	const example = "as in: sidecar decide --index news-2024 4711 4712 different"
 	switch {
@@ -121,7 +121,7 @@ func (d *decideJob) run(ctx context.Context) error {
 	}
 	e := targets[0].Engine
 	if at := slices.IndexFunc(targets, func(t target) bool { return t.Engine != e }); at >= 0 {
-		return fmt.Errorf("--index: both the engines %s and %s have such indices: choose one with --engine", e.Config.Name, targets[at].Config.Name)
+		return fmt.Errorf("--index: the engines %s and %s both have such indices: choose one with --engine", e.Config.Name, targets[at].Config.Name)
 	}
 	var places []decided.Place
 	for _, t := range targets {
@@ -140,11 +140,11 @@ func (d *decideJob) run(ctx context.Context) error {
 	return d.store(ctx, e, decided.Open(e.Store.Journal()), pairs, len(missing))
 }
 
-// store stores decisions, and says how many. skipped is how many were left out because a document is missing.
+// store stores decisions, and prints how many. skipped is how many pairs have a missing document.
 func (d *decideJob) store(ctx context.Context, e *upstream.Engine, log *decided.Log, pairs []decided.Pair, skipped int) error {
 	stored, err := log.Add(ctx, d.by, pairs...)
 	if err != nil {
-		return e.Explain(fmt.Errorf("%w (%d of %d are stored)", err, stored, len(pairs)))
+		return e.Explain(fmt.Errorf("%w (%d of %d pairs were stored)", err, stored, len(pairs)))
 	}
 	done, unchanged := "decided", len(pairs)-stored
 	if d.forget {
@@ -152,10 +152,10 @@ func (d *decideJob) store(ctx context.Context, e *upstream.Engine, log *decided.
 	}
 	text := terminal.Count(stored, "pair") + " " + done
 	if unchanged > 0 {
-		text += fmt.Sprintf(", %d as before", unchanged)
+		text += fmt.Sprintf(", %d unchanged", unchanged)
 	}
 	if skipped > 0 {
-		text += fmt.Sprintf(", %d skipped: a document is missing", skipped)
+		text += fmt.Sprintf(", %d skipped because a document is missing", skipped)
 	}
 	return show(d.out, d.output, map[string]int{done: stored, "unchanged": unchanged, "skipped": skipped}, text+"\n")
 }
@@ -167,7 +167,7 @@ func (d *decideJob) readFile(ctx context.Context) (err error) {
 	}
 	d.pairs, err = parseDecided(ctx, d.file, d.in)
 	if err == nil && len(d.pairs) == 0 {
-		return fmt.Errorf("--file: %s holds no pair", d.file)
+		return fmt.Errorf("--file: %s holds no pairs", d.file)
 	}
 	if d.forget {
 		for i := range d.pairs {
@@ -177,11 +177,11 @@ func (d *decideJob) readFile(ctx context.Context) (err error) {
 	return err
 }
 
-// placeOf returns an index as pairs are looked up in it.
+// placeOf returns a target as the place to look up pairs in.
 func placeOf(t target) decided.Place { return decided.Place{Index: t.found, Rule: t.Rule} }
 
-// chosen returns what is decided in an engine about the indices of --index, or all, and where their documents are. An index that is not there any more,
-// or that no rule matches, is chosen by its name.
+// chosen returns the decided pairs of the indices that --index names, or of all, and the places of their documents. Pairs of an index that no longer
+// exists, or that no rule matches, are matched by its name.
 func (d *decideJob) chosen(ctx context.Context, e *upstream.Engine) (log *decided.Log, pairs []decided.Pair, places []decided.Place, err error) {
 	indices, err := e.FindOrPrepare(ctx, d.index, false)
 	if err != nil {
@@ -229,9 +229,9 @@ func (d *decideJob) takeBack(ctx context.Context) error {
 			case len(all) == 0:
 				continue
 			case from != nil && from != e:
-				return fmt.Errorf("both the engines %s and %s have such pairs: choose one with --engine", from.Config.Name, e.Config.Name)
+				return fmt.Errorf("the engines %s and %s both have such pairs: choose one with --engine", from.Config.Name, e.Config.Name)
 			case len(all) > 1:
-				errs = append(errs, fmt.Errorf("%q and %q: decided in %s and in %s: name one index", p.A, p.B, all[0].Index, all[1].Index))
+				errs = append(errs, fmt.Errorf("%q and %q are decided in both %s and %s: name one index", p.A, p.B, all[0].Index, all[1].Index))
 			}
 			from, log = e, its
 			found[i] = all[0]
@@ -240,7 +240,7 @@ func (d *decideJob) takeBack(ctx context.Context) error {
 	}
 	for i, p := range found {
 		if p.Index == "" {
-			errs = append(errs, fmt.Errorf("nothing is decided about %q and %q: see the decided pairs with --list", d.pairs[i].A, d.pairs[i].B))
+			errs = append(errs, fmt.Errorf("nothing is decided about %q and %q: --list shows the decided pairs", d.pairs[i].A, d.pairs[i].B))
 		}
 	}
 	if len(errs) > 0 {
@@ -258,12 +258,12 @@ type decidedPair struct {
 	Verdict decided.Verdict `json:"verdict"`
 	By      string          `json:"by"`
 	At      time.Time       `json:"at"`
-	// AskAgain says why the pair is not obeyed, empty if it is.
+	// AskAgain says why the pair is ignored; empty if it holds.
 	AskAgain string `json:"ask_again,omitempty"`
 }
 
-// print lists what is decided. A pair that is to be asked again is a comment in the text, so that nobody decides about its new texts unread. Pairs of the
-// very index that --index names come without its name, so that they can be read for another index.
+// print lists the decided pairs. A pair to ask again is printed as a comment, so that --file does not decide about texts that nobody has read. If --index
+// is the exact name of an index, its pairs come without that name, so that --file can read them for another index.
 func (d *decideJob) print(ctx context.Context) error {
 	list, text := []decidedPair{}, strings.Builder{}
 	for _, e := range d.engines {
@@ -280,7 +280,7 @@ func (d *decideJob) print(ctx context.Context) error {
 			return e.Explain(err)
 		}
 		for _, p := range pairs {
-			again, note := "", "; there is no such index with a rule"
+			again, note := "", "; no rule matches this index, or it does not exist"
 			if texts[p.Index] != nil {
 				again, note = texts.Again(&p), ""
 			}
@@ -301,8 +301,8 @@ func (d *decideJob) print(ctx context.Context) error {
 	return show(d.out, d.output, map[string][]decidedPair{"pairs": list}, cmp.Or(terminal.Harmless(text.String()), "# nothing is decided\n"))
 }
 
-// decidedIn returns what is decided about the documents of an index. The credentials may be for the index alone, and not let it read that. Then it fails
-// if the pairs are needed, and else warns.
+// decidedIn returns the decided pairs of an index. Credentials that are limited to the index may not let it read them. Then it fails if the pairs are
+// needed, and else prints a warning.
 func (j *job) decidedIn(ctx context.Context, t target, needed bool) ([]decided.Pair, error) {
 	if j.undecided {
 		return nil, nil
@@ -311,7 +311,7 @@ func (j *job) decidedIn(ctx context.Context, t target, needed bool) ([]decided.P
 	err := log.Read(ctx)
 	switch {
 	case upstream.Forbidden(err) && needed:
-		return nil, fmt.Errorf("the decided pairs can't be read, and nothing is changed: give the credentials the right to read %s, or add --ignore-decided: %w",
+		return nil, fmt.Errorf("the decided pairs can't be read, so nothing is changed: let the credentials read %s, or add --ignore-decided: %w",
 			t.Engine.Store.JournalIndex(), err)
 	case upstream.Forbidden(err):
 		_, _ = fmt.Fprintf(j.err, "warning: decided pairs are not obeyed: %s\n", terminal.Harmless(t.Explain(err).Error()))

@@ -198,7 +198,7 @@ func (j *job) engineOf(ctx context.Context) (one *upstream.Engine, indices []ada
 	}
 	for _, t := range targets {
 		if one = targets[0].Engine; t.Engine != one {
-			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
+			return nil, nil, fmt.Errorf("--index: the engines %s and %s both have %s: choose one with --engine",
 				one.Config.Name, t.Config.Name, j.index)
 		}
 	}

@@ -37,8 +37,8 @@ func tryCommand() *cobra.Command {
 		Use:   "try --index NAME FILE | -",
 		Short: "Run a set of queries with and without neardup, and show what changes",
 		Long: `Try runs the queries of a file, or of standard input (-), with and without collapsing. It sends them to the engine as serve would,
-with the credentials of the configuration, one after the other. It writes nothing. It prints a summary in words and a table with
-the queries that change most at the top.
+with the credentials of the configuration, one after the other. It writes nothing. It prints a summary in words, and then a table.
+The queries that change most come first.
 
 A line of the file is one query:
 
@@ -47,13 +47,13 @@ A line of the file is one query:
   - a line of the slow log of Elasticsearch or OpenSearch, in either of its forms. Searches of other indices are left out. A slow
     log has a line for each shard and phase, so it counts a search several times
 
-A query that is there several times runs once and counts as often. The columns of the table are about page 1:
+A query that appears several times runs once and counts each time. The columns of the table describe page 1:
 
-  FOLDED   copies hidden: hits of the page that are hidden behind others of it
+  FOLDED   copies hidden: hits of the page that are hidden behind another hit of the page
   NEW      new results: those that were not on the page before
   FILLED   slots filled: new results that take the place of a hidden copy
-  EMPTY    empty slots: places that stay free, as the engine found no more
-  GROUPS   results that stand for several
+  EMPTY    empty slots: places that stay free because the engine found no more
+  GROUPS   results that stand for several documents
   ms       the time of page 1, in milliseconds; ms WITHOUT: without neardup
 
 --against compares two thresholds, --against-config two configurations.
@@ -120,7 +120,7 @@ func (t *tryJob) run(ctx context.Context, file string) error {
 	} else {
 		err = errors.Join(err, show(t.out, t.output, report, report.Text()))
 	}
-	if failed := func(r try.Row) bool { return r.Error == "" }; err == nil && !slices.ContainsFunc(rows, failed) {
+	if ran := func(r try.Row) bool { return r.Error == "" }; err == nil && !slices.ContainsFunc(rows, ran) {
 		err = e.Explain(fmt.Errorf("every query failed: %s", rows[0].Error))
 	}
 	return err
@@ -132,7 +132,7 @@ func (t *tryJob) read(ctx context.Context, e *upstream.Engine, indices []adapter
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = in.Close() }() // it was read
+	defer func() { _ = in.Close() }() // only read
 	reader := try.Reader{
 		Name: name, Line: e.Kind.ReadQuery, Most: t.limit,
 		Here: func(name string) bool {
@@ -146,7 +146,7 @@ func (t *tryJob) read(ctx context.Context, e *upstream.Engine, indices []adapter
 	return input, input.Check(name)
 }
 
-// trial returns what the queries run against, and the names of its sides.
+// trial returns the trial, and the names of its sides.
 func (t *tryJob) trial(ctx context.Context, e *upstream.Engine, indices []adapters.Index, file string) (trial *try.Trial, names []string, err error) {
 	rule := indices[0].Rule(e.Rules)
 	header := adapters.Header{"User-Agent": {"neardup-try"}}
@@ -209,7 +209,7 @@ func (t *tryJob) each(ctx context.Context, trial *try.Trial, queries []*try.Quer
 		rows = append(rows, row)
 		if now := time.Now(); now.After(next) {
 			next = now.Add(meterEvery)
-			_, _ = io.WriteString(t.err, terminal.Harmless(fmt.Sprintf("%s: %d of %d queries\n", t.index, len(rows), len(queries)))) // goes on without
+			_, _ = io.WriteString(t.err, terminal.Harmless(fmt.Sprintf("%s: %d of %d queries\n", t.index, len(rows), len(queries)))) // the run goes on if this fails
 		}
 	}
 	return rows, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/neardup/sidecar/jobs/ask"
 )
 
-// readAnswers reads a file of answers, if it is there. Of two answers to a pair the later one counts.
+// readAnswers reads a file of answers, if it exists. If a pair was answered twice, the later answer counts.
 func readAnswers(file string) ([]ask.Answer, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,7 +28,7 @@ func readAnswers(file string) ([]ask.Answer, error) {
 			continue
 		}
 		if err := json.Unmarshal(line, &a); err != nil || !slices.Contains([]ask.Verdict{ask.Same, ask.Different, ask.Skip, ask.Undo}, a.Verdict) {
-			return nil, fmt.Errorf(`%s: line %d: %.80q is no answer such as {"a":"1","b":"2","verdict":"same","at":"2024-03-01T12:00:00Z"}: correct it or delete the line`,
+			return nil, fmt.Errorf(`%s: line %d: %.80q is not an answer such as {"a":"1","b":"2","verdict":"same","at":"2024-03-01T12:00:00Z"}: correct it or delete the line`,
 				file, number, line)
 		}
 		pair := [2]string{min(a.A, a.B), max(a.A, a.B)}
@@ -41,7 +41,7 @@ func readAnswers(file string) ([]ask.Answer, error) {
 	return slices.DeleteFunc(answers, func(a ask.Answer) bool { return a.Verdict == ask.Undo }), err
 }
 
-// appendAnswer adds an answer to the file. Nothing in it is written over, so two runs at once lose no answer of one another.
+// appendAnswer appends an answer to the file. It overwrites nothing, so two runs at the same time lose no answers.
 func appendAnswer(file string, a ask.Answer) (err error) {
 	var line bytes.Buffer
 	lines := json.NewEncoder(&line)

@@ -38,7 +38,7 @@ func TestAnswersOfTwoRuns(t *testing.T) {
 		t.Errorf("%d answers to %d pairs: %v", len(list), len(verdicts), verdicts)
 	}
 	expect.OK(t, os.WriteFile(file, []byte("\n{}\n"), 0o600))
-	if _, err := readAnswers(file); err == nil || !strings.Contains(err.Error(), "answers.jsonl: line 2: \"{}\" is no answer such as ") {
+	if _, err := readAnswers(file); err == nil || !strings.Contains(err.Error(), "answers.jsonl: line 2: \"{}\" is not an answer such as ") {
 		t.Errorf("a file that holds no answer: %v", err)
 	}
 }

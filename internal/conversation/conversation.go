@@ -1,7 +1,7 @@
-// Package conversation finds the threshold that fits an index together with a person, who judges pairs of its documents in a terminal or on a page.
+// Package conversation finds the threshold that fits an index. A person judges pairs of its documents, in a terminal or on a page.
 //
-// A [Conversation] asks and keeps the answers in a file. Package ask chooses the pairs and finds the threshold, package calibrate finds the pairs in the
-// index. [Page] serves it to a browser.
+// A [Conversation] asks, and keeps the answers in a file. Package calibrate finds the pairs in the index. Package ask chooses which to ask and finds the
+// threshold. [Page] serves it to a browser.
 package conversation
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
-// Options say what is asked about, and where answers and threshold go.
+// Options say what to ask about, and where to keep the answers and the threshold.
 type Options struct {
 	calibrate.Options
 	Engine *upstream.Engine
@@ -30,7 +30,7 @@ type Options struct {
 	// Sketch is the section of the configuration that presets start from, and File the configuration.
 	Sketch config.Sketch
 	File   string
-	// Answers is the file of answers. If it is empty its name is made of those of engine and index.
+	// Answers is the file of answers. If empty, it is named after the engine and the index.
 	Answers string
 }
 
@@ -38,33 +38,33 @@ type Options struct {
 type Conversation struct {
 	Options
 	Found *calibrate.Candidates
-	// Earlier is how many answers of earlier runs count. Useless is how many of them do not: their documents are gone, or the threshold does not decide.
+	// Earlier is how many answers of earlier runs count. Useless is how many do not: a document is gone, or the pair does not depend on the threshold.
 	Earlier int
 	Useless int
 
 	rule     *rule.Rule
-	entry    int // of indices, which has the rule
+	entry    int // the rule's entry in indices of the configuration
 	session  *ask.Session
-	question *Question // that is asked, nil for none
-	// judged are the pairs whose documents were read, remembered what was decided before about those that this run has decided.
+	question *Question // the current one, nil for none
+	// judged are the pairs whose documents were read. remembered holds, for each pair that this run decided, what was decided before.
 	judged     map[[2]string]*ask.Judged
 	remembered map[[2]string]decided.Pair
-	// written is the threshold that this run wrote into the configuration, 0 for none.
+	// written is the threshold that this run wrote into the configuration; 0 for none.
 	written float64
 }
 
 // Question is a pair with its documents.
 type Question struct {
 	ask.Pair
-	// Number counts answers and this question.
+	// Number is the number of this question, from 1.
 	Number int
 	X, Y   calibrate.Shown
 }
 
-// readAgain is how many pairs of earlier answers are read for advice.
+// readAgain is how many earlier answers are read again for advice, at most.
 const readAgain = 200
 
-// unsafeInNames are characters of names that a file's name had better not have.
+// unsafeInNames are the characters that are replaced in a file's name.
 var unsafeInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // Begin reads the index and the answers of earlier runs.
@@ -91,7 +91,7 @@ func Begin(ctx context.Context, o Options) (*Conversation, error) {
 	return c, c.readEarlier(ctx)
 }
 
-// readEarlier reads the documents of earlier answers, the last ones if there are many.
+// readEarlier reads the documents of the last readAgain answers.
 func (c *Conversation) readEarlier(ctx context.Context) error {
 	answers := c.session.Answers()
 	for some := range slices.Chunk(answers[max(0, len(answers)-readAgain):], readAgain/4) {
@@ -115,7 +115,7 @@ func (c *Conversation) readEarlier(ctx context.Context) error {
 	return nil
 }
 
-// Present is the threshold of the configuration.
+// Present returns the threshold in the configuration.
 func (c *Conversation) Present() float64 {
 	if c.written > 0 {
 		return c.written
@@ -123,7 +123,7 @@ func (c *Conversation) Present() float64 {
 	return c.rule.Profile.Threshold
 }
 
-// Match is what the rule matches.
+// Match returns the match of the rule.
 func (c *Conversation) Match() string { return c.Engine.Config.Indices[c.entry].Match }
 
 // Next returns the question to answer next, or nil if no pair is left.
@@ -149,11 +149,11 @@ func (c *Conversation) Next(ctx context.Context) (*Question, error) {
 	return c.question, nil
 }
 
-// Answer answers the question that Next returned, and keeps the answer in the file. If remember is set, the pair is decided, too: always together if
-// it is the same, never if it is different.
+// Answer answers the question that Next returned, and appends the answer to the file. If remember is set, it also stores a decision about the pair:
+// always together for same, never together for different.
 func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool) error {
 	if c.question == nil {
-		return errors.New("nothing is asked")
+		return errors.New("there is no question to answer")
 	}
 	q := c.question
 	a := ask.Answer{A: q.A, B: q.B, Verdict: v, At: now()}
@@ -171,7 +171,7 @@ func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool)
 	if err == nil {
 		err = appendAnswer(c.Answers, a)
 	}
-	if err != nil { // the question stands
+	if err != nil { // the question remains open
 		c.session.TakeBack()
 		return err
 	}
@@ -179,7 +179,8 @@ func (c *Conversation) Answer(ctx context.Context, v ask.Verdict, remember bool)
 	return nil
 }
 
-// TakeBack takes the last answer back, of this or an earlier run, and what this run decided by it: what was decided before holds again. It reports false if there is none.
+// TakeBack undoes the last answer, of this or an earlier run. If this run stored a decision with it, the earlier decision is stored again. It reports
+// false if there is no answer.
 func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
 	last, ok := c.session.TakeBack()
 	if !ok {
@@ -195,7 +196,7 @@ func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// decide stores what was decided about a pair of the index, and returns what was decided before: Forgotten for nothing.
+// decide stores a decision about a pair of the index, and returns the earlier one; Forgotten if there was none.
 func (c *Conversation) decide(ctx context.Context, p decided.Pair) (before decided.Pair, err error) {
 	by := p.By
 	if person, err := user.Current(); err == nil && by == "" {
@@ -218,10 +219,10 @@ func (c *Conversation) decide(ctx context.Context, p decided.Pair) (before decid
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// Finding is what follows from the answers.
+// Finding returns what follows from the answers.
 func (c *Conversation) Finding() ask.Finding { return c.session.Finding() }
 
-// Advice returns other rules that would help.
+// Advice returns other settings of the rule that would help.
 func (c *Conversation) Advice(ctx context.Context) ([]ask.Advice, error) {
 	var judged []ask.Judged
 	var pairs []*ask.Judged
@@ -244,14 +245,14 @@ func (c *Conversation) Advice(ctx context.Context) ([]ask.Advice, error) {
 	return append(ask.Advise(judged, conditions), ask.AdvisePreset(judged, c.Finding().Threshold)...), nil
 }
 
-// Refusal says why the threshold is not written yet, or nil.
+// Refusal returns why the threshold can't be written yet, or nil if it can.
 func (c *Conversation) Refusal() error {
 	f := c.Finding()
 	if f.Judged() < ask.Fewest {
 		return fmt.Errorf("%s too few to write a threshold: judge at least %d pairs", Counted(f.Judged()), ask.Fewest)
 	}
 	if _, left := c.session.Next(); left && !f.Settled {
-		return errors.New("more answers may change the threshold, so it is not written: go on, or write it into the rule yourself")
+		return errors.New("the threshold is not written, because more answers may change it: go on, or write it into the rule yourself")
 	}
 	return nil
 }
@@ -264,7 +265,7 @@ func Counted(answers int) string {
 	return fmt.Sprintf("%d answers are", answers)
 }
 
-// YAML is what to write into the entry of the rule: the threshold, and advice behind #.
+// YAML returns what to write into the rule: the threshold, and advice as comments.
 func (c *Conversation) YAML(advice []ask.Advice) string {
 	text := fmt.Sprintf("  threshold: %v\n", c.Finding().Threshold)
 	for _, a := range advice {

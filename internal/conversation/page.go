@@ -34,7 +34,7 @@ type view struct {
 	Answers string  `json:"answers"`
 	Earlier int     `json:"earlier"`
 	Present float64 `json:"present"`
-	// Written says that this run wrote the present threshold.
+	// Written reports whether this run wrote the present threshold.
 	Written bool `json:"written"`
 
 	Question *viewed     `json:"question"`
@@ -76,13 +76,13 @@ type action struct {
 	A       string      `json:"a"`
 	B       string      `json:"b"`
 	Verdict ask.Verdict `json:"verdict"`
-	// Remember says that the pair is decided by this.
+	// Remember also stores a decision about the pair.
 	Remember bool `json:"remember"`
 }
 
-var errOtherPair = errors.New("another pair is asked about by now: the page may be open twice")
+var errOtherPair = errors.New("this is not the current pair: the page may be open twice")
 
-// Page serves a conversation to a browser. end is called when the person ends it.
+// Page returns the page of a conversation. It calls end when the person ends it.
 func Page(c *Conversation, end func()) localpage.Page {
 	p := &page{Conversation: c}
 	mux := http.NewServeMux()
@@ -128,7 +128,7 @@ func (p *page) answer(ctx context.Context, a action) error {
 	return p.Answer(ctx, a.Verdict, a.Remember)
 }
 
-// show answers with what the page shows.
+// show sends the view.
 func (p *page) show(w http.ResponseWriter, r *http.Request) {
 	question, err := p.Next(r.Context())
 	var advice []ask.Advice
@@ -148,7 +148,7 @@ func (p *page) show(w http.ResponseWriter, r *http.Request) {
 	case question != nil:
 		v.Question = viewOf(question)
 	case !f.Settled:
-		v.Progress = "" // which says to go on
+		v.Progress = "" // it would say to go on
 	}
 	if err := p.Refusal(); err != nil {
 		v.Refusal = err.Error()

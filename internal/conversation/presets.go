@@ -8,10 +8,10 @@ import (
 	"github.com/neardup/sidecar/jobs/ask"
 )
 
-// thresholdsOnly are the presets that differ from one another in hardly more than the threshold, which the answers find by themselves.
+// thresholdsOnly are the presets that differ in little but the threshold, which the answers find anyway.
 var thresholdsOnly = map[string]bool{"default": true, "safe": true, "thorough": true}
 
-// tryPresets judges the pairs of answers under each preset that fits the rule, as searches would, unless that is known.
+// tryPresets judges the answered pairs under each preset that fits the rule, as searches would. It skips what it has judged before.
 func (c *Conversation) tryPresets(ctx context.Context, pairs []*ask.Judged, answers []ask.Answer) error {
 	present := c.Engine.Config.Indices[c.entry]
 	for _, name := range config.PresetNames() {

@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 )
 
-// Write writes the threshold into the configuration, unless there is a [Conversation.Refusal] or a case of texts would fail then.
+// Write writes the threshold into the configuration. It fails on a [Conversation.Refusal], or if a case of texts would then fail.
 func (c *Conversation) Write(ctx context.Context) error {
 	if err := c.Refusal(); err != nil {
 		return err
@@ -33,10 +33,10 @@ func (c *Conversation) Write(ctx context.Context) error {
 			return err
 		}
 		if failing := cases.Failing(results); len(failing) > 0 {
-			return fmt.Errorf("with threshold: %v a case fails, so it is not written: %s: change the case, or judge more pairs", threshold, failing[0].In(c.File))
+			return fmt.Errorf("threshold %v is not written, because a case would fail: %s: change the case, or judge more pairs", threshold, failing[0].In(c.File))
 		}
 	}
-	// Written in place, the file keeps its mode and owner. The copy is there in case the program ends meanwhile.
+	// The file is written in place, so that it keeps its mode and owner. The copy is there in case the program is killed meanwhile.
 	whole := c.File + ".new"
 	if err := os.WriteFile(whole, changed, 0o600); err != nil {
 		return err

@@ -166,9 +166,9 @@ func TestParse(t *testing.T) {
 	expect.Must(t, got, again, "written and read")
 	for text, want := range map[string]string{
 		"a b": "f: line 1: holds 2 words: write two ids and same or different", "a b c d e": "holds 5 words",
-		"\na b diferent": `f: line 2: "diferent": write same or different here`, "a a same": "a is there twice",
-		`"a b same`: "f: line 1: a quotation mark that begins no JSON string", `"" b same`: "an id is empty",
-		"a b same\nb a different":      "f: line 2: b and a are different here, and same on a line before",
+		"\na b diferent": `f: line 2: "diferent": write same or different here`, "a a same": "both ids are a",
+		`"a b same`: "f: line 1: a word begins with a quotation mark but is not a JSON string", `"" b same`: "an id is empty",
+		"a b same\nb a different":      "f: line 2: b and a are different here, but same on an earlier line",
 		strings.Repeat("x", maxLine+1): "f: line 1: bufio.Scanner: token too long",
 	} {
 		if _, err := Parse(strings.NewReader(text), "f", "news"); err == nil || !strings.Contains(err.Error(), want) {

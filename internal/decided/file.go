@@ -12,12 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line of a file.
+// maxLine is the size limit of a line in bytes.
 const maxLine = 64 << 10
 
-// Parse reads pairs from a file: on each line two ids and same or different. The name of the index may come first; else it is the given one. A word that
-// holds blanks, or begins with a quotation mark or #, is written as a JSON string. A # at the beginning of a word starts a comment. Empty lines are
-// skipped. The errors name file and line.
+// Parse reads pairs from a file. A line holds two ids and same or different; an index name may come first, and index is the default. A word with
+// blanks, or one that begins with a quotation mark or #, must be a JSON string. A # at the beginning of a word starts a comment. Empty lines are
+// skipped. Errors name file and line.
 func Parse(r io.Reader, name, index string) ([]Pair, error) {
 	var pairs []Pair
 	var errs []error
@@ -30,7 +30,7 @@ func Parse(r io.Reader, name, index string) ([]Pair, error) {
 		p, ok, err := parseLine(strings.TrimPrefix(scanner.Text(), "\ufeff"), index)
 		if err == nil && ok {
 			if before, twice := lines[p.Name()]; twice && pairs[before].Verdict != p.Verdict {
-				err = fmt.Errorf("%s and %s are %s here, and %s on a line before: drop one", p.A, p.B, p.Verdict, pairs[before].Verdict)
+				err = fmt.Errorf("%s and %s are %s here, but %s on an earlier line: delete one of the lines", p.A, p.B, p.Verdict, pairs[before].Verdict)
 			} else if !twice {
 				lines[p.Name()] = len(pairs)
 				pairs = append(pairs, p)
@@ -46,7 +46,7 @@ func Parse(r io.Reader, name, index string) ([]Pair, error) {
 	return pairs, errors.Join(errs...)
 }
 
-// parseLine reads a line. It reports false if that holds nothing.
+// parseLine reads a line. It reports false for an empty line.
 func parseLine(line, index string) (p Pair, ok bool, err error) {
 	words, err := wordsOf(line)
 	switch {
@@ -64,7 +64,7 @@ func parseLine(line, index string) (p Pair, ok bool, err error) {
 	case p.A == "" || p.B == "":
 		return p, false, errors.New("an id is empty: write the ids of two documents")
 	case p.A == p.B:
-		return p, false, fmt.Errorf("%s is there twice: write the ids of two documents", p.A)
+		return p, false, fmt.Errorf("both ids are %s: write the ids of two documents", p.A)
 	}
 	return p, true, nil
 }
@@ -72,7 +72,7 @@ func parseLine(line, index string) (p Pair, ok bool, err error) {
 // wordsOf returns the words of a line, up to a comment.
 func wordsOf(line string) (words []string, err error) {
 	if !utf8.ValidString(line) {
-		return nil, errors.New("is not UTF-8, as ids are")
+		return nil, errors.New("is not UTF-8: convert the file, as with iconv")
 	}
 	for {
 		line = strings.TrimLeftFunc(line, unicode.IsSpace)
@@ -83,7 +83,7 @@ func wordsOf(line string) (words []string, err error) {
 			d := json.NewDecoder(strings.NewReader(line))
 			var word string
 			if err := d.Decode(&word); err != nil {
-				return nil, errors.New(`a quotation mark that begins no JSON string: write "a 1", and \" for a quotation mark in it`)
+				return nil, errors.New(`a word begins with a quotation mark but is not a JSON string: write "a 1", and \" for a quotation mark inside`)
 			}
 			words, line = append(words, word), line[d.InputOffset():]
 		default:
@@ -105,13 +105,13 @@ func (p Pair) String() string {
 	return line
 }
 
-// word returns a name as a file has it, on one line and without control characters.
+// word returns a name as Parse reads it: as it is, or as a JSON string without control characters.
 func word(text string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 	if text != "" && text[0] != '"' && text[0] != '#' && !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || odd(r) }) {
 		return text
 	}
-	quoted, _ := json.Marshal(text) // a string always can be
+	quoted, _ := json.Marshal(text) // a string never fails
 	var b strings.Builder
 	for _, r := range string(quoted) {
 		if !odd(r) {

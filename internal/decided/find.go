@@ -13,13 +13,13 @@ import (
 // idsAtOnce is how many documents are read in one request.
 const idsAtOnce = 500
 
-// Place is a concrete index whose documents are looked up, with its rule.
+// Place is an index to look up documents in, with its rule.
 type Place struct {
 	adapters.Index
 	Rule *rule.Rule
 }
 
-// PairIndex is the Index of its pairs.
+// PairIndex returns the Index of the place's pairs.
 func (p Place) PairIndex() string {
 	if p.As != "" {
 		return p.As
@@ -27,11 +27,11 @@ func (p Place) PairIndex() string {
 	return p.Name
 }
 
-// Texts are the fingerprints of stored documents, by the Index of their pairs and by id. That of a document without text is 0.
+// Texts are the fingerprints of stored documents, by [Place.PairIndex] and id. A document without text has 0.
 type Texts map[string]map[string]uint64
 
-// ReadTexts reads the texts of documents in the places, as far as they are there. ids are those for the Index of pairs; those for an empty one are looked
-// up in all places.
+// ReadTexts reads the fingerprints of documents in the places. Missing documents are left out. ids are by [Place.PairIndex]; those under "" are looked up
+// in all places.
 func ReadTexts(ctx context.Context, store adapters.Store, places []Place, ids map[string][]string) (Texts, error) {
 	found := Texts{}
 	for _, place := range places {
@@ -60,9 +60,8 @@ func ReadTexts(ctx context.Context, store adapters.Store, places []Place, ids ma
 	return found, nil
 }
 
-// Find looks the documents of pairs up, in their Index or, if that is empty, in all places. It returns the pairs with their Index and the texts of both
-// documents. missing names the other pairs: one of their documents is not there. The error names pairs that can't be decided, and pairs that turn out to
-// be one pair with two verdicts.
+// Find looks up the documents of pairs in their Index or, if that is empty, in all places. It returns the pairs with their Index and the fingerprints of
+// both documents. missing has an error for each pair with a missing document. err names pairs that can't be decided, and pairs with two verdicts.
 func Find(ctx context.Context, store adapters.Store, places []Place, pairs ...Pair) (found []Pair, missing []error, err error) {
 	ids := map[string][]string{}
 	for _, p := range pairs {
@@ -82,7 +81,7 @@ func Find(ctx context.Context, store adapters.Store, places []Place, pairs ...Pa
 			missing = append(missing, err)
 			continue
 		case err == nil && twice && before != p.Verdict:
-			err = fmt.Errorf("%s and %s of %s are the same and different: drop one", word(p.A), word(p.B), p.Index)
+			err = fmt.Errorf("%s and %s of %s have both verdicts, same and different: delete one", word(p.A), word(p.B), p.Index)
 		case err == nil && twice:
 			continue
 		}
@@ -99,7 +98,7 @@ func Find(ctx context.Context, store adapters.Store, places []Place, pairs ...Pa
 	return found, missing, errors.Join(errs...)
 }
 
-// errMissing is the error about a pair of which a document is not there.
+// errMissing marks the error about a pair with a missing document.
 var errMissing = errors.New("check the id and the index")
 
 // mostErrors is how many errors are reported at once.
@@ -141,7 +140,7 @@ func (t Texts) fill(p *Pair) error {
 	return nil
 }
 
-// Again says why a pair is not obeyed and is to be asked again, empty if it is obeyed. It knows only pairs of the places that were read.
+// Again says why a pair is ignored and should be asked again; empty if it holds. t must have been read for the pair's Index.
 func (t Texts) Again(p *Pair) string {
 	for _, side := range []struct {
 		id   string
@@ -149,7 +148,7 @@ func (t Texts) Again(p *Pair) string {
 	}{{p.A, p.TextA}, {p.B, p.TextB}} {
 		switch text, there := t[p.Index][side.id]; {
 		case !there:
-			return word(side.id) + " is not there any more"
+			return word(side.id) + " no longer exists"
 		case text != side.text:
 			return "the text of " + word(side.id) + " has changed"
 		}

@@ -9,26 +9,26 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Live is what is decided about the documents of an engine, for searches. It holds no id, and takes some 170 bytes for a pair. Set may be called at any
-// time, the rest from one goroutine.
+// Live keeps a [Set] of the decided pairs of an engine up to date, for searches. It holds no ids, and takes about 170 bytes for a pair. Set is safe for
+// concurrent use. All else is for one goroutine.
 type Live struct {
 	tail
 	known map[[2]uint64]known // by the two documents
 	set   atomic.Pointer[Set]
-	stale bool // set is not made of known
+	stale bool // set does not match known yet
 }
 
-// NewLive returns one that has read nothing. Until it can, Set is the given one.
+// NewLive returns a Live that has read nothing. Until its first Read succeeds, Set returns before.
 func NewLive(journal adapters.Journal, before *Set) *Live {
 	l := &Live{tail: tail{journal: journal}, known: map[[2]uint64]known{}, stale: true}
 	l.set.Store(before)
 	return l
 }
 
-// Set returns what was decided at the last reading that succeeded.
+// Set returns the pairs as of the last Read that succeeded.
 func (l *Live) Set() *Set { return l.set.Load() }
 
-// Read reads what was decided since. On an error Set stays as it is.
+// Read reads the new decisions. On an error Set stays as it is.
 func (l *Live) Read(ctx context.Context) error {
 	err := l.read(ctx, func() { clear(l.known); l.stale = true }, func(e entry) {
 		l.stale = true
@@ -48,7 +48,7 @@ func (l *Live) Read(ctx context.Context) error {
 	return err
 }
 
-// Run reads again after each interval until ctx ends, and reports how each time went.
+// Run calls Read at each interval until ctx ends, and reports the error of each Read, or nil.
 func (l *Live) Run(ctx context.Context, interval time.Duration, report func(error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -18,7 +18,7 @@ const (
 	JobName = "decided"
 	// inEntry is how many pairs one entry holds.
 	inEntry = 1000
-	// tries is how often an entry is appended anew because somebody else was faster.
+	// tries is how often an append is retried because somebody else was faster.
 	tries = 1000
 )
 
@@ -29,13 +29,13 @@ type entry struct {
 	Pairs []Pair    `json:"pairs"`
 }
 
-// tail reads a journal from where it was read last.
+// tail reads a journal from where the last read ended.
 type tail struct {
 	journal adapters.Journal
-	newest  adapters.Entry // that was read; number 0 for none
+	newest  adapters.Entry // the last one read; number 0 for none
 }
 
-// read has take take what was decided since the last read, in order. If the journal was deleted meanwhile, it calls begin, and then reads all.
+// read calls take for each new entry, in order. If the journal was deleted since the last read, it first calls begin, and then reads from the start.
 func (t *tail) read(ctx context.Context, begin func(), take func(entry)) error {
 	list, err := t.journal.Since(ctx, JobName, 0, t.newest.Number)
 	if err != nil {
@@ -68,19 +68,19 @@ func (t *tail) read(ctx context.Context, begin func(), take func(entry)) error {
 	return nil
 }
 
-// Log is what was decided about the documents of an engine, as it keeps that in a journal. Of two decisions about a pair the later entry wins. Any
-// number of processes can add to it at the same time: none loses what another one wrote. It is not safe for concurrent use.
+// Log is the decided pairs of an engine, which it keeps in a journal. If a pair was decided twice, the later entry wins. Any number of processes can add
+// to it at the same time, and no decision is lost. A Log is not safe for concurrent use.
 type Log struct {
 	tail
 	pairs map[Name]Pair
 }
 
-// Open returns the log of an engine, not read yet.
+// Open returns the log of an engine. Read reads it.
 func Open(journal adapters.Journal) *Log {
 	return &Log{tail: tail{journal: journal}, pairs: map[Name]Pair{}}
 }
 
-// Read reads what was decided since the last Read.
+// Read reads the decisions since the last Read.
 func (l *Log) Read(ctx context.Context) error {
 	return l.read(ctx, func() { clear(l.pairs) }, func(e entry) {
 		for _, p := range e.Pairs {
@@ -90,7 +90,7 @@ func (l *Log) Read(ctx context.Context) error {
 	})
 }
 
-// Pairs returns what is decided, in the order of the names.
+// Pairs returns the decided pairs, sorted by index and ids.
 func (l *Log) Pairs() []Pair {
 	list := slices.DeleteFunc(slices.Collect(maps.Values(l.pairs)), func(p Pair) bool { return p.Verdict == Forgotten })
 	slices.SortFunc(list, func(a, b Pair) int {
@@ -100,22 +100,22 @@ func (l *Log) Pairs() []Pair {
 	return list
 }
 
-// Pair returns what is decided about two documents, and false for nothing.
+// Pair returns what is decided about two documents; false if nothing is.
 func (l *Log) Pair(index, a, b string) (Pair, bool) {
 	p := Pair{Index: index, A: a, B: b}
 	p, there := l.pairs[p.Name()]
 	return p, there && p.Verdict != Forgotten
 }
 
-// Add stores decisions, as of now, and returns how many of them say something new: the others are left out. Pairs need their Index, ids, Verdict and,
-// unless it is Forgotten, both texts: see [Find]. by is who decided. After an error some may be stored.
+// Add stores decisions made now, and returns how many of them are new. It skips the others. Pairs need an Index, ids, a Verdict and, unless that is
+// Forgotten, both fingerprints, as [Find] returns them. by is who decided. After an error some may be stored.
 func (l *Log) Add(ctx context.Context, by string, pairs ...Pair) (added int, err error) {
 	if err := l.Read(ctx); err != nil {
 		return 0, err
 	}
 	for _, p := range pairs {
 		if p.Index == "" || p.A == "" || p.B == "" || p.A == p.B {
-			return 0, fmt.Errorf("%q and %q are no two documents of an index", p.A, p.B)
+			return 0, fmt.Errorf("%q and %q are not two documents of an index", p.A, p.B)
 		}
 	}
 	for some := range slices.Chunk(pairs, inEntry) {
@@ -141,7 +141,7 @@ func (l *Log) fresh(pairs []Pair) (list []Pair) {
 // append appends those of the pairs that say something new, and returns how many these are.
 func (l *Log) append(ctx context.Context, by string, pairs []Pair) (int, error) {
 	for range tries {
-		fresh := l.fresh(pairs) // of what others have decided meanwhile, too
+		fresh := l.fresh(pairs) // others may have decided some of them meanwhile
 		if len(fresh) == 0 {
 			return 0, nil
 		}
@@ -156,7 +156,7 @@ func (l *Log) append(ctx context.Context, by string, pairs []Pair) (int, error) 
 		if err != nil {
 			return 0, err
 		}
-		// If all are decided now, the entry was stored and the answer lost, or somebody else decided the same.
+		// If nothing is new now, the entry was stored and only the answer was lost, or somebody else decided the same.
 		if appended || len(l.fresh(fresh)) == 0 {
 			return len(fresh), nil
 		}
@@ -164,8 +164,8 @@ func (l *Log) append(ctx context.Context, by string, pairs []Pair) (int, error) 
 	return 0, errors.New("other processes keep adding decided pairs: try again later")
 }
 
-// Drop deletes what is decided about the indices for which gone is true, and returns how many pairs that is. If nothing else is decided, it deletes the
-// whole journal.
+// Drop deletes the pairs of the indices for which gone is true, and returns how many, and whether pairs of other indices are left. If none are, it
+// deletes the whole journal.
 func (l *Log) Drop(ctx context.Context, gone func(index string) bool) (dropped int, left bool, err error) {
 	if err := l.Read(ctx); err != nil {
 		return 0, false, err

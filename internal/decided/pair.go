@@ -15,7 +15,7 @@ const (
 	Forgotten Verdict = ""
 )
 
-// Pair is a decision about two documents of an index. Which of them is A makes no difference.
+// Pair is a decision about two documents of an index. Their order does not matter.
 type Pair struct {
 	// Index is the name that rules are matched against: the index, or the data stream that it belongs to. A and B are the ids.
 	Index   string  `json:"index"`
@@ -25,12 +25,12 @@ type Pair struct {
 	// TextA and TextB are the fingerprints of the texts that were decided about.
 	TextA uint64 `json:"text_a,omitempty"`
 	TextB uint64 `json:"text_b,omitempty"`
-	// By is who decided, empty if unknown, At when.
+	// By is who decided, empty if unknown. At is when.
 	By string    `json:"by,omitempty"`
 	At time.Time `json:"at,omitzero"`
 }
 
-// Name is a pair without what was decided. It is equal for the same two documents.
+// Name identifies a pair. It is equal for the same two documents, in either order.
 type Name struct{ Index, A, B string }
 
 // Name returns the pair's name.
@@ -41,7 +41,7 @@ func (p *Pair) Name() Name {
 	return Name{p.Index, p.A, p.B}
 }
 
-// says reports whether both pairs, which have one name, say the same of the same texts. The zero Pair says nothing.
+// says reports whether p and q, which have the same name, decide the same about the same texts. The zero Pair decides nothing.
 func (p Pair) says(q Pair) bool {
 	if p.A != q.A {
 		q.TextA, q.TextB = q.TextB, q.TextA
@@ -49,10 +49,10 @@ func (p Pair) says(q Pair) bool {
 	return p.Verdict == q.Verdict && (p.Verdict == Forgotten || p.TextA == q.TextA && p.TextB == q.TextB)
 }
 
-// seed is another one in each process, so that nobody can choose two ids with one number.
+// seed differs in each process, so that nobody can choose two ids that collide.
 var seed = maphash.MakeSeed()
 
-// document returns the number that stands for a document in this process. Two documents have different numbers, except by an accident of 64 bits.
+// document returns a 64-bit hash that identifies a document in this process.
 func document(index, id string) uint64 {
 	return maphash.Comparable(seed, [2]string{index, id})
 }

@@ -182,7 +182,7 @@ func TestPlaygroundTakesSearches(t *testing.T) {
 		}
 		marks := slices.Compact(seenAs[[]string](t, seen[2]))
 		same(t, []string{"the"}, marks, "words that are marked")
-		if rule := seenAs[string](t, seen[3]); !strings.Contains(rule, "the sidecar answers the list that is shown") {
+		if rule := seenAs[string](t, seen[3]); !strings.Contains(rule, "the sidecar returns the same list") {
 			t.Errorf("rule: %s", rule)
 		}
 		if look := seenAs[pageLook](t, seen[4]); !strings.Contains(look.Problem, "line 2, column 2") || look.Focus != "query" {

@@ -170,7 +170,7 @@ func TestQueriesPage(t *testing.T) {
 	if got := seenAs[[]any](t, seen[5]); !strings.Contains(got[0].(string), "line 2: it is not valid JSON (column 4") || got[1] != true {
 		t.Errorf("a bad line: %v", got)
 	}
-	if got := seenAs[[]any](t, seen[7]); !strings.Contains(got[0].(string), "There is no query") {
+	if got := seenAs[[]any](t, seen[7]); !strings.Contains(got[0].(string), "Write queries, one a line.") {
 		t.Errorf("no line: %v", got)
 	}
 	if got, text := seenAs[[]string](t, seen[8]), seenAs[string](t, seen[9]); len(got) < 3 || len(got) > 890 || !strings.Contains(text, "Not run: ") {

@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/sidecar/jobs/cleanup"
 )
 
-// left returns a group without the documents that differ from the one that stays, as a person said, and without what only the page shows.
+// left returns a group without the documents that a person decided to be different, and without what only the page shows.
 func (g *Groups) left(n int, found cleanup.Group) cleanup.Group {
 	found.Stays.Fields, found.Stays.Title = nil, ""
 	var goes []cleanup.Member
@@ -34,7 +34,7 @@ func (g *Groups) filterOf(r *http.Request) Filter {
 	return Filter{Field: q.Get("field"), Value: q.Get("value"), From: q.Get("from"), To: q.Get("to"), DateField: g.Job.Rule.DateField}
 }
 
-// plan sends the plan of a clean-up of the groups that a filter lets through, as a file.
+// plan sends a clean-up plan for the groups that pass the filter, as a file.
 func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
 	f := g.filterOf(r)
 	g.mu.Lock()
@@ -50,7 +50,7 @@ func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
 		c := g.Plan.Counts
 		c.Stay, c.Go = 0, 0
 		if !f.any() {
-			c.Hosts = nil // they were counted in all groups
+			c.Hosts = nil // they count the groups that the filter leaves out, too
 		}
 		err := g.spool.each(f, func(n int, found cleanup.Group) error {
 			before := len(found.Goes)
@@ -82,7 +82,7 @@ func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, file) // an error means that the client has disconnected
 }
 
-// export sends the groups that a filter lets through: as CSV, JSON or YAML.
+// export sends the groups that pass the filter: as CSV, JSON or YAML.
 func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
 	f := g.filterOf(r)
 	g.mu.Lock()
@@ -136,10 +136,10 @@ func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
 	_ = out.Flush() // an error means that the client has disconnected
 }
 
-// yamlGroup writes a group in YAML. Texts are in quotation marks, as JSON has them.
+// yamlGroup writes a group in YAML. Texts are JSON strings, which YAML can read.
 func yamlGroup(w io.Writer, g cleanup.Group) error {
 	quoted := func(text string) []byte {
-		q, _ := json.Marshal(text) // a string always can be
+		q, _ := json.Marshal(text) // a string never fails
 		return q
 	}
 	if _, err := fmt.Fprintf(w, "- cluster: %s\n  stays: %s\n  why: %s\n  goes:\n", quoted(g.Cluster), quoted(g.Stays.ID), quoted(g.Why)); err != nil {

@@ -80,7 +80,7 @@ func TestList(t *testing.T) {
 		}
 		expect.Same(t, [3]int{c.total, c.first, c.shown}, [3]int{l.Total, first, len(l.Groups)}, "%+v", c.w)
 	}
-	if _, err := g.listed(t.Context(), wanted{Filter: Filter{From: "soon"}}); err == nil || !strings.Contains(err.Error(), "is no date") {
+	if _, err := g.listed(t.Context(), wanted{Filter: Filter{From: "soon"}}); err == nil || !strings.Contains(err.Error(), "is not a date") {
 		t.Error(err)
 	}
 }

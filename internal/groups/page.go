@@ -23,21 +23,21 @@ import (
 var assets embed.FS
 
 const (
-	// mostListed is how many groups a page of the list holds, mostShown how many documents of a group are shown.
+	// mostListed is how many groups one page of the list holds. mostShown is how many documents of a group are shown.
 	mostListed, mostShown = 50, 200
-	// maxText is how many bytes of a text are shown.
+	// maxText is how many bytes of a text are shown at most.
 	maxText = 100 << 10
 )
 
-// Options say what is shown.
+// Options say what the page shows.
 type Options struct {
 	Job jobs.Job
-	// Place is the index, as decisions know it, and By who decides.
+	// Place is the index that decisions are stored for. By is who decides.
 	Place decided.Place
 	By    string
-	// Dir is where the temporary file goes, empty for the system's.
+	// Dir is where the temporary file goes; empty for the system's directory.
 	Dir string
-	// Plan is what a plan says beside its counts.
+	// Plan is the head of the clean-up plan. New fills in its counts.
 	Plan cleanup.Plan
 	// Decided is how many pairs were decided before.
 	Decided int
@@ -50,19 +50,19 @@ type Groups struct {
 	log   *decided.Log
 
 	mu sync.Mutex // locked while a request is answered
-	// apart are the documents, by their groups, that differ from the one that stays, as a person said.
+	// apart are the documents, by group, that a person decided to be different from the one that stays.
 	apart map[int]map[string]bool
-	// together are those of which somebody said that they are the same.
+	// together are those that a person decided to be the same.
 	together map[int]map[string]bool
 	// out are the groups that a person left out of the plan.
 	out map[int]bool
-	// chosen are the groups of the last filter and order.
+	// chosen caches the groups of the last filter and order.
 	chosen []uint32
 	filter Filter
 	order  Order
 }
 
-// New has find yield groups, and returns them for a page. find returns the counts of the plan.
+// New collects the groups that find yields. find returns the counts of the plan.
 func New(o Options, find func(yield func(cleanup.Group) error) (cleanup.Counts, error)) (*Groups, error) {
 	s, err := newSpool(o.Dir)
 	if err != nil {
@@ -80,7 +80,7 @@ func New(o Options, find func(yield func(cleanup.Group) error) (cleanup.Counts, 
 // Close frees the temporary file.
 func (g *Groups) Close() { g.spool.close() }
 
-// state is what the page begins with.
+// state is what the page shows above the list.
 type state struct {
 	Plan      cleanup.Plan `json:"plan"`
 	Threshold float64      `json:"threshold"`
@@ -88,11 +88,11 @@ type state struct {
 	Fields    []string     `json:"fields"`
 	Groups    int          `json:"groups"`
 	Decided   int          `json:"decided"`
-	// Apart is how many documents do not go any more, since a person said that they differ.
+	// Apart is how many documents stay after all, because a person decided that they differ.
 	Apart int `json:"apart"`
 }
 
-// Page serves the groups to a browser.
+// Page returns the page that shows the groups.
 func (g *Groups) Page() localpage.Page {
 	mux := http.NewServeMux()
 	answer := func(path string, of func(r *http.Request) (any, error)) {
@@ -118,7 +118,7 @@ func (g *Groups) Page() localpage.Page {
 	return localpage.Page{Files: files, API: mux}
 }
 
-// post answers requests with a body.
+// post registers a function that answers POST requests.
 func post[T any](mux *http.ServeMux, g *Groups, name string, of func(context.Context, T) (any, error)) {
 	mux.HandleFunc("/api/"+name, func(w http.ResponseWriter, r *http.Request) {
 		var body T
@@ -146,18 +146,18 @@ func (g *Groups) state() state {
 	return s
 }
 
-// wanted is a part of the list.
+// wanted says which part of the list the page asks for.
 type wanted struct {
 	Filter
 	Order Order `json:"order"`
 	From  int   `json:"at"`
 }
 
-// list is a part of the list, and how many groups the filter lets through.
+// list is the reply: a part of the list, and how many groups pass the filter.
 type list struct {
 	Total  int      `json:"total"`
 	Groups []listed `json:"groups"`
-	// Stay and Go are what a plan of the groups that the filter lets through counts.
+	// Stay and Go are the counts of a plan for the groups that pass the filter.
 	Stay int `json:"stay"`
 	Go   int `json:"go"`
 }
@@ -178,7 +178,7 @@ func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
 	w.DateField = g.Job.Rule.DateField
 	for _, day := range []string{w.Filter.From, w.Filter.To} {
 		if _, ok := cleanup.Milliseconds(day); day != "" && !ok {
-			return nil, fmt.Errorf("%q is no date: write one such as 2024-05-01", day)
+			return nil, fmt.Errorf("%q is not a date: write one such as 2024-05-01", day)
 		}
 	}
 	if g.chosen == nil || g.filter != w.Filter || g.order != w.Order {
@@ -219,7 +219,7 @@ type group struct {
 	Why     string   `json:"why"`
 	Out     bool     `json:"out"`     // of the plan
 	Members []member `json:"members"` // the one that stays first
-	// More are members that are not shown.
+	// More is how many members are not shown.
 	More int `json:"more"`
 }
 
@@ -232,9 +232,9 @@ type member struct {
 	Fields    []cleanup.Field `json:"fields"`
 	Text      string          `json:"text"`
 	Cut       bool            `json:"cut"`
-	// State says what became of it since: empty, changed or gone.
+	// State is gone or changed since the groups were made; empty if neither.
 	State string `json:"state"`
-	// Verdict is what was decided here about it and the one that stays.
+	// Verdict is what was decided on this page about it and the one that stays.
 	Verdict decided.Verdict `json:"verdict"`
 }
 
@@ -295,7 +295,7 @@ func (g *Groups) verdict(group int, id string) decided.Verdict {
 	return ""
 }
 
-// decision is what a person says of the document that stays in a group and another one.
+// decision is a verdict on the document that stays in a group and one that goes.
 type decision struct {
 	Number  int             `json:"number"`
 	ID      string          `json:"id"`
@@ -307,7 +307,7 @@ func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
 		return nil, errNoGroup
 	}
 	if d.Verdict != decided.Same && d.Verdict != decided.Different && d.Verdict != decided.Forgotten {
-		return nil, fmt.Errorf("%q is no verdict", d.Verdict)
+		return nil, fmt.Errorf("%q is not a verdict", d.Verdict)
 	}
 	found, err := g.spool.read(d.Number)
 	if err != nil {
@@ -338,7 +338,7 @@ func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
 	return g.state(), nil
 }
 
-// leaving leaves a group out of the plan, or takes it in again.
+// leaving leaves a group out of the plan, or puts it back.
 type leaving struct {
 	Number int  `json:"number"`
 	Out    bool `json:"out"`

@@ -1,8 +1,8 @@
-// Package groups shows the near-duplicates of an index on a page: the groups that package cleanup finds, one group as a list with what differs, what a
-// person decides about a pair, and the plan of a clean-up.
+// Package groups shows the near-duplicates of an index on a page. It lists the groups that package cleanup finds, shows what differs in a group, stores
+// what a person decides about a pair, and offers the clean-up plan for download.
 //
-// A million documents stay usable: the groups are in a temporary file, and in memory are 16 bytes of each. The texts of a group are read from the
-// engine when it is looked at.
+// It scales to a million documents: the groups are in a temporary file, with 16 bytes of memory for each. The texts of a group are read from the
+// engine when a person opens it.
 package groups
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/neardup/sidecar/jobs/cleanup"
 )
 
-// spool is the groups in a temporary file, a line each.
+// spool keeps the groups in a temporary file, one a line.
 type spool struct {
 	file *os.File
 	out  *bufio.Writer
 	at   int64
 	list []entry
-	// fields are the names of short fields that documents have.
+	// fields are the names of the short fields of documents that stay.
 	fields []string
 }
 
@@ -36,7 +36,7 @@ type entry struct {
 	least float32 // agreement with the one that stays
 }
 
-// mostFields is how many names of fields are offered.
+// mostFields is how many fields the filter offers at most.
 const mostFields = 50
 
 func newSpool(dir string) (*spool, error) {
@@ -44,7 +44,7 @@ func newSpool(dir string) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(file.Name()) // it vanishes with the process, where the system can do that
+	_ = os.Remove(file.Name()) // where the system allows it, the file vanishes with the process
 	return &spool{file: file, out: bufio.NewWriterSize(file, 1<<20)}, nil
 }
 
@@ -54,7 +54,7 @@ func (s *spool) close() {
 	_ = os.Remove(s.file.Name())
 }
 
-// add takes a group in.
+// add appends a group.
 func (s *spool) add(g cleanup.Group) error {
 	line, err := json.Marshal(g)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *spool) read(n int) (g cleanup.Group, err error) {
 	return g, err
 }
 
-// each yields the groups that a filter lets through, with their numbers.
+// each yields the groups that pass a filter, with their numbers.
 func (s *spool) each(f Filter, yield func(n int, g cleanup.Group) error) error {
 	if err := s.out.Flush(); err != nil {
 		return err
@@ -118,21 +118,21 @@ func (s *spool) each(f Filter, yield func(n int, g cleanup.Group) error) error {
 	return nil
 }
 
-// Filter lets a group through if one of its documents fits.
+// Filter passes a group if one of its documents fits.
 type Filter struct {
-	// Field and Value are what a document holds. Without a Field, any of its short values may be the Value; without either, all documents fit.
+	// A document fits if its Field is Value. Without a Field, any of its short fields may hold Value. Without either, all documents fit.
 	Field string `json:"field"`
 	Value string `json:"value"`
-	// From and To bound the date, as the engine's documents write it, From inclusive and To exclusive; empty is no bound.
+	// From and To bound the date: From is included, To is not. Empty means no bound.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// DateField is where the date is.
+	// DateField is the field that holds the date.
 	DateField string `json:"-"`
 }
 
 func (f Filter) any() bool { return f.Field == "" && f.Value == "" && f.From == "" && f.To == "" }
 
-// quick returns what a line of a group that fits must hold, nil for nothing.
+// quick returns bytes that the line of each fitting group contains; nil if there are none. So each can skip lines without parsing them.
 func (f Filter) quick() []byte {
 	if f.Field == "" { // only dates are bounded, or any field may hold the value
 		return nil
@@ -185,7 +185,7 @@ func number(digits string, ok bool) (int64, bool) {
 // Order is how groups are listed.
 type Order string
 
-// The orders: the largest first; those whose least agreement is nearest to the threshold first; or as they were found, by cluster.
+// The orders: largest groups first, or lowest agreement first, which is nearest to the threshold.
 const (
 	Largest Order = "largest"
 	Nearest Order = "nearest"

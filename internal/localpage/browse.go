@@ -14,7 +14,7 @@ import (
 
 var errNoKey = errors.New("open the full address that the command printed; the part after # is missing or wrong")
 
-// browse opens an address in a browser, if this machine has one and a person is in front of it.
+// browse opens an address in a browser, unless the command runs over SSH or without a desktop.
 func browse(ctx context.Context, address string) {
 	var program []string
 	switch {
@@ -24,20 +24,20 @@ func browse(ctx context.Context, address string) {
 	case runtime.GOOS == "windows":
 		program = []string{"rundll32", "url.dll,FileProtocolHandler"}
 	case os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "":
-		program = []string{"setsid", "xdg-open"} // Ctrl-C then ends the command, and not the browser
+		program = []string{"setsid", "xdg-open"} // so Ctrl-C ends the command, but not the browser
 	}
 	if program == nil {
 		return
 	}
-	// If it fails, the person has the address that the command prints.
+	// If this fails, the person can still open the address that the command prints.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], append(program[1:], address)...)
 	if cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }()
 	}
 }
 
-// redirect leads the browser that the command opens to the page with its key. Other users of this machine can read the address that a browser is
-// started with. So it holds a ticket in place of the key, which works once, in the first minute.
+// redirect sends the browser that the command opens to the page, with the key. Other users of this machine can see the address that a browser is
+// started with. So that address holds a ticket instead of the key. The ticket works once, within a minute.
 func redirect(key, ticket string) http.HandlerFunc {
 	var used atomic.Bool
 	end := time.Now().Add(time.Minute)

@@ -1,8 +1,8 @@
 // Package localpage serves the page of a command to a browser on the same machine.
 //
 // The address that the command prints ends in a random key. The page's own script reads it and sends it with each request to the API (assets/local.js).
-// The key stands behind the #, so a browser sends it to nobody by itself. It goes in a header and not in a cookie: cookies of 127.0.0.1 go to every port.
-// Requests that name another host are refused, so that no name of somebody else's leads here.
+// The key follows the #, so browsers do not send it by themselves. The script sends it in a header, not in a cookie: cookies of 127.0.0.1 go to every port.
+// Requests for another host name are refused, which stops DNS rebinding.
 package localpage
 
 import (
@@ -25,11 +25,11 @@ import (
 // MaxBody is the size limit of a request's body in bytes.
 const MaxBody = 1 << 20
 
-// Page is what is served.
+// Page is what [Serve] serves.
 type Page struct {
-	// Files has index.html and the page's own scripts. The files of the playground (style.css, dom.js, diff.js) local.js and sides.js are served beside them.
+	// Files has index.html and the page's own scripts. local.js, sides.js and the playground's files (style.css, dom.js, diff.js) are served too.
 	Files fs.FS
-	// API answers requests below /api/, if they have the key.
+	// API answers requests below /api/ that carry the key.
 	API http.Handler
 	// Browse opens the page in a browser, where this machine has one.
 	Browse bool
@@ -38,7 +38,7 @@ type Page struct {
 //go:embed assets
 var assets embed.FS
 
-// Serve serves a page at a port of 127.0.0.1 until the context ends; 0 stands for any free port. It calls started with the address, which has the key.
+// Serve serves a page at a port of 127.0.0.1 until the context ends. Port 0 means any free port. It calls started with the address, key included.
 func Serve(ctx context.Context, port int, p Page, started func(address string)) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -52,7 +52,7 @@ func Serve(ctx context.Context, port int, p Page, started func(address string)) 
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for what is under way
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for running requests
 		defer cancel()
 		if server.Shutdown(last) != nil {
 			_ = server.Close()
@@ -73,7 +73,7 @@ func Serve(ctx context.Context, port int, p Page, started func(address string)) 
 	return nil
 }
 
-// handler returns the handler of everything.
+// handler returns the handler of all requests.
 func (p Page) handler(key, ticket string) http.Handler {
 	own, _ := fs.Sub(assets, "assets") // never fails: the name is valid
 	file := func(name string, w http.ResponseWriter) {
@@ -101,7 +101,7 @@ func (p Page) handler(key, ticket string) http.Handler {
 		}
 		switch {
 		case !loopback(r.Host):
-			Refuse(w, http.StatusMisdirectedRequest, fmt.Errorf("%.100q is not this page's host: open the address that the command has printed", r.Host))
+			Refuse(w, http.StatusMisdirectedRequest, fmt.Errorf("%.100q is not this page's host: open the address that the command printed", r.Host))
 		case ownOrigin.Check(r) != nil:
 			Refuse(w, http.StatusForbidden, errors.New("the request comes from another page"))
 		default:
@@ -110,7 +110,7 @@ func (p Page) handler(key, ticket string) http.Handler {
 	})
 }
 
-// loopback reports whether a Host header names this machine. The port may be another one: that of a tunnel.
+// loopback reports whether a Host header names this machine. Its port may differ, as through a tunnel.
 func loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -119,7 +119,7 @@ func loopback(host string) bool {
 	return name == "127.0.0.1" || name == "localhost" || name == "::1"
 }
 
-// Answer writes a value as JSON.
+// Answer sends a value as JSON.
 func Answer(w http.ResponseWriter, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -130,7 +130,7 @@ func Answer(w http.ResponseWriter, value any) {
 	_, _ = w.Write(text) // an error means that the client has disconnected
 }
 
-// Refuse writes an error, which local.js throws in the page.
+// Refuse sends an error, which local.js throws in the page.
 func Refuse(w http.ResponseWriter, status int, err error) {
 	text, _ := json.Marshal(map[string]string{"error": err.Error()})
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -138,11 +138,11 @@ func Refuse(w http.ResponseWriter, status int, err error) {
 	_, _ = w.Write(text) // as above
 }
 
-// Read reads the JSON body of a request into a value. If it is not valid it answers so, and returns false.
+// Read decodes the JSON body of a POST request into a value. If it can't, it sends an error and returns false.
 func Read(w http.ResponseWriter, r *http.Request, value any) bool {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		Refuse(w, http.StatusMethodNotAllowed, errors.New("only POST is answered here"))
+		Refuse(w, http.StatusMethodNotAllowed, errors.New("use POST"))
 		return false
 	}
 	if err := json.NewDecoder(r.Body).Decode(value); err != nil {

@@ -12,7 +12,7 @@ import (
 // MaxReply is the size limit of an engine's reply in bytes.
 const MaxReply = 32 << 20
 
-// Errors of a reply.
+// Errors of [Call].
 var (
 	ErrOversized = errors.New("the engine's reply is too large to be shown")
 	ErrCutOff    = errors.New("the engine's reply was cut off")

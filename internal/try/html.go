@@ -18,10 +18,10 @@ var page = template.Must(template.New("report.html").Funcs(template.FuncMap{
 	"kept":   func(p Page) int { return p.Hits - p.New },
 	"times": func(p Page, r Row) map[string]Times {
 		return map[string]Times{"Time": p.Times, "Without neardup": r.Plain}
-	}, // in this order
+	}, // templates range over a map in the order of its keys
 }).Parse(reportHTML))
 
-// HTML writes the report as one file, without scripts. styles has style.css and queries.css of the playground.
+// HTML writes the report as one file, without scripts. styles must hold the playground's style.css and queries.css.
 func (r *Report) HTML(w io.Writer, styles fs.FS) error {
 	var style []byte
 	for _, name := range []string{"style.css", "queries.css"} {

@@ -14,38 +14,38 @@ import (
 )
 
 // Hint says what to do about bad lines.
-const Hint = "A query is a line of words, or a search on one line (jq -c writes it so): correct or remove these lines."
+const Hint = "Correct or remove these lines. A query is a line of words, or a search on one line (jq -c puts it on one line)."
 
 const (
-	// maxLine is the longest line in bytes, maxProblems how many bad ones are reported.
+	// maxLine is the size limit of a line in bytes, maxProblems how many bad lines are reported.
 	maxLine     = 1 << 20
 	maxProblems = 10
 )
 
-// Query is one of the queries of an input: different from all others, and how often it is there.
+// Query is one of the different queries of an input, with how often it appears.
 type Query struct {
 	adapters.Query
 	Count int
 }
 
-// Text returns a line that stands for the query: what [Reader] reads as the same query. Words that could be read as something else are a JSON string.
+// Text returns the query as a line, which [Reader] reads back as the same query. Words that could be read as something else become a JSON string.
 func (q *Query) Text() string {
 	if q.Search != nil {
 		return string(q.Search)
 	}
 	words := strings.TrimSpace(q.Words)
 	if words != q.Words || words == "" || strings.ContainsAny(words[:1], `{["`) || strings.ContainsFunc(words, func(r rune) bool { return r == '=' || r < ' ' || r == '\ufeff' }) {
-		quoted, _ := json.Marshal(q.Words) // a string always can
+		quoted, _ := json.Marshal(q.Words) // a string never fails
 		return string(quoted)
 	}
 	return words
 }
 
-// Input is what was read of queries.
+// Input is the queries that [Reader.Read] found.
 type Input struct {
 	// Queries are in the order in which they first appear.
 	Queries []*Query
-	// Elsewhere is how many lines hold searches of other indices, Left how many hold queries beyond the limit.
+	// Elsewhere is how many lines hold searches of other indices. Left is how many lines hold queries beyond the limit.
 	Elsewhere, Left int
 }
 
@@ -55,13 +55,13 @@ type Reader struct {
 	Name string
 	// Line returns the query of a line.
 	Line func(line string) (adapters.Query, error)
-	// Here reports whether a search that was sent to an index is one of those that are tried.
+	// Here reports whether searches of an index are to be read. The others count as Elsewhere.
 	Here func(index string) bool
-	// Most is how many different queries are read.
+	// Most is how many different queries are read at most.
 	Most int
 }
 
-// Read reads queries. Its error names all lines that hold none, up to a number of them.
+// Read reads queries. Its error names the bad lines, at most maxProblems of them.
 func (r *Reader) Read(from io.Reader) (*Input, error) {
 	in, known, problems := &Input{}, map[string]*Query{}, []error(nil)
 	lines := bufio.NewScanner(from)

@@ -12,22 +12,23 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// Report is what a set of queries has shown.
+// Report is the result of a set of queries.
 type Report struct {
 	Index string `json:"index"`
 	// Sides are the names of the settings, as people read them.
 	Sides []string `json:"settings"`
 	// Summary are sentences.
 	Summary []string `json:"summary"`
-	// Figures are those of the summary, one for each side.
+	// Figures are the numbers behind the summary, one for each side.
 	Figures []Figures `json:"figures"`
-	// Rows begin with what changes most.
+	// Rows are sorted: what changes most comes first.
 	Rows []Row `json:"queries"`
 }
 
-// Figures sum up the pages of one side. A query counts as often as it is in the input; times are the medians of different queries.
+// Figures sum up the pages of one side. A query counts as often as it is in the input. Times are medians over the different queries.
 type Figures struct {
-	// Repeating is how many queries show a text more than once on the engine's page. RepeatingHits are the hits of these pages, and New the new ones.
+	// Repeating is how many queries show a text more than once on the engine's page. RepeatingHits is how many hits these pages have, New how many
+	// hits are new on them.
 	Repeating     int `json:"repeating"`
 	RepeatingHits int `json:"repeating_hits"`
 	Folded        int `json:"folded"`
@@ -41,13 +42,13 @@ type Figures struct {
 	Times     Times       `json:"collapsed"`
 }
 
-// LeftAlone is a reason for which so many searches were left alone.
+// LeftAlone is a reason why searches were left alone, with how many.
 type LeftAlone struct {
 	Reason   string `json:"reason"`
 	Searches int    `json:"searches"`
 }
 
-// NewReport sums up rows, which it sorts. of says what was not run.
+// NewReport sorts rows and sums them up. of says how many queries were not run.
 func NewReport(index string, sides []string, rows []Row, of *Input) *Report {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(folded(&b), folded(&a)), cmp.Compare(b.Count, a.Count))
@@ -175,7 +176,7 @@ func (r *Report) sentences(of *Input) (list []string) {
 	return list
 }
 
-// sentences returns what the figures of a side say, of so many searches.
+// sentences describes the figures of a side. all is how many searches there were.
 func (f *Figures) sentences(all int, count func(int) string) (list []string) {
 	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
 	if f.Repeating == 0 {
@@ -200,7 +201,7 @@ func (f *Figures) sentences(all int, count func(int) string) (list []string) {
 	return list
 }
 
-// slots says how many free slots were filled.
+// slots says how many of the freed slots were filled.
 func slots(f *Figures) string {
 	if f.Filled == f.Folded {
 		return fmt.Sprintf(" Hiding copies freed %s: all were filled with other results.", number(f.Folded, "place", "places"))
@@ -268,7 +269,7 @@ func (r *Report) Text() string {
 	return terminal.Harmless(b.String())
 }
 
-// line writes a line of the table.
+// line writes a line of the table. Empty cells stand for a page that failed.
 func (r *Report) line(w *tabwriter.Writer, row *Row, side int, cells, query string) {
 	if len(r.Sides) > 1 {
 		_, _ = fmt.Fprintf(w, "%c\t%d\t", 'A'+side, row.Changes)
@@ -279,7 +280,7 @@ func (r *Report) line(w *tabwriter.Writer, row *Row, side int, cells, query stri
 	_, _ = fmt.Fprintf(w, "%d\t%d\t%s\t%.1f\t%s\n", row.Count, row.Hits, cells, row.Plain.Total, query)
 }
 
-// oneLine returns the beginning of a text on one line.
+// oneLine puts a text on one line and shortens it to maxQuery characters.
 func oneLine(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > maxQuery {

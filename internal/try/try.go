@@ -1,8 +1,8 @@
 // Package try runs a set of queries with and without collapsing, and says what changes on their pages.
 //
 // [Reader] reads the queries of a file or a slow log. [Trial.Run] runs one: the engine's own page, and the collapsed one under one or two settings,
-// all through the sidecar's own handler in this process ([Call]) and with the credentials of whoever asks. [NewReport] sums up: sentences first, then a
-// table with what changes most at the top, which [Report.HTML] writes as one file.
+// all through the sidecar's own handler in this process ([Call]) and with the caller's credentials. [NewReport] sums up: sentences first, then a
+// table that begins with what changes most. [Report.HTML] writes all of it as one file.
 package try
 
 import (
@@ -21,14 +21,14 @@ import (
 // pageSize is the page of a query of words: the engines' default.
 const pageSize = 10
 
-// Side is one way of collapsing: a handler of the sidecar, and what it is asked for.
+// Side is one setting to try: a handler of the sidecar, and a threshold.
 type Side struct {
 	Handler http.Handler
 	// Threshold, if above 0, replaces that of the rule.
 	Threshold float64
 }
 
-// control returns the header that controls the sidecar. The folded hits are listed, so that it is seen which hits of the engine's page folded.
+// control returns the value of the control header. It asks for the ids of folded hits, so that compare can find them on the engine's page.
 func (s Side) control() string {
 	if s.Threshold > 0 {
 		return fmt.Sprintf("on; expand=ids; threshold=%v", s.Threshold)
@@ -36,7 +36,7 @@ func (s Side) control() string {
 	return "on; expand=ids"
 }
 
-// Name returns what people call the side of a threshold, given that of the rule.
+// Name describes the side of a threshold for people. configured is the rule's threshold; 0 stands for it.
 func Name(threshold, configured float64) string {
 	if threshold == 0 {
 		return fmt.Sprintf("the configured threshold, %v", configured)
@@ -44,7 +44,7 @@ func Name(threshold, configured float64) string {
 	return fmt.Sprintf("threshold %v", threshold)
 }
 
-// Engine makes the requests of a look, and reads the replies.
+// Engine makes the request for a look, and reads the reply.
 type Engine interface {
 	LookFor(adapters.Look) (*adapters.Request, error)
 	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
@@ -53,15 +53,15 @@ type Engine interface {
 // Trial is what queries are run against.
 type Trial struct {
 	Engine Engine
-	// Look has the index, the credentials, and the fields in which words are looked for.
+	// Look has the index, the credentials, and the fields that words are searched in.
 	Look adapters.Look
 	// Sides are one or two. The engine's own page comes through the handler of the first.
 	Sides []Side
-	// Explain, if not nil, returns an error of a query as people see it.
+	// Explain, if not nil, turns the error of a query into one for people.
 	Explain func(error) error
 }
 
-// Row is what one query has shown.
+// Row is the result of one query.
 type Row struct {
 	Query string `json:"query"`
 	// Count is how often it is in the input.
@@ -74,7 +74,7 @@ type Row struct {
 	Pages []Page `json:"collapsed"`
 	// Changes is how many results differ: between the engine's page and the collapsed one, or between the two collapsed ones.
 	Changes int `json:"changes"`
-	// Error says why the query was not run: the engine's own words.
+	// Error says why the query failed, in the engine's own words.
 	Error string `json:"error,omitempty"`
 }
 
@@ -84,16 +84,16 @@ type Page struct {
 	Outcome string `json:"outcome"`
 	Left    string `json:"left_alone,omitempty"`
 	Hits    int    `json:"hits"`
-	// Folded is how many hits of the engine's page are hidden behind others of that page: so many slots are free.
+	// Folded is how many hits of the engine's page are hidden behind others of that page. Each of them frees a slot.
 	Folded int `json:"folded"`
-	// New is how many hits are not on the engine's page. Filled is how many of them fill a free slot: the others are shown in place of a hit
-	// of their group. Empty is how many slots stay free, since the list ends.
+	// New is how many hits are not on the engine's page. Filled is how many of them fill a free slot. Each of the others is shown in place of
+	// a hit of its own group. Empty is how many slots stay free because the engine has no more hits.
 	New    int `json:"new"`
 	Filled int `json:"filled"`
 	Empty  int `json:"empty"`
 	// Groups is how many hits have others folded into them, of this page or further down.
 	Groups int `json:"groups"`
-	// Only are the hits that the other side does not show.
+	// Only are the ids of hits that the other side does not show.
 	Only []string `json:"only,omitempty"`
 	Times
 	Error string `json:"error,omitempty"`
@@ -108,8 +108,8 @@ type Times struct {
 	Total   float64 `json:"total_ms"`
 }
 
-// Run runs a query. Of two queries in a row, numbered so, one asks for the engine's own page first and the other last: what comes later may find
-// the engine's caches filled. An error of the engine is in the row. The error is that of the context.
+// Run runs a query. Queries with an even number ask for the engine's own page first, the others last: the later page may profit from the
+// engine's caches. An error of the engine goes into the row. The returned error is only that of the context.
 func (t *Trial) Run(ctx context.Context, q *Query, number int) (Row, error) {
 	row := Row{Query: q.Text(), Count: q.Count, Total: -1, Pages: make([]Page, len(t.Sides))}
 	look, shown := t.look(q), make([]adapters.Looked, len(t.Sides))
@@ -195,7 +195,7 @@ func (t *Trial) page(ctx context.Context, look adapters.Look, h http.Handler, co
 	took = Times{Milliseconds(times.Engine), Milliseconds(times.Own), Milliseconds(times.Total)}
 	list, err = t.Engine.LookedAt(look, reply)
 	if errors.Is(err, adapters.ErrNotUnderstood) && strings.HasPrefix(outcome, "bypassed") {
-		return adapters.Looked{Total: -1}, outcome, took, nil // as of hits in groups, which are the client's own
+		return adapters.Looked{Total: -1}, outcome, took, nil // such as hits that the client itself groups
 	}
 	return list, outcome, took, err
 }
@@ -242,7 +242,7 @@ func (p *Page) compare(plain, shown []adapters.LookedHit) {
 	}
 }
 
-// difference sets what differs between the engine's page and the collapsed one, or between two of these.
+// difference finds what differs between the engine's page and the collapsed one, or between the two collapsed ones.
 func (r *Row) difference(shown []adapters.Looked) {
 	if len(r.Pages) == 1 {
 		r.Changes = r.Pages[0].New + r.Pages[0].Empty

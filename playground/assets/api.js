@@ -1,7 +1,7 @@
 // The page's requests to the sidecar, and the user's credentials for the engines. Credentials are kept in memory and, if the user
 // chooses so, in the session of this tab. They are only sent in the bodies of our own requests.
 
-// Problem is a failed request: its status is 0 if the sidecar did not answer.
+// Problem is an error for people. Its status is 0 if there was no answer.
 export class Problem extends Error {
   constructor (status, message, hint) {
     super(message)
@@ -60,7 +60,7 @@ export function known (engine) {
       const kept = JSON.parse(sessionStorage.getItem(drawer + engine))
       if (kept) inMemory.set(engine, kept)
     } catch {
-      /* a browser that keeps nothing */
+      /* the browser stores nothing */
     }
   }
   return inMemory.get(engine)

@@ -8,7 +8,7 @@ const parts = /[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]/gu
 // Signs are words: those of money, arithmetic and comparison, percent and degree.
 const sign = /^(?:[$%&+<=>°‰‱]|(?![\0-\x7f⁄])[\p{Sc}\p{Sm}])$/u
 
-// tokens cuts a text into its words, in scripts without spaces too: {text, key, rest}. key is what is compared, rest is
+// tokens splits a text into words {text, key, rest}, also in scripts without spaces. key is what is compared. rest is
 // the text between the word and the next. The list's before is the text before the first word.
 export function tokens (text) {
   const list = []
@@ -22,7 +22,7 @@ export function tokens (text) {
       else list.before = rest
     }
     if (wordy.test(segment)) {
-      // A hyphen before a digit, and behind no letter or digit, is a minus.
+      // A hyphen is a minus if a digit follows and no letter or digit precedes.
       if (/^[0-9]/.test(segment) && before.endsWith('-') && (before.length > 1 || !list.length)) {
         between(before.slice(0, -1))
         list.push({ text: '-', key: '−', rest: '' })
@@ -59,8 +59,7 @@ const folded = word =>
     .replace(/(?<!\p{N})[^\p{L}\p{M}\p{N}]|[^\p{L}\p{M}\p{N}](?!\p{N})/gu, '') // 1.5 is not 15
     .normalize('NFKC')
 
-// The number of paths that are tried before a cut that may not be the best is accepted: otherwise two texts without a common word
-// would take seconds.
+// PATIENCE limits the search for the best cut. Without it, two texts without a common word would take seconds.
 const PATIENCE = 2500
 
 // diff returns the edits from a to b, as runs {kind, from, to}: kind "same" and "gone" are tokens of a, "new" tokens of b.
@@ -128,7 +127,7 @@ function middle (x, a, b, y, c, d) {
   const m = d - c
   const zero = Math.min(n + m, PATIENCE) + 1
   const size = 2 * zero + 1
-  const forth = new Int32Array(size).fill(-1) // how far along x the paths from the start come, by diagonal
+  const forth = new Int32Array(size).fill(-1) // how far along x the paths from the start reach, by diagonal
   const back = new Int32Array(size).fill(-1) // the same from the end
   forth[zero + 1] = back[zero + 1] = 0
   const delta = n - m

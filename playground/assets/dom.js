@@ -2,7 +2,7 @@
 
 export const byId = id => document.getElementById(id)
 
-// make returns an element with attributes, and children that are elements or text; null and false are left out.
+// make returns an element. A function as an attribute becomes an event listener. null, false and undefined are left out.
 export function make (name, attributes, ...children) {
   return fill(document.createElement(name), attributes, children)
 }
@@ -23,7 +23,7 @@ function fill (element, attributes, children) {
 // spoken is text for screen readers.
 export const spoken = text => make('span', { class: 'spoken' }, text)
 
-// linked is text with a link to the check of the engines, if it names that.
+// linked turns /readyz?verbose in a text into a link.
 export function linked (text) {
   const [before, after] = text.split('/readyz?verbose')
   return after === undefined ? text : [before, make('a', { href: '/readyz?verbose' }, '/readyz?verbose'), after]
@@ -33,5 +33,4 @@ const whole = new Intl.NumberFormat('en', { useGrouping: true })
 export const count = n => whole.format(n).replaceAll(',', '\u202f')
 export const counted = (n, one, more = one + 's') => `${count(n)} ${n === 1 ? one : more}`
 export const two = x => x.toFixed(2)
-export const three = x => x.toFixed(3)
 export const millis = ms => `${ms >= 99.5 ? count(Math.round(ms)) : ms.toFixed(1)}\u202fms`

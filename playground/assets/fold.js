@@ -1,7 +1,7 @@
-// Folding in the page: the same as the sidecar's package rerank, with the agreements in a reply instead of sketches. So moving
-// the threshold needs no request. A test compares the two.
+// Folding in the page, so that moving the threshold needs no request. It does the same as package rerank of the sidecar, but
+// takes the agreements from a reply instead of sketches. A test compares the two.
 
-// neighbours returns for each rank the earlier ones that it can fold into at some threshold, as {rank, agreement, same, decided}, by rank.
+// neighbours returns, for each rank, the earlier ranks that it can fold into at some threshold: {rank, agreement, same, decided}, sorted by rank.
 export function neighbours (hits, pairs) {
   const list = hits.map(() => [])
   for (const [i, j, agreement, same] of pairs) list[j].push({ rank: i, agreement, same: same === 1, decided: same === 2 })
@@ -10,8 +10,8 @@ export function neighbours (hits, pairs) {
 }
 
 // fold returns the collapsed list over the ranks in the window: {groups, group, shown}. A group is {leader,
-// representative, kept, folded} in ranks; group says for each rank in which it is, or -1 beyond the window; shown are the ranks
-// of the collapsed list in order, with those beyond the window at the end, unchanged.
+// representative, kept, folded} in ranks. group has the number of each rank's group, -1 beyond the window. shown are the ranks
+// of the collapsed list in order; those beyond the window come last, unchanged.
 export function fold (hits, near, { threshold, window, keep = 1, transitive = false }) {
   const end = Math.min(Math.max(window, 0), hits.length)
   const members = (transitive ? components : grouped)(hits, near, threshold, end)
@@ -42,7 +42,7 @@ function grouped (hits, near, threshold, end) {
   return groups
 }
 
-// components groups connected hits. A component that is near a pinned hit ranked before it joins the first such hit.
+// components groups connected hits. A component joins the first pinned hit that ranks before it and is near one of its hits.
 function components (hits, near, threshold, end) {
   const first = Array.from({ length: end }, (_, rank) => rank)
   const of = rank => {
@@ -73,8 +73,8 @@ function components (hits, near, threshold, end) {
   return [...groups.values()]
 }
 
-// choose makes a group of its members and sets which of them are shown, and where. The best takes the leader's place and the leader,
-// if it is shown too, the place of the best.
+// choose makes a group of its members, and sets the places of those that are shown. The best takes the leader's place. If the leader
+// is shown too, it takes the place of the best.
 function choose (hits, members, keep, place) {
   const leader = members[0]
   const rest = hits[leader].pinned ? members.slice(1) : members.slice()

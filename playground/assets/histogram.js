@@ -1,4 +1,4 @@
-// The hits by their greatest agreement with a hit above them, and a line at the threshold to move: by pointer, finger or key.
+// A histogram of the hits by their greatest agreement with a hit above them, and a threshold line that pointer, finger or key can move.
 
 import { byId, draw, two } from './dom.js'
 
@@ -13,12 +13,12 @@ export function deviation (errors, agreement) {
   return errors[i] + (errors[i + 1] - errors[i]) * (x - i)
 }
 
-// listen has moved called with each threshold that the user moves the line to.
+// listen calls moved with each threshold that the user moves the line to.
 export function listen (moved) {
   const [box, line] = [byId('histogram'), byId('threshold')]
   const now = () => Number(line.getAttribute('aria-valuenow'))
   const to = value => {
-    line.setAttribute('aria-valuenow', Math.round(100 * Math.min(Math.max(value, least), 1)) / 100) // it is drawn later
+    line.setAttribute('aria-valuenow', Math.round(100 * Math.min(Math.max(value, least), 1)) / 100) // drawn later, by drawHistogram
     moved(now())
   }
   let before = null // the threshold when the pointer went down, null if it is up
@@ -50,7 +50,7 @@ export function listen (moved) {
   })
 }
 
-// drawHistogram draws the greatest agreements, and the line with the words that a screen reader says of it.
+// drawHistogram draws the bars and the threshold line. says is what a screen reader says about the line.
 export function drawHistogram ({ best, threshold, configured, error, says }) {
   const wide = (1 - least) / bins
   const all = new Array(bins).fill(0)

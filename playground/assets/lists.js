@@ -1,7 +1,7 @@
 // The two lists: the engine's hits, each with what happens to it, and the collapsed ones, each with what folded into it.
 //
-// A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, sought (query.sought), open (ranks whose words are
-// shown), words (the elements made for them, by both ranks), and jump(rank), which leads to a hit in the collapsed list.
+// A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, sought (query.sought), open (ranks whose comparison is
+// open), words (the comparison elements, by both ranks), and jump(rank), which shows a hit in the collapsed list.
 
 import { diff, tokens } from './diff.js'
 import { counted, make, spoken, two } from './dom.js'
@@ -12,7 +12,7 @@ import { excerpt, marked } from './query.js'
 const few = 4 // folded versions that are shown at once
 const snippetLength = 400
 
-// engineItem is a rank of the engine's list.
+// engineItem returns the item of a rank in the engine's list.
 export function engineItem (view, rank) {
   const { hits } = view.reply
   const group = view.folded.groups[view.folded.group[rank]]
@@ -82,13 +82,13 @@ export function collapsedItem (view, place) {
   )
 }
 
-// beside names the representative of a further member that is shown.
+// beside says, for a shown hit that is not the representative, beside which rank it is shown.
 function beside (view, rank, group) {
   if (!group || group.representative === rank) return null
   return make('span', { class: 'tag keep' }, `shown beside rank ${group.representative + 1}`)
 }
 
-// nearly names the earlier hit that a hit nearly folds into.
+// nearly says which earlier hit a hit almost folds into.
 function nearly (view, rank, group) {
   if (!group || group.leader !== rank) return null
   const leads = new Set(view.folded.groups.map(g => g.leader))
@@ -103,11 +103,11 @@ function nearly (view, rank, group) {
   return make(
     'p',
     { class: 'nearly' },
-    `Nearly folds into rank ${best.rank + 1}: ${two(best.agreement)}, less than one standard error below.`
+    `Almost folds into rank ${best.rank + 1}: agreement ${two(best.agreement)}, less than one standard error below the threshold.`
   )
 }
 
-// apart says why a hit does not fold into the earlier one that it agrees with most, although it agrees enough.
+// apart says why a hit does not fold into an earlier one, although their agreement reaches the threshold.
 function apart (view, rank) {
   const pair = view.reply.apart.find(p => p.rank === rank && p.agreement >= view.threshold)
   return pair
@@ -137,7 +137,7 @@ function about (view, rank) {
   if (Number.isFinite(hit.score)) parts.push(make('span', null, `score ${Number(hit.score.toPrecision(4))}`))
   if (hit.pinned) parts.push(make('span', { class: 'tag' }, 'pinned: never folds'))
   if (hit.sketch === 'none') parts.push(make('span', { class: 'tag' }, 'no sketch: never folds'))
-  else if (hit.stale) parts.push(make('span', { class: 'tag' }, 'changed past the sidecar'))
+  else if (hit.stale) parts.push(make('span', { class: 'tag' }, 'changed without the sidecar'))
   else if (hit.sketch === 'computed') parts.push(make('span', null, 'sketch computed'))
   if (hit.sketch !== 'none' && hit.shingles < view.reply.rule.min_shingles)
     parts.push(make('span', null, `${counted(hit.shingles, 'shingle')}: folds only with the same words`))
@@ -203,7 +203,7 @@ function version (view, group, rank) {
   return make('li', null, details)
 }
 
-// measured is the agreement with the representative or, if these two could not fold, with the leader.
+// measured shows the agreement with the representative or, if there is none, with the leader.
 function measured (view, group, rank) {
   const pair = between(view.near, group.representative, rank)
   if (!pair) {
@@ -224,7 +224,7 @@ function measured (view, group, rank) {
   )
 }
 
-// differences are the fields of two hits, with the words that only one of them has.
+// differences shows the fields in which two hits differ, with the words that only one of them has.
 function differences (names, other, hit, rank) {
   const compared = names.map(name => {
     const [a, b] = [tokens(other.fields[name] ?? ''), tokens(hit.fields[name] ?? '')]
@@ -275,9 +275,9 @@ function words (list, from, to) {
   return text
 }
 
-const around = 12 // equal words that are shown next to others
+const around = 12 // how many equal words are shown next to a difference
 
-// same shows a run of equal words, a long one shortened.
+// same shows a run of equal words, shortened if it is long.
 function same (list, from, to, first, last) {
   const text = (from, to) => (to > from ? words(list, from, to) + list[to - 1].rest : '')
   const start = first ? from : Math.min(to, from + around)

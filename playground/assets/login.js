@@ -59,7 +59,7 @@ export class Login {
     byId('login-state').textContent = given
       ? kept(this.engine.name)
         ? 'kept in this tab'
-        : 'kept until the page is left'
+        : 'kept until you leave the page'
       : 'none given'
   }
 

@@ -51,7 +51,7 @@ function address () {
 }
 
 let shown = '' // the address of what is shown
-let writing = 0 // the timer that is to write it
+let writing = 0 // the timer that will write it
 
 // writeAddress sets the page's address to what it shows; add adds it to the browser's history.
 function writeAddress (add) {
@@ -141,7 +141,7 @@ async function pickEngine (name) {
 // list requests the indices, and searches the chosen one.
 async function list () {
   renew()
-  clear('Looking which indices there are …')
+  clear('Listing the indices …')
   busy()
   try {
     Object.assign(there, { note: '' }, await indices({ engine: chosen.engine }, asking.signal))
@@ -159,7 +159,7 @@ async function list () {
     )
   }
   const served = there.indices.filter(one => one.rule >= 0)
-  const named = there.note && chosen.index // in the address, and may be there though it is not listed
+  const named = there.note && chosen.index // from the address; it may exist although it is not listed
   if (!named && !served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
   showIndices(Boolean(there.note))
   showPresets()
@@ -220,7 +220,7 @@ async function find (add) {
   }
 }
 
-// showQuery puts a query into its box, which is as high as it.
+// showQuery puts a query into its box, and fits the box's height to it.
 function showQuery (query) {
   const box = byId('query')
   if (box.value !== query) box.value = query
@@ -303,7 +303,7 @@ function refold () {
   pages.collapsed.show(view.folded.shown.length)
 }
 
-// agrees reports whether the sidecar's answer to the last search is what is shown; undefined if it gave none.
+// agrees reports whether the page shows what the sidecar answered; undefined if the sidecar did not collapse.
 function agrees () {
   const { reply, folded } = view
   if (!/^collapsed(?!.*native)/.test(reply.sidecar.outcome)) return undefined
@@ -333,7 +333,7 @@ function summarise () {
   }, 500)
 }
 
-// jump moves from the engine's list to a hit in the collapsed one.
+// jump shows a hit of the engine's list in the collapsed list.
 function jump (rank) {
   const { folded } = view
   const group = folded.groups[folded.group[rank]]
@@ -356,7 +356,7 @@ const later = () => {
   cancelAnimationFrame(drawing)
   drawing = requestAnimationFrame(() => view.reply && refold())
   clearTimeout(writing)
-  writing = setTimeout(writeAddress, 300) // browsers allow no more than some changes a second
+  writing = setTimeout(writeAddress, 300) // browsers limit how often the address may change
 }
 
 function setThreshold (value) {
@@ -365,7 +365,7 @@ function setThreshold (value) {
   later()
 }
 
-// refuse says what a field takes instead of what it holds. The next change that counts takes it away.
+// refuse says what values a field takes. The next valid change removes the message.
 function refuse (field, says, what) {
   field.setAttribute('aria-invalid', true)
   byId(says).textContent = byId('said').textContent = what

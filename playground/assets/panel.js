@@ -1,9 +1,9 @@
-// What stands beside the lists: the threshold with its histogram, the times, the YAML, the rule.
+// The panel beside the lists: the threshold with its histogram, the times, the YAML, the rule.
 
 import { byId, count, counted, make, millis, two } from './dom.js'
 import { deviation, drawHistogram, least } from './histogram.js'
 
-// yamlOf is the rule's YAML with the threshold and, if one was chosen, the window of the page.
+// yamlOf returns the rule's YAML with the chosen threshold and, if one was chosen, the window.
 export function yamlOf (yaml, threshold, window) {
   const put = (text, key, value) =>
     text.replace(new RegExp(`^([ \\t]*(?:- )?${key}:[ \\t]*)[\\d.]+`, 'm'), (_, before) => before + value)
@@ -11,7 +11,7 @@ export function yamlOf (yaml, threshold, window) {
   return window ? put(yaml, 'window', String(window)) : yaml
 }
 
-// showThreshold draws what depends on the threshold and the hits; looked is how many hits a reply has at most.
+// showThreshold draws what depends on the threshold and the hits. looked is how many hits a reply has at most.
 export function showThreshold (view, looked) {
   const { reply, threshold, best } = view
   const error = deviation(reply.errors, threshold)
@@ -25,7 +25,7 @@ export function showThreshold (view, looked) {
   byId('threshold-says').textContent =
     'Each hit is counted once, at its agreement with the most similar hit above it. ' +
     (unlike ? `${counted(unlike, 'hit')} agree${unlike === 1 ? 's' : ''} with none and ${unlike === 1 ? 'has' : 'have'} no bar. ` : '') +
-    `Within the strip (± ${two(error)}) chance decides: ${close ? counted(close, 'hit') : 'no hit'}.`
+    `In the strip (± ${two(error)}), chance decides which side a hit falls on: ${close ? counted(close, 'hit') : 'no hit'}.`
   byId('window-says').textContent =
     'How many hits the sidecar compares.' +
     (view.preset && !view.chosenWindow ? ` Set by the preset ${view.preset}.` : '') +
@@ -41,8 +41,8 @@ export function showThreshold (view, looked) {
   byId('copied').textContent = ''
 }
 
-// showReply draws what depends on the reply alone; looked is how many hits it has at most, agrees whether the sidecar's answer is what
-// is shown.
+// showReply draws what depends on the reply alone. looked is how many hits it has at most. agrees says whether the page shows what the
+// sidecar answered.
 export function showReply (reply, looked, agrees) {
   const { timing, rule, sidecar } = reply
   byId('timing').textContent =
@@ -66,7 +66,7 @@ export function showReply (reply, looked, agrees) {
         `${rule.family}${rule.k ? `, ${rule.k} positions` : ''}${rule.bits ? ` of ${counted(rule.bits, 'bit')}` : ''}`
       ),
       term('Neardup', make('code', null, sidecar.outcome || sidecar.error || `status ${sidecar.status}`)),
-      agrees && term('Checked', 'the sidecar answers the list that is shown')
+      agrees && term('Checked', 'the sidecar returns the same list')
     )
   )
   const notes = []
@@ -76,7 +76,7 @@ export function showReply (reply, looked, agrees) {
   }
   if (/^bypassed/.test(sidecar.outcome)) notes.push(`The sidecar itself did not collapse this search (${sidecar.outcome}).`)
   if (agrees === false) {
-    notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, stored sketches do not match their texts, or a transitive group holds two hits that were decided to be different.')
+    notes.push('The sidecar returned another list. Either the index has changed meanwhile, or stored sketches do not match their texts, or a transitive group holds two hits that were decided to be different.')
   }
   byId('looked').textContent = notes.join(' ')
 }
@@ -95,6 +95,6 @@ export async function copy () {
     range.selectNodeContents(byId('yaml'))
     getSelection().removeAllRanges()
     getSelection().addRange(range)
-    says.textContent = 'Marked: copy it with your keyboard'
+    says.textContent = 'Selected: press Ctrl+C (⌘C)'
   }
 }

@@ -7,12 +7,12 @@ import { Login } from './login.js'
 const least = 0.05
 const tenths = ms => ms.toFixed(1)
 const largest = 5_000_000 // bytes of a file
-const longest = 2000 // characters of queries that the address holds
+const longest = 2000 // the address holds queries up to this many characters
 
 const chosen = { engine: '', index: '', under: null, against: null }
 let there = { engines: [], indices: [], note: '' }
 let rows = []
-let beside = {} // what was not run
+let beside = {} // how many queries were not run: elsewhere and left
 let running = null // an AbortController while queries are run
 const login = new Login(() => list().catch(trouble))
 
@@ -46,7 +46,7 @@ function writeAddress () {
   history.replaceState(null, '', '#' + hash)
 }
 
-// ---- what the tab remembers: the queries and what they have shown, for who comes back from a search
+// ---- the tab's memory: queries and results, for a person who comes back from a search
 
 const drawer = 'neardup.queries'
 
@@ -58,7 +58,7 @@ function remember () {
   }
 }
 
-// remembered returns what the tab remembers of this address, and takes its address if the page has none.
+// remembered returns the tab's memory if it is for this address. If the page has no address, it restores that too.
 function remembered () {
   try {
     const kept = JSON.parse(sessionStorage.getItem(drawer))
@@ -166,7 +166,7 @@ function trouble (error) {
   if (error.refused) login.ask()
 }
 
-// mark selects a line of the queries.
+// mark selects a line in the box of queries.
 function mark (line) {
   if (!line) return
   const box = byId('query')
@@ -178,7 +178,7 @@ function mark (line) {
   box.setAttribute('aria-invalid', true)
 }
 
-// threshold returns what a field holds, null if that is empty.
+// threshold returns the number in a field; null if it is empty.
 function threshold (id) {
   const field = byId(id)
   if (field.value === '' && field.validity.valid) return null
@@ -201,7 +201,7 @@ async function runAll () {
     const { queries: list, elsewhere, left } = await queries(question({ text: byId('query').value }), stopping.signal)
     if (!list.length) {
       byId('query').focus()
-      throw new Problem(0, elsewhere ? 'All of these searches are of other indices.' : 'There is no query: write one a line.', '')
+      throw new Problem(0, elsewhere ? 'All of these searches are for other indices.' : 'Write queries, one a line.', '')
     }
     rows = []
     beside = { elsewhere, left: left + list.length }
@@ -261,7 +261,7 @@ async function showReport () {
 const sum = (row, of) => (row.collapsed ?? []).reduce((n, page) => n + (of(page) || 0), 0)
 const folded = row => sum(row, page => page.folded)
 
-// orders are what the rows can be sorted by, the highest first.
+// orders are the sort keys of the rows; the highest comes first.
 const orders = {
   changes: row => row.changes,
   empty: row => sum(row, page => page.empty),
@@ -276,11 +276,11 @@ function showTable () {
   rows.sort((a, b) => order(b) - order(a) || b.changes - a.changes || folded(b) - folded(a) || b.count - a.count)
   const name = value => (value ? `threshold ${value}` : `the configured threshold, ${rule()?.threshold ?? ''}`)
   byId('legend').replaceChildren(
-    make('span', null, two ? `A: ${name(chosen.under)}. B: ${name(chosen.against)}. Different: results that only one of them shows.` : `At ${name(chosen.under)}.`),
+    make('span', null, two ? `A: ${name(chosen.under)}. B: ${name(chosen.against)}. Different: how many results only one of them shows.` : `At ${name(chosen.under)}.`),
     ...[['kept', 'results that stay'], ['new', 'new results'], ['gone', 'slots left empty']].map(([key, text]) =>
       make('span', null, make('i', { class: 'key ' + key }), text)
     ),
-    make('span', null, 'Time: in all, below it engine + sidecar.')
+    make('span', null, 'Time: total, and below it engine + sidecar.')
   )
   const head = ['Query', 'Times asked', ...(two ? ['Different', 'Setting'] : []), 'Page 1', 'Copies hidden', 'New results', 'Slots filled', 'Groups', 'Time', 'Without neardup']
   byId('table').replaceChildren(

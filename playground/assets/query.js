@@ -1,11 +1,11 @@
-// A query: words, or the JSON of a client's own search; and its words in the texts that were found.
+// A query is words, or the JSON of a client's own search. Its words are marked in the texts that were found.
 
 import { tokens } from './diff.js'
 import { make } from './dom.js'
 
 export const isJSON = query => query.trimStart().startsWith('{')
 
-// without are the members of a search whose texts are no words to search for.
+// without matches the members of a search whose texts are not searched words.
 const without = /^(filter|must_not|fields?|default_field|path|type|(default_)?operator|analyzer|minimum_should_match|fuzziness|rewrite|(score|boost)_mode|functions|script.*)$/
 
 // wordsIn adds the texts in a part of a search to a list.
@@ -18,7 +18,7 @@ function wordsIn (part, list) {
 
 const unspaced = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
 
-// sought returns an expression for the words that a query searches for, null for none.
+// sought returns a regular expression for the words of a query; null if it has none.
 export function sought (query) {
   let texts = [query]
   if (isJSON(query)) {
@@ -31,10 +31,10 @@ export function sought (query) {
     const text = word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
     return unspaced.test(word) ? text : `(?<![\\p{L}\\p{M}\\p{N}])${text}(?![\\p{L}\\p{M}\\p{N}])`
   }
-  return new RegExp([...words].slice(0, 100).map(one).join('|'), 'giu') // of a very long query the first
+  return new RegExp([...words].slice(0, 100).map(one).join('|'), 'giu') // only the first 100 words of a very long query
 }
 
-// marked returns a text with the words that are sought in <mark>.
+// marked returns a text with the sought words in <mark> elements.
 export function marked (text, sought) {
   const list = []
   let from = 0
@@ -45,7 +45,7 @@ export function marked (text, sought) {
   return [...list, text.slice(from)]
 }
 
-// excerpt returns a part of a text: from shortly before the first word that is sought, if that stands far in.
+// excerpt returns a part of a text. If the first sought word is far in, the part begins shortly before it.
 export function excerpt (text, sought, most) {
   const first = sought ? text.search(sought) : 0
   const from = first > 40 ? Math.min(text.indexOf(' ', first - 25) + 1, first) : 0

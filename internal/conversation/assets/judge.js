@@ -7,7 +7,7 @@ import { sides } from './sides.js'
 
 let view = null
 
-// act asks the command for something and draws the answer.
+// act sends a request to the command and draws the answer.
 async function act (what, body) {
   if (byId('main').getAttribute('aria-busy') === 'true' && view) return
   byId('main').setAttribute('aria-busy', true)
@@ -19,14 +19,14 @@ async function act (what, body) {
   } catch (error) {
     byId('problem').textContent = error.message
     byId('problem').hidden = false
-    if (view) await call('state').then(answer => show(answer, ''), () => {}) // another page may have answered
+    if (view) await call('state').then(answer => show(answer, ''), () => {}) // another tab may have answered
   }
   byId('main').setAttribute('aria-busy', false)
 }
 
 const writtenTo = config => `Written to ${config}. A running serve reloads it.`
 
-// doneBy says what else an action has done.
+// doneBy says what an action stored beside the answer.
 function doneBy (what, { remember, verdict } = {}, { config }) {
   if (what === 'write') return writtenTo(config)
   if (!remember || verdict === 'skip') return ''
@@ -68,12 +68,12 @@ function showPair ({ title, a, b, fields }) {
 function showFinding () {
   const { finding, present, advice, refusal, written } = view
   const { threshold, low, high, same, different, skipped } = finding
-  const judged = same + different > 0 // before that only the present threshold is known
+  const judged = same + different > 0 // before that only the configured threshold is known
   const changed = two(threshold) !== two(present)
   for (const id of ['best', 'brief']) byId(id).textContent = two(judged ? threshold : present)
   byId('interval').textContent = judged
-    ? `With a probability of 90 % the best one lies from ${two(low)} to ${two(high)}. The present one is ${two(present)}.`
-    : 'This is the present one.'
+    ? `With a probability of 90 % the best threshold is between ${two(low)} and ${two(high)}. The configured one is ${two(present)}.`
+    : 'This is the configured threshold.'
   byId('scale').replaceChildren(judged ? range(threshold, low, high, present) : '')
   for (const id of ['expected', 'config', 'write']) byId(id).hidden = !judged
   byId('expected').textContent = `Expected on ${view.index}: ${[view.expected, changed && view.change].filter(Boolean).join(' ')}`

@@ -6,13 +6,13 @@ import { sides } from './sides.js'
 import { tokens } from './diff.js'
 
 let state = null
-let asked = {} // what the list shows
+let asked = {} // the filter and order of the list
 let list = { total: 0, groups: [] }
 let group = null
 let at = 0 // the member that is compared, from 1
 const decisions = [] // of this visit, each with the verdict that stood before
 
-// busy marks the page while something is asked, and shows what went wrong.
+// busy runs a request: it marks the page as busy meanwhile, and shows an error.
 let under = 0
 async function busy (what) {
   under++
@@ -41,10 +41,10 @@ function showState () {
   byId('portion').style.width = `${100 * copies / Math.max(documents, 1)}%`
   const more = [kept[plan.keep] ?? `The document that stays is chosen by: ${plan.keep}.`]
   if (others) more.push(others === 1
-    ? '1 more document is linked to a group, but unlike the one that stays: it stays too.'
-    : `${count(others)} more documents are linked to a group, but unlike the one that stays: they stay too.`)
+    ? '1 more document belongs to a cluster, but is not a near-duplicate of the one that stays: it stays too.'
+    : `${count(others)} more documents belong to a cluster, but are not near-duplicates of the one that stays: they stay too.`)
   if (apart) more.push(apart === 1 ? 'You decided that 1 document is different: it stays.' : `You decided that ${count(apart)} documents are different: they stay.`)
-  if (decided) more.push(`${counted(decided, 'pair was', 'pairs were')} decided before: see sidecar decide --list.`)
+  if (decided) more.push(`${counted(decided, 'pair was', 'pairs were')} decided before: sidecar decide --list shows them.`)
   byId('more').textContent = groups ? more.join(' ') : ''
   for (const id of ['bar', 'tools', 'panes']) byId(id).hidden = !groups
   for (const element of document.querySelectorAll('.dated')) element.hidden = !dated
@@ -52,7 +52,7 @@ function showState () {
 
 const kept = Object.fromEntries(['newest', 'oldest', 'longest', 'first'].map(by => [by, `The ${by} document of each group stays.`]))
 
-// load asks for a part of the list.
+// load shows the part of the list that begins at a position.
 async function load (from) {
   list = await call('list', { ...asked, at: from })
   list.at = from
@@ -63,7 +63,7 @@ async function load (from) {
     make('li', null, make('button', { type: 'button', class: 'entry', 'data-number': one.number, click: () => open(one.number) },
       make('b', null, count(one.size - one.apart)),
       make('span', { class: 'name' }, one.title || one.id),
-      make('span', { class: 'note' }, [`at least ${two(one.least)}`, one.host, one.apart ? `${one.apart} different` : '', one.out ? 'not in the plan' : ''].filter(Boolean).join(' · '))))))
+      make('span', { class: 'note' }, [`agreement ≥ ${two(one.least)}`, one.host, one.apart ? `${one.apart} different` : '', one.out ? 'not in the plan' : ''].filter(Boolean).join(' · '))))))
   byId('place').textContent = list.total ? `${count(from + 1)} to ${count(from + list.groups.length)} of ${count(list.total)}` : ''
   byId('back').setAttribute('aria-disabled', from === 0)
   byId('on').setAttribute('aria-disabled', from + list.groups.length >= list.total)
@@ -100,7 +100,7 @@ function open (number) {
   })
 }
 
-// reason is why a document stays: "longest (255 shingles)" in whole words.
+// reason turns "longest (255 shingles)" into a sentence.
 const reason = why => {
   const [, by, detail] = /^(newest|oldest|longest) \((.*)\)$/.exec(why) ?? []
   return by ? `It is the ${by}: ${detail}.` : `Why: ${why}.`
@@ -108,7 +108,7 @@ const reason = why => {
 
 const dateOf = ({ fields }) => String((fields ?? []).find(({ name }) => name === state.date_field)?.value ?? '').slice(0, 10)
 
-const stateOf = ({ state }) => state ? ` It is ${state === 'gone' ? 'gone' : 'not what it was'} since the groups were made.` : ''
+const stateOf = ({ state }) => state ? ` It ${state === 'gone' ? 'was deleted' : 'has changed'} since the groups were made.` : ''
 
 function choose (to) {
   if (!group || to < 1 || to >= group.members.length) return
@@ -150,7 +150,7 @@ function compare () {
   }
 }
 
-// differing are the fields in which two documents differ, without one that holds the ids.
+// differing returns the fields in which two documents differ, except a field that holds the id.
 function differing (a, b) {
   const values = ({ fields, id }) => new Map((fields ?? []).map(({ name, value }) => [name, typeof value === 'string' ? value : JSON.stringify(value)]).filter(([, text]) => text !== id))
   const [x, y] = [values(a), values(b)]
@@ -169,7 +169,7 @@ function decide (verdict) {
   })
 }
 
-// decided shows a decision that is stored.
+// decided redraws the page after a decision was stored.
 async function decided (one, verdict) {
   one.verdict = verdict
   showState()
@@ -177,7 +177,7 @@ async function decided (one, verdict) {
   await load(list.at)
 }
 
-// undo goes back to the pair that was decided last, and takes that back.
+// undo goes back to the pair that was decided last, and undoes that decision.
 async function undo () {
   const last = decisions.at(-1) ?? (group?.members[at]?.verdict && { number: group.number, at, before: '' })
   if (!last) return
@@ -193,7 +193,7 @@ async function undo () {
   })
 }
 
-// leave leaves the group out of the plan, or takes it in again.
+// leave leaves the group out of the plan, or puts it back.
 function leave () {
   if (!group) return
   return busy(async () => {

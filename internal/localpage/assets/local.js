@@ -2,7 +2,7 @@
 
 const drawer = 'neardup.key'
 
-// The key comes in the address. The tab keeps it, so that the page can be loaded again, and the address loses it.
+// The key comes in the address. It is moved into the tab's session, so that a reload still works.
 const key = (() => {
   const hash = new URLSearchParams(location.hash.slice(1))
   const given = hash.get('key')
@@ -10,14 +10,14 @@ const key = (() => {
     if (given) sessionStorage.setItem(drawer, given)
     else return sessionStorage.getItem(drawer)
   } catch {
-    return given // a browser that keeps nothing
+    return given // the browser stores nothing
   }
   hash.delete('key')
   history.replaceState(null, '', '#' + hash)
   return given
 })()
 
-// call asks the command: by GET, or by POST if there is a body. It returns the answer, or throws an Error that says what is wrong.
+// call sends a request to the command: GET, or POST if there is a body. It returns the answer, or throws an Error for people.
 export async function call (what, body, signal) {
   let reply, answer
   try {
@@ -36,7 +36,7 @@ export async function call (what, body, signal) {
   return answer
 }
 
-// save offers a file of the API for download.
+// save downloads a file of the API.
 export async function save (what, name) {
   const reply = await fetch('/api/' + what, { headers: { Authorization: 'Bearer ' + key } })
   if (!reply.ok) throw new Error((await reply.json()).error)

@@ -3,9 +3,9 @@
 import { diff } from './diff.js'
 import { make, spoken } from './dom.js'
 
-const around = 12 // equal words that are shown beside others
+const around = 12 // how many equal words are shown next to a difference
 
-// sides returns what both texts show: the words that differ marked, and long equal parts shortened.
+// sides returns both texts for display, and whether they differ. Words that differ are marked, long equal parts are shortened.
 export function sides (a, b) {
   const runs = diff(a, b)
   const left = [a.before]
@@ -47,7 +47,7 @@ export function sides (a, b) {
 
 const words = (list, from, to) => list.slice(from, to).map(({ text, rest }) => text + rest).join('')
 
-// only are words that the other text does not have here. A blank line between them is not marked.
+// only marks words that the other text does not have here. Line breaks between them are not marked.
 function only (list, from, to) {
   const last = list[to - 1]
   const parts = (words(list, from, to - 1) + last.text).split(/(\n\s*)/)
