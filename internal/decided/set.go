@@ -18,7 +18,7 @@ type Set struct {
 	// sides are both documents of each pair, sorted. decisions has what was decided about each of them.
 	sides     []textOf
 	decisions []rerank.Decision
-	indices   map[uint64]int // by the hash of its name, how many pairs an index has
+	indices   map[uint64]bool // the indices of pairs, by the hashes of their names
 	mark      uint64
 }
 
@@ -63,9 +63,9 @@ func newSet(pairs iter.Seq[known], n int) *Set {
 		rerank.Decision
 	}
 	sides := make([]side, 0, 2*n)
-	s := &Set{indices: map[uint64]int{}}
+	s := &Set{indices: map[uint64]bool{}}
 	for k := range pairs {
-		s.indices[k.index]++
+		s.indices[k.index] = true
 		sides = append(sides, side{textOf{k.textA, k.a}, rerank.Decision{Other: k.b, Fingerprint: k.textB, Same: k.same}},
 			side{textOf{k.textB, k.b}, rerank.Decision{Other: k.a, Fingerprint: k.textA, Same: k.same}})
 	}
@@ -113,14 +113,11 @@ func (s *Set) Pair(index, a string, textA uint64, b string, textB uint64) (same,
 }
 
 // Len returns how many pairs there are.
-func (s *Set) Len() (n int) {
+func (s *Set) Len() int {
 	if s == nil {
 		return 0
 	}
-	for _, pairs := range s.indices {
-		n += pairs
-	}
-	return n
+	return len(s.sides) / 2
 }
 
 // Mark changes whenever the pairs change. It is comparable only within this process.
@@ -132,4 +129,4 @@ func (s *Set) Mark() uint64 {
 }
 
 // Has reports whether there are pairs of an index.
-func (s *Set) Has(index string) bool { return s != nil && s.indices[xxhash.Sum64String(index)] > 0 }
+func (s *Set) Has(index string) bool { return s != nil && s.indices[xxhash.Sum64String(index)] }
