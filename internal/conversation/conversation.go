@@ -198,20 +198,12 @@ func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
 
 // decide stores a decision about a pair of the index, and returns the earlier one; Forgotten if there was none.
 func (c *Conversation) decide(ctx context.Context, p decided.Pair) (before decided.Pair, err error) {
-	by := p.By
-	if person, err := user.Current(); err == nil && by == "" {
+	by := ""
+	if person, err := user.Current(); err == nil {
 		by = person.Username
 	}
 	p.Index = decided.Place{Index: c.Index, Rule: c.rule}.PairIndex()
-	log := decided.Open(c.Engine.Store.Journal())
-	if err = log.Read(ctx); err == nil {
-		var there bool
-		if before, there = log.Pair(p.Index, p.A, p.B); !there {
-			before = decided.Pair{A: p.A, B: p.B, Verdict: decided.Forgotten}
-		}
-		_, err = log.Add(ctx, by, p)
-	}
-	if err != nil {
+	if before, err = decided.Open(c.Engine.Store.Journal()).Decide(ctx, by, p); err != nil {
 		return before, fmt.Errorf("the decided pairs: %w", c.Engine.Explain(err))
 	}
 	return before, nil

@@ -2,6 +2,7 @@ package decided
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,6 +126,19 @@ func (l *Log) Add(ctx context.Context, by string, pairs ...Pair) (added int, err
 		}
 	}
 	return added, nil
+}
+
+// Decide stores a decision about one pair, and returns the earlier one; Forgotten if there was none. by is who decided, unless the pair says it.
+func (l *Log) Decide(ctx context.Context, by string, p Pair) (before Pair, err error) {
+	if err = l.Read(ctx); err != nil {
+		return before, err
+	}
+	var there bool
+	if before, there = l.Pair(p.Index, p.A, p.B); !there {
+		before = Pair{Index: p.Index, A: p.A, B: p.B, Verdict: Forgotten}
+	}
+	_, err = l.Add(ctx, cmp.Or(p.By, by), p)
+	return before, err
 }
 
 // fresh returns the pairs that say something new.

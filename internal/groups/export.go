@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/localpage"
 	"github.com/neardup/sidecar/jobs/cleanup"
 )
@@ -20,7 +21,7 @@ func (g *Groups) left(n int, found cleanup.Group) cleanup.Group {
 	found.Stays.Fields, found.Stays.Title = nil, ""
 	var goes []cleanup.Member
 	for _, m := range found.Goes {
-		if m.Fields, m.Title = nil, ""; !g.apart[n][m.ID] {
+		if m.Fields, m.Title = nil, ""; g.verdict(n, m.ID) != decided.Different {
 			goes = append(goes, m)
 		}
 	}
@@ -49,7 +50,7 @@ func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
 	_, err = cleanup.WritePlan(name, g.Plan, func(yield func(cleanup.Group) error) (cleanup.Counts, error) {
 		c := g.Plan.Counts
 		c.Stay, c.Go = 0, 0
-		if !f.any() {
+		if !f.empty() {
 			c.Hosts = nil // they count the groups that the filter leaves out, too
 		}
 		err := g.spool.each(f, func(n int, found cleanup.Group) error {

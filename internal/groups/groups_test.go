@@ -14,10 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/cleanup"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // noStore is a store that is not asked.
@@ -88,7 +90,7 @@ func TestList(t *testing.T) {
 // TestExports hold the same in each form, without what a person told apart.
 func TestExports(t *testing.T) {
 	g := shelf(t)
-	g.apart[3] = map[string]bool{`d3: "2"`: true}
+	g.made[3] = map[string][]made{`d3: "2"`: {{verdict: decided.Different}}}
 	get := func(of func(http.ResponseWriter, *http.Request), query string) []byte {
 		w := httptest.NewRecorder()
 		of(w, httptest.NewRequestWithContext(context.Background(), "GET", "/?"+query, nil))
@@ -136,4 +138,66 @@ func TestExports(t *testing.T) {
 	w := httptest.NewRecorder()
 	g.export(w, httptest.NewRequestWithContext(context.Background(), "GET", "/?form=xml", nil))
 	expect.Same(t, 400, w.Code, "another form")
+}
+
+// store is an engine with documents, and a journal in memory.
+type store struct {
+	noStore
+	entries []adapters.Entry
+}
+
+func (s *store) Scan(_ context.Context, _ string, _ *rule.Rule, which adapters.Selection, yield func(adapters.Page) error) error {
+	var p adapters.Page
+	for _, id := range which.IDs {
+		p.Documents = append(p.Documents, adapters.Stored{ID: id, Source: []byte(fmt.Sprintf(`{"text":%q}`, "the text of "+id))})
+	}
+	return yield(p)
+}
+
+func (s *store) Journal() adapters.Journal { return &journal{store: s} }
+
+type journal struct {
+	adapters.Journal // what is not asked
+	*store
+}
+
+func (j *journal) Append(_ context.Context, _ string, e adapters.Entry) (bool, error) {
+	j.entries = append(j.entries, e)
+	return true, nil
+}
+
+func (j *journal) Since(_ context.Context, _ string, _, number int) ([]adapters.Entry, error) {
+	return j.entries[max(0, number-1):], nil
+}
+
+// TestUndoRestores: a decision that is undone leaves what somebody had decided before, and a further undo changes nothing.
+func TestUndoRestores(t *testing.T) {
+	for _, before := range []decided.Verdict{decided.Forgotten, decided.Same, decided.Different} {
+		g, s := shelf(t), &store{}
+		r := &rule.Rule{Fields: []string{"text"}, Sketcher: expect.Value(sketch.New(sketch.DefaultScheme()))(t)}
+		g.Job, g.Place, g.log, g.By = jobs.Job{Store: s, Rule: r}, decided.Place{Rule: r}, decided.Open(s.Journal()), "me"
+		g.Place.Name = "news"
+		const stays, goes = `d3: "0"`, `d3: "1"`
+		log := decided.Open(s.Journal())
+		if before != decided.Forgotten {
+			expect.Value(log.Add(t.Context(), "anna", decided.Pair{Index: "news", A: goes, B: stays, Verdict: before, TextA: 1, TextB: 2}))(t)
+		}
+		earlier, _ := log.Pair("news", stays, goes)
+		for _, verdict := range []decided.Verdict{decided.Different, decided.Same, decided.Forgotten, decided.Forgotten} {
+			answer := expect.Value(g.decide(t.Context(), decision{3, goes, verdict}))(t).(decidedNow)
+			expect.OK(t, log.Read(t.Context()))
+			now, _ := log.Pair("news", stays, goes)
+			expect.Same(t, now.Verdict, answer.Stored, "what is stored after %q", verdict)
+			if verdict != decided.Forgotten && (now.Verdict != verdict || now.By != "me" || g.verdict(3, goes) != verdict) {
+				t.Errorf("after %q: %+v", verdict, now)
+			}
+		}
+		now, _ := log.Pair("news", stays, goes)
+		if now.Verdict != before || now.TextA != earlier.TextA || before != decided.Forgotten && now.By != "anna" || g.apart(3) != 0 {
+			t.Errorf("%+v in place of %+v", now, earlier)
+		}
+		if _, err := g.decide(t.Context(), decision{3, goes, decided.Forgotten}); err == nil || !strings.Contains(err.Error(), "nothing was decided here") {
+			t.Errorf("nothing to undo: %v", err)
+		}
+	}
 }

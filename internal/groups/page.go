@@ -50,16 +50,20 @@ type Groups struct {
 	log   *decided.Log
 
 	mu sync.Mutex // locked while a request is answered
-	// apart are the documents, by group, that a person decided to be different from the one that stays.
-	apart map[int]map[string]bool
-	// together are those that a person decided to be the same.
-	together map[int]map[string]bool
+	// made are the decisions of this page about the document that stays in a group and another one, the last one at the end, by group and id.
+	made map[int]map[string][]made
 	// out are the groups that a person left out of the plan.
 	out map[int]bool
 	// chosen caches the groups of the last filter and order.
 	chosen []uint32
 	filter Filter
 	order  Order
+}
+
+// made is a decision of this page, and the earlier one, which undo stores again.
+type made struct {
+	verdict decided.Verdict
+	before  decided.Pair
 }
 
 // New collects the groups that find yields. find returns the counts of the plan.
@@ -72,7 +76,7 @@ func New(o Options, find func(yield func(cleanup.Group) error) (cleanup.Counts, 
 		s.close()
 		return nil, err
 	}
-	g := &Groups{Options: o, spool: s, log: decided.Open(o.Job.Store.Journal()), apart: map[int]map[string]bool{}, together: map[int]map[string]bool{}, out: map[int]bool{}}
+	g := &Groups{Options: o, spool: s, log: decided.Open(o.Job.Store.Journal()), made: map[int]map[string][]made{}, out: map[int]bool{}}
 	slices.Sort(s.fields)
 	return g, nil
 }
@@ -95,19 +99,11 @@ type state struct {
 // Page returns the page that shows the groups.
 func (g *Groups) Page() localpage.Page {
 	mux := http.NewServeMux()
-	answer := func(path string, of func(r *http.Request) (any, error)) {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			value, err := of(r)
-			if err != nil {
-				localpage.Refuse(w, http.StatusBadGateway, err)
-				return
-			}
-			localpage.Answer(w, value)
-		})
-	}
-	answer("GET /api/state", func(*http.Request) (any, error) { return g.state(), nil })
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		localpage.Answer(w, g.state())
+	})
 	post(mux, g, "list", g.listed)
 	post(mux, g, "group", g.shown)
 	post(mux, g, "decide", g.decide)
@@ -140,8 +136,8 @@ func (g *Groups) state() state {
 	s := state{
 		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list), Decided: g.Decided,
 	}
-	for _, ids := range g.apart {
-		s.Apart += len(ids)
+	for n := range g.made {
+		s.Apart += g.apart(n)
 	}
 	return s
 }
@@ -183,7 +179,7 @@ func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
 	}
 	if g.chosen == nil || g.filter != w.Filter || g.order != w.Order {
 		chosen := []uint32{}
-		if w.Filter.any() {
+		if w.Filter.empty() {
 			for n := range g.spool.list {
 				chosen = append(chosen, uint32(n))
 			}
@@ -195,7 +191,7 @@ func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
 	}
 	l := list{Total: len(g.chosen), Groups: []listed{}}
 	for _, n := range g.chosen {
-		if goes := int(g.spool.list[n].size) - 1 - len(g.apart[int(n)]); goes > 0 && !g.out[int(n)] {
+		if goes := int(g.spool.list[n].size) - 1 - g.apart(int(n)); goes > 0 && !g.out[int(n)] {
 			l.Stay++
 			l.Go += goes
 		}
@@ -207,7 +203,7 @@ func (g *Groups) listed(_ context.Context, w wanted) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Groups = append(l.Groups, listed{int(n), int(e.size), e.least, group.Stays.ID, group.Stays.Title, group.Stays.Host, len(g.apart[int(n)]), g.out[int(n)]})
+		l.Groups = append(l.Groups, listed{int(n), int(e.size), e.least, group.Stays.ID, group.Stays.Title, group.Stays.Host, g.apart(int(n)), g.out[int(n)]})
 	}
 	return l, nil
 }
@@ -285,21 +281,36 @@ func (g *Groups) shown(ctx context.Context, w which) (any, error) {
 	return made, err
 }
 
+// verdict returns what this page decided about the document that stays in a group and another one; Forgotten if nothing.
 func (g *Groups) verdict(group int, id string) decided.Verdict {
-	switch {
-	case g.apart[group][id]:
-		return decided.Different
-	case g.together[group][id]:
-		return decided.Same
+	if list := g.made[group][id]; len(list) > 0 {
+		return list[len(list)-1].verdict
 	}
-	return ""
+	return decided.Forgotten
 }
 
-// decision is a verdict on the document that stays in a group and one that goes.
+// apart returns how many documents of a group differ from the one that stays, as this page decided.
+func (g *Groups) apart(group int) (n int) {
+	for id := range g.made[group] {
+		if g.verdict(group, id) == decided.Different {
+			n++
+		}
+	}
+	return n
+}
+
+// decision is a verdict on the document that stays in a group and one that goes. Forgotten undoes the last one of this page.
 type decision struct {
 	Number  int             `json:"number"`
 	ID      string          `json:"id"`
 	Verdict decided.Verdict `json:"verdict"`
+}
+
+// decidedNow is the state after a decision. Verdict is what holds on this page, Stored what is stored: after an undo it may be older than the page.
+type decidedNow struct {
+	state
+	Verdict decided.Verdict `json:"verdict"`
+	Stored  decided.Verdict `json:"stored"`
 }
 
 func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
@@ -316,26 +327,33 @@ func (g *Groups) decide(ctx context.Context, d decision) (any, error) {
 	if !slices.ContainsFunc(found.Goes, func(m cleanup.Member) bool { return m.ID == d.ID }) {
 		return nil, fmt.Errorf("document %s does not go in this group", d.ID)
 	}
-	pair := decided.Pair{Index: g.Place.PairIndex(), A: found.Stays.ID, B: d.ID, Verdict: d.Verdict}
-	pairs := []decided.Pair{pair}
-	if d.Verdict != decided.Forgotten {
-		var missing []error
-		if pairs, missing, err = decided.Find(ctx, g.Job.Store, []decided.Place{g.Place}, pair); err != nil || len(missing) > 0 {
+	list, stored := g.made[d.Number][d.ID], d.Verdict
+	if d.Verdict == decided.Forgotten {
+		if len(list) == 0 {
+			return nil, fmt.Errorf("nothing was decided here about document %s", d.ID)
+		}
+		before := list[len(list)-1].before
+		if _, err := g.log.Decide(ctx, g.By, before); err != nil {
+			return nil, err
+		}
+		list, stored = list[:len(list)-1], before.Verdict
+	} else {
+		pair := decided.Pair{Index: g.Place.PairIndex(), A: found.Stays.ID, B: d.ID, Verdict: d.Verdict}
+		pairs, missing, err := decided.Find(ctx, g.Job.Store, []decided.Place{g.Place}, pair)
+		if err != nil || len(missing) > 0 {
 			return nil, errors.Join(append(missing, err)...)
 		}
-	}
-	if _, err := g.log.Add(ctx, g.By, pairs...); err != nil {
-		return nil, err
-	}
-	for verdict, marks := range map[decided.Verdict]map[int]map[string]bool{decided.Different: g.apart, decided.Same: g.together} {
-		if delete(marks[d.Number], d.ID); verdict == d.Verdict {
-			if marks[d.Number] == nil {
-				marks[d.Number] = map[string]bool{}
-			}
-			marks[d.Number][d.ID] = true
+		before, err := g.log.Decide(ctx, g.By, pairs[0])
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, made{d.Verdict, before})
 	}
-	return g.state(), nil
+	if g.made[d.Number] == nil {
+		g.made[d.Number] = map[string][]made{}
+	}
+	g.made[d.Number][d.ID] = list
+	return decidedNow{g.state(), g.verdict(d.Number, d.ID), stored}, nil
 }
 
 // leaving leaves a group out of the plan, or puts it back.

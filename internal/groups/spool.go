@@ -130,7 +130,7 @@ type Filter struct {
 	DateField string `json:"-"`
 }
 
-func (f Filter) any() bool { return f.Field == "" && f.Value == "" && f.From == "" && f.To == "" }
+func (f Filter) empty() bool { return f.Field == "" && f.Value == "" && f.From == "" && f.To == "" }
 
 // quick returns bytes that the line of each fitting group contains; nil if there are none. So each can skip lines without parsing them.
 func (f Filter) quick() []byte {
@@ -147,7 +147,7 @@ func (f Filter) quick() []byte {
 }
 
 func (f Filter) lets(g *cleanup.Group) bool {
-	if f.any() || f.holds(&g.Stays) {
+	if f.empty() || f.holds(&g.Stays) {
 		return true
 	}
 	return slices.ContainsFunc(g.Goes, func(m cleanup.Member) bool { return f.holds(&m) })

@@ -10,7 +10,7 @@ let asked = {} // the filter and order of the list
 let list = { total: 0, groups: [] }
 let group = null
 let at = 0 // the member that is compared, from 1
-const decisions = [] // of this visit, each with the verdict that stood before
+const decisions = [] // of this visit: where each was made
 
 // busy runs a request: it marks the page as busy meanwhile, and shows an error.
 let under = 0
@@ -159,10 +159,11 @@ function differing (a, b) {
 
 function decide (verdict) {
   const one = group?.members[at]
-  if (!one) return
+  if (!one || under) return
+  const place = { number: group.number, at }
   return busy(async () => {
-    state = await call('decide', { number: group.number, id: one.id, verdict })
-    decisions.push({ number: group.number, at, before: one.verdict })
+    state = await call('decide', { number: place.number, id: one.id, verdict })
+    decisions.push(place)
     await decided(one, verdict)
     byId('said').textContent = `${one.id}: ${verdict}.`
     if (at + 1 < group.members.length) choose(at + 1)
@@ -179,23 +180,24 @@ async function decided (one, verdict) {
 
 // undo goes back to the pair that was decided last, and undoes that decision.
 async function undo () {
-  const last = decisions.at(-1) ?? (group?.members[at]?.verdict && { number: group.number, at, before: '' })
-  if (!last) return
+  const last = decisions.at(-1) ?? (group?.members[at]?.verdict && { number: group.number, at })
+  if (!last || under) return
   if (group?.number !== last.number) await open(last.number)
   if (group?.number !== last.number) return // it could not be opened
   choose(last.at)
   const one = group.members[at]
   return busy(async () => {
-    state = await call('decide', { number: group.number, id: one.id, verdict: last.before })
+    state = await call('decide', { number: group.number, id: one.id, verdict: '' })
     decisions.pop()
-    await decided(one, last.before)
-    byId('said').textContent = `Taken back. ${one.id}: ${last.before || 'no decision'}.`
+    const { verdict, stored } = state
+    await decided(one, verdict)
+    byId('said').textContent = `Taken back. ${one.id}: ${stored || 'no decision'}.`
   })
 }
 
 // leave leaves the group out of the plan, or puts it back.
 function leave () {
-  if (!group) return
+  if (!group || under) return
   return busy(async () => {
     await call('leave', { number: group.number, out: !group.out })
     group.out = !group.out
