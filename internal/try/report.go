@@ -27,6 +27,8 @@ type Report struct {
 
 // Figures sum up the pages of one side. A query counts as often as it is in the input. Times are medians over the different queries.
 type Figures struct {
+	// Compared is how many queries have a collapsed page: those that failed or were left alone have none.
+	Compared int `json:"-"`
 	// Repeating is how many queries show a text more than once on the engine's page. RepeatingHits is how many hits these pages have, New how many
 	// hits are new on them.
 	Repeating     int `json:"repeating"`
@@ -92,6 +94,7 @@ func figuresOf(rows []Row, side int) Figures {
 			left[page.Left] += row.Count
 			continue
 		}
+		f.Compared += row.Count
 		if page.Folded > 0 {
 			f.Repeating += row.Count
 			f.RepeatingHits += row.Count * row.Hits
@@ -152,7 +155,7 @@ func (r *Report) sentences(of *Input) (list []string) {
 		add("A and B show different pages for %d of %s (%s).", differ, count(all), percent(differ, all))
 	}
 	for side := range r.Figures {
-		sentences := r.Figures[side].sentences(all, count)
+		sentences := r.Figures[side].sentences(count)
 		if len(r.Sides) > 1 { // a paragraph for each
 			sentences = []string{string(rune('A'+side)) + ", " + r.Sides[side] + ". " + strings.Join(sentences, " ")}
 		}
@@ -176,13 +179,15 @@ func (r *Report) sentences(of *Input) (list []string) {
 	return list
 }
 
-// sentences describes the figures of a side. all is how many searches there were.
-func (f *Figures) sentences(all int, count func(int) string) (list []string) {
+// sentences describes the figures of a side.
+func (f *Figures) sentences(count func(int) string) (list []string) {
 	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
-	if f.Repeating == 0 {
-		add("Of %s, none shows the same text more than once on page 1.", count(all))
-	} else {
-		add("Of %s, %d (%s) %s the same text more than once on page 1.", count(all), f.Repeating, percent(f.Repeating, all), verb(f.Repeating, "shows", "show"))
+	switch {
+	case f.Compared == 0:
+	case f.Repeating == 0:
+		add("Of %s, none shows the same text more than once on page 1.", count(f.Compared))
+	default:
+		add("Of %s, %d (%s) %s the same text more than once on page 1.", count(f.Compared), f.Repeating, percent(f.Repeating, f.Compared), verb(f.Repeating, "shows", "show"))
 		add("On these pages, on average %.1f of 10 results are new.%s", 10*float64(f.New)/float64(max(f.RepeatingHits, 1)), slots(f))
 	}
 	if len(f.LeftAlone) > 0 {

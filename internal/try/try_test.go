@@ -144,7 +144,7 @@ func TestReport(t *testing.T) {
 	rows[1].Count = 3
 	r := NewReport("news", []string{"threshold 0.5"}, rows, &Input{Elsewhere: 1, Left: 2})
 	got := strings.Join(r.Summary, "\n")
-	const want = `Of 8 searches, 4 (50 %) show the same text more than once on page 1.
+	const want = `Of 6 searches, 4 (67 %) show the same text more than once on page 1.
 On these pages, on average 1.9 of 10 results are new. Hiding copies freed 7 places: 6 were filled with other results; 1 stays empty, as the engine found no more.
 Left alone, by reason: vector (1).
 1 search finds nothing.
@@ -153,6 +153,8 @@ Left alone, by reason: vector (1).
 Left out: 1 line of other indices.
 Not run: 2 queries.`
 	expect.Same(t, want, got, "the summary")
+	left := NewReport("news", []string{"threshold 0.5"}, []Row{row(t, 0, "a", "bypassed; reason=vector|a"), row(t, 0, "refused|nope", "refused|nope")}, &Input{})
+	expect.Same(t, "Left alone, by reason: vector (1).\n1 query failed: the table says why.", strings.Join(left.Summary, "\n"), "if no page was collapsed")
 	if rows[0].Count != 3 || rows[1].Changes != 1 {
 		t.Errorf("the order: %+v", rows)
 	}
