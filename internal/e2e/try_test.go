@@ -147,14 +147,17 @@ func TestQueriesPage(t *testing.T) {
 		act("type", "text", "ok\n{\"a\"\nok", "key", "Control+Enter"), act("tell", "script", "query.value.slice(query.selectionStart, query.selectionEnd)"),
 		act("type", "text", "ferry\nzzz", "key", "Control+Enter"), act("reload"), act("tell", "script", `(async () => {
 			while (results.hidden) await new Promise(requestAnimationFrame)
+			index.append(new Option('other'))
+			index.value = 'other'
+			index.dispatchEvent(new Event('change'))
 			order.value = 'nothing'
 			order.dispatchEvent(new Event('change'))
-			return [query.value, document.querySelectorAll('.queries tbody').length, document.querySelector('.query').textContent]
+			return [query.value, document.querySelectorAll('.queries tbody').length, document.querySelector('.query').textContent, document.querySelector('.query a').hash]
 		})()`))
 	accessible(t, seen[0], seen[3], seen[6])
 	same(t, []string{"{\"a\""}, []string{seenAs[string](t, seen[10])}, "the bad line is selected")
-	if got := seenAs[[]any](t, seen[11]); len(got) != 3 || got[0] != "ferry\nzzz" || got[1] != 2.0 || got[2] != "zzz" {
-		t.Errorf("after coming back: %v", got)
+	if got := seenAs[[]any](t, seen[11]); len(got) != 4 || got[0] != "ferry\nzzz" || got[1] != 2.0 || got[2] != "zzz" || !strings.Contains(got[3].(string), "index=shelf&") {
+		t.Errorf("after coming back, and with another index chosen: %v", got)
 	}
 	got := seenAs[[]string](t, seen[1])
 	if len(got) != 4 || !strings.HasPrefix(got[0], "ferry 2 3 results 8 1 1 of 8 3 ") || !strings.Contains(strings.Join(got, "\n"), "unknown query [nope]") ||

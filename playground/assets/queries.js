@@ -10,6 +10,7 @@ const largest = 5_000_000 // bytes of a file
 const longest = 2000 // the address holds queries up to this many characters
 
 const chosen = { engine: '', index: '', under: null, against: null }
+let asked = {} // the choices of the last run, which its rows are for
 let there = { engines: [], indices: [], note: '' }
 let rows = []
 let beside = {} // how many queries were not run: elsewhere and left
@@ -19,10 +20,10 @@ const login = new Login(() => list().catch(trouble))
 const engine = () => there.engines.find(one => one.name === chosen.engine)
 const rule = () => engine()?.rules[there.indices.find(one => one.name === chosen.index)?.rule ?? -1]
 const question = more => ({
-  engine: chosen.engine,
-  index: chosen.index,
-  ...(chosen.under && { threshold: chosen.under }),
-  ...(chosen.against && { against: chosen.against }),
+  engine: asked.engine,
+  index: asked.index,
+  ...(asked.under && { threshold: asked.under }),
+  ...(asked.against && { against: asked.against }),
   ...more
 })
 
@@ -48,11 +49,11 @@ function writeAddress () {
 
 // ---- the tab's memory: queries and results, for a person who comes back from a search
 
-const drawer = 'neardup.queries'
+const storageKey = 'neardup.queries'
 
 function remember () {
   try {
-    sessionStorage.setItem(drawer, JSON.stringify({ hash: location.hash, text: byId('query').value, rows, beside }))
+    sessionStorage.setItem(storageKey, JSON.stringify({ hash: location.hash, text: byId('query').value, rows, beside }))
   } catch {
     /* too much, or a browser that keeps nothing */
   }
@@ -61,7 +62,7 @@ function remember () {
 // remembered returns the tab's memory if it is for this address. If the page has no address, it restores that too.
 function remembered () {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(drawer))
+    const kept = JSON.parse(sessionStorage.getItem(storageKey))
     if (!location.hash && kept?.hash) history.replaceState(null, '', kept.hash)
     if (kept?.hash === location.hash) return kept
   } catch {
@@ -73,6 +74,7 @@ function remembered () {
 async function restore (kept) {
   if (!kept.rows.length || !chosen.index) return
   for (const id of ['under', 'against']) chosen[id] = threshold(id)
+  keepChoices()
   Object.assign(beside, kept.beside)
   rows = kept.rows
   byId('empty').hidden = true
@@ -187,6 +189,11 @@ function threshold (id) {
   throw new Problem(0, `${field.labels[0].textContent}: use a number from ${least} to 1.`, '')
 }
 
+// keepChoices keeps the choices for a run, so that a change during or after it does not mix two indices.
+const keepChoices = () => {
+  asked = { ...chosen, configured: rule()?.threshold ?? '' }
+}
+
 async function runAll () {
   byId('problem').hidden = true
   byId('query').removeAttribute('aria-invalid')
@@ -194,6 +201,8 @@ async function runAll () {
   if (!chosen.index) await list() // which says why there is none
   if (!chosen.index) return
   writeAddress()
+  keepChoices()
+  rows = []
   const stopping = (running = new AbortController())
   byId('results').hidden = byId('empty').hidden = true
   busy()
@@ -203,7 +212,6 @@ async function runAll () {
       byId('query').focus()
       throw new Problem(0, elsewhere ? 'All of these searches are for other indices.' : 'Write queries, one a line.', '')
     }
-    rows = []
     beside = { elsewhere, left: left + list.length }
     byId('verdict').replaceChildren()
     byId('downloads').hidden = true
@@ -271,12 +279,12 @@ const orders = {
 
 // showTable shows the rows in the chosen order.
 function showTable () {
-  const two = Boolean(chosen.against)
+  const two = Boolean(asked.against)
   const order = orders[byId('order').value]
   rows.sort((a, b) => order(b) - order(a) || b.changes - a.changes || folded(b) - folded(a) || b.count - a.count)
-  const name = value => (value ? `threshold ${value}` : `the configured threshold, ${rule()?.threshold ?? ''}`)
+  const name = value => (value ? `threshold ${value}` : `the configured threshold, ${asked.configured}`)
   byId('legend').replaceChildren(
-    make('span', null, two ? `A: ${name(chosen.under)}. B: ${name(chosen.against)}. Different: how many results only one of them shows.` : `At ${name(chosen.under)}.`),
+    make('span', null, two ? `A: ${name(asked.under)}. B: ${name(asked.against)}. Different: how many results only one of them shows.` : `At ${name(asked.under)}.`),
     ...[['kept', 'results that stay'], ['new', 'new results'], ['gone', 'slots left empty']].map(([key, text]) =>
       make('span', null, make('i', { class: 'key ' + key }), text)
     ),
@@ -304,14 +312,14 @@ const cell = (label, attributes, ...content) => make('td', { role: 'cell', 'data
 // body returns the rows of the table for a query: one for each page.
 function body (row, two) {
   const span = two && row.collapsed ? { rowspan: 2 } : {}
-  const link = threshold => '/#' + new URLSearchParams({ engine: chosen.engine, index: chosen.index, q: row.query, ...(threshold && { threshold }) })
+  const link = threshold => '/#' + new URLSearchParams({ engine: asked.engine, index: asked.index, q: row.query, ...(threshold && { threshold }) })
   const first = [
-    make('th', { role: 'rowheader', scope: 'row', class: 'query', ...span }, make('a', { href: link(chosen.under), title: 'Show this search' }, row.query)),
+    make('th', { role: 'rowheader', scope: 'row', class: 'query', ...span }, make('a', { href: link(asked.under), title: 'Show this search' }, row.query)),
     cell('Times asked', span, count(row.count)),
     two && row.collapsed && cell('Different', span, count(row.changes))
   ]
   const lines = row.collapsed
-    ? row.collapsed.map((page, side) => [...(side ? [] : first), two && cell('', { class: 'side' }, make('a', { href: link(side ? chosen.against : chosen.under), title: `Show this search at ${'AB'[side]}` }, 'AB'[side])), ...cells(row, page)])
+    ? row.collapsed.map((page, side) => [...(side ? [] : first), two && cell('', { class: 'side' }, make('a', { href: link(side ? asked.against : asked.under), title: `Show this search at ${'AB'[side]}` }, 'AB'[side])), ...cells(row, page)])
     : [[...first, cell('', { class: 'failed', colspan: two ? 9 : 7 }, row.error)]]
   return make('tbody', { role: 'rowgroup' }, lines.map(line => make('tr', { role: 'row' }, line)))
 }
