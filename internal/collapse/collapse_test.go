@@ -237,7 +237,7 @@ func (s *shelf) raw(page [2]int) []byte {
 
 // Where documents go or come between two readings, the page is that of one of the lists that there were.
 func TestListThatMoves(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	moved := 0
 	for range effort.Rounds(200) {

@@ -106,7 +106,7 @@ func TestDecidedPairs(t *testing.T) {
 			}
 		}
 	}
-	if parted < 20 {
+	if !effort.Race && parted < 20 { // under the race detector there are too few rounds
 		t.Errorf("only %d edges were parted", parted)
 	}
 }
