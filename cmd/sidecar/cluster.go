@@ -91,8 +91,8 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		Example: `  sidecar cluster --index news-2024
   sidecar cluster --index news-2024 --write
   sidecar cluster --index news-2024 --open
-  sidecar cluster --index news-2024 --plan plan.json --keep newest
-  sidecar cluster --apply plan.json --undo undo.jsonl
+  sidecar cluster --index news-2024 --plan plan.json --keep longest
+  sidecar cluster --apply plan.json --undo undo.jsonl --yes
   sidecar cluster --restore undo.jsonl
   sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
   sidecar cluster --input pages.jsonl --id url --fields body --host-field url --report json > report.json

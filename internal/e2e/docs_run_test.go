@@ -351,7 +351,7 @@ func TestCommandExamples(t *testing.T) {
 	for _, name := range []string{"setup", "reindex", "verify", "calibrate", "similar", "cluster", "doctor", "remove"} {
 		for _, example := range page[name].examples {
 			switch {
-			case strings.Contains(example, "--watch"): // has no end
+			case strings.Contains(example, "--watch"), strings.Contains(example, "--open"): // has no end
 				continue
 			case strings.Contains(example, "flink"), strings.Contains(example, "--input"): // TestFlinkClusters; TestOfflineExamplesRun
 				continue
