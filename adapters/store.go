@@ -169,6 +169,24 @@ type Selection struct {
 	Fields []string
 }
 
+// ReadByID reads the documents with these ids, of each what a Selection with the fields reads, and yields them. Without ids it reads none, where a
+// Selection without IDs reads all.
+func ReadByID(
+	ctx context.Context, store Store, index string, r *rule.Rule, ids, fields []string, yield func(Stored) error,
+) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return store.Scan(ctx, index, r, Selection{IDs: ids, Fields: fields}, func(p Page) error {
+		for _, d := range p.Documents {
+			if err := yield(d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Journal keeps the entries of jobs in the engine, where workers on any machine find them. Safe for concurrent use.
 type Journal interface {
 	// Append stores an entry under its number in a slot of a job, and returns false, storing nothing, if there is one under this

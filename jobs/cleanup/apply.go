@@ -268,28 +268,22 @@ type now struct {
 // read reads documents as they are, with the text of those that keep says.
 func (w *worker) read(ctx context.Context, ids map[string]bool) (map[string]*now, error) {
 	found := map[string]*now{}
-	var list []string
-	for id := range ids {
-		list = append(list, id)
-	}
+	list := slices.Collect(maps.Keys(ids))
 	err := w.pace.Retry(ctx, func() error {
 		clear(found)
-		selection := adapters.Selection{IDs: list, Fields: []string{adapters.AllFields}}
-		return w.store.Scan(ctx, w.Index, w.Rule, selection, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				if found[d.ID] != nil {
-					found[d.ID].twice = true
-					continue
-				}
-				n, err := w.now(d)
-				if err != nil {
-					return fmt.Errorf("document %s: %w", d.ID, err)
-				}
-				if !ids[d.ID] {
-					n.Source = nil
-				}
-				found[d.ID] = n
+		return adapters.ReadByID(ctx, w.store, w.Index, w.Rule, list, []string{adapters.AllFields}, func(d adapters.Stored) error {
+			if found[d.ID] != nil {
+				found[d.ID].twice = true
+				return nil
 			}
+			n, err := w.now(d)
+			if err != nil {
+				return fmt.Errorf("document %s: %w", d.ID, err)
+			}
+			if !ids[d.ID] {
+				n.Source = nil
+			}
+			found[d.ID] = n
 			return nil
 		})
 	})

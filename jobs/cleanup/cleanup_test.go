@@ -91,6 +91,9 @@ func (s *shelf) Prove(ctx context.Context, index, field string, d adapters.Store
 }
 
 func (s *shelf) Scan(_ context.Context, _ string, _ *rule.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
+	if sel.IDs == nil {
+		return errors.New("the whole index is read")
+	}
 	s.begin()
 	var p adapters.Page
 	for _, id := range sel.IDs {
