@@ -130,11 +130,9 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 		return adapters.Changed, nil
 	}
 	result := adapters.Changed
-	err = s.Scan(ctx, index, nil, adapters.Selection{IDs: []string{d.ID}, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
-		for _, now := range p.Documents {
-			if result = adapters.Patched; !sameJSON(now.Source, d.Source) {
-				return fmt.Errorf("%w: document %q of %s was %s and is %s", adapters.ErrLossy, d.ID, index, d.Source, now.Source)
-			}
+	err = adapters.ReadByID(ctx, s, index, nil, []string{d.ID}, []string{adapters.AllFields}, func(now adapters.Stored) error {
+		if result = adapters.Patched; !sameJSON(now.Source, d.Source) {
+			return fmt.Errorf("%w: document %q of %s was %s and is %s", adapters.ErrLossy, d.ID, index, d.Source, now.Source)
 		}
 		return nil
 	})

@@ -10,9 +10,6 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// idsAtOnce is how many documents are read in one request.
-const idsAtOnce = 500
-
 // Place is an index to look up documents in, with its rule.
 type Place struct {
 	adapters.Index
@@ -41,20 +38,16 @@ func ReadTexts(ctx context.Context, store adapters.Store, places []Place, ids ma
 		if found[name] == nil {
 			found[name] = map[string]uint64{}
 		}
-		for some := range slices.Chunk(slices.Compact(list), idsAtOnce) {
-			err := store.Scan(ctx, place.Name, place.Rule, adapters.Selection{IDs: some}, func(p adapters.Page) error {
-				for _, d := range p.Documents {
-					text := uint64(0)
-					if computed, _ := place.Rule.SketchOf(d.Source); computed != nil {
-						text = computed.Fingerprint
-					}
-					found[name][d.ID] = text
-				}
-				return nil
-			})
-			if err != nil {
-				return nil, fmt.Errorf("index %s: %w", place.Name, err)
+		err := adapters.ReadByID(ctx, store, place.Name, place.Rule, slices.Compact(list), nil, func(d adapters.Stored) error {
+			text := uint64(0)
+			if computed, _ := place.Rule.SketchOf(d.Source); computed != nil {
+				text = computed.Fingerprint
 			}
+			found[name][d.ID] = text
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("index %s: %w", place.Name, err)
 		}
 	}
 	return found, nil

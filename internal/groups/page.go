@@ -258,24 +258,21 @@ func (g *Groups) shown(ctx context.Context, w which) (any, error) {
 			ID: m.ID, Title: m.Title, Host: m.Host, Agreement: m.Agreement, Fields: m.Fields, State: "gone", Verdict: g.verdict(w.Number, m.ID),
 		})
 	}
-	selection := adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}
-	err = g.Job.Store.Scan(ctx, g.Job.Index, g.Job.Rule, selection, func(p adapters.Page) error {
-		for _, d := range p.Documents {
-			i := slices.Index(ids, d.ID)
-			if i < 0 {
-				continue
-			}
-			m := &made.Members[i]
-			if digest, _ := cleanup.Digest(d.Source); digest == all[i].Digest {
-				m.State = ""
-			} else {
-				m.State = "changed"
-			}
-			members, _ := jsonedit.Members(d.Source)
-			m.Fields = cleanup.Short(members)
-			text := strings.Join(g.Job.Rule.Texts(d.Source), "\n\n")
-			m.Text, m.Cut = strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(text) > maxText
+	err = adapters.ReadByID(ctx, g.Job.Store, g.Job.Index, g.Job.Rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
+		i := slices.Index(ids, d.ID)
+		if i < 0 {
+			return nil
 		}
+		m := &made.Members[i]
+		if digest, _ := cleanup.Digest(d.Source); digest == all[i].Digest {
+			m.State = ""
+		} else {
+			m.State = "changed"
+		}
+		members, _ := jsonedit.Members(d.Source)
+		m.Fields = cleanup.Short(members)
+		text := strings.Join(g.Job.Rule.Texts(d.Source), "\n\n")
+		m.Text, m.Cut = strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(text) > maxText
 		return nil
 	})
 	return made, err

@@ -90,10 +90,8 @@ var ErrNoBands = errors.New("no bands are stored there")
 // it is; nil where none has it. The error says what could not be read on the way.
 func Document(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, id string) (source []byte, at Alike, err error) {
 	for _, index := range indices {
-		one := store.Scan(ctx, index.Name, index.Rule(rs), adapters.Selection{IDs: []string{id}}, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				source, at = d.Source, Alike{Index: index.Name, ID: d.ID}
-			}
+		one := adapters.ReadByID(ctx, store, index.Name, index.Rule(rs), []string{id}, nil, func(d adapters.Stored) error {
+			source, at = d.Source, Alike{Index: index.Name, ID: d.ID}
 			return nil
 		})
 		if source != nil {
@@ -287,10 +285,8 @@ func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 		for i, a := range some {
 			ids[i] = a.ID
 		}
-		err := store.Scan(ctx, k.index, k.rule, adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				sources[d.ID] = d.Source
-			}
+		err := adapters.ReadByID(ctx, store, k.index, k.rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
+			sources[d.ID] = d.Source
 			return nil
 		})
 		if err != nil {

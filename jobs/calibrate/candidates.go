@@ -107,20 +107,12 @@ func (c *calibration) fetchAnswered(ctx context.Context, answers []ask.Answer) e
 	for _, d := range c.docs {
 		delete(missing, d.id)
 	}
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(missing)), fetched) {
-		err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: ids}, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				if computed, _ := c.rule.SketchOf(d.Source); computed != nil {
-					c.docs = append(c.docs, document{id: d.ID, rank: c.rank(d.ID), sketch: computed.Sketch})
-				}
-			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
+	return adapters.ReadByID(ctx, c.store, c.index, c.rule, slices.Sorted(maps.Keys(missing)), nil, func(d adapters.Stored) error {
+		if computed, _ := c.rule.SketchOf(d.Source); computed != nil {
+			c.docs = append(c.docs, document{id: d.ID, rank: c.rank(d.ID), sketch: computed.Sketch})
 		}
-	}
-	return nil
+		return ctx.Err()
+	})
 }
 
 // gathered returns the candidates by their priorities, so that agreements stand in no order.
@@ -171,24 +163,22 @@ const longestValue = 100
 // Show reads documents by their ids. What is not there does not come.
 func (c *Candidates) Show(ctx context.Context, ids ...string) (map[string]Shown, error) {
 	shown := map[string]Shown{}
-	err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}, func(p adapters.Page) error {
-		for _, d := range p.Documents {
-			var texts []string
-			for _, text := range c.rule.Texts(d.Source) {
-				texts = append(texts, c.rule.Sketcher.Content(text))
-			}
-			s := Shown{Text: strings.Join(texts, "\n"), Values: ask.Values{}}
-			if computed, _ := c.rule.SketchOf(d.Source); computed != nil {
-				s.Fingerprint = computed.Fingerprint
-			}
-			var members map[string]any
-			numbers := json.NewDecoder(bytes.NewReader(d.Source))
-			if numbers.UseNumber(); numbers.Decode(&members) == nil {
-				c.values(s.Values, "", members)
-			}
-			delete(s.Values, "id") // of Typesense, which tells every document apart
-			shown[d.ID] = s
+	err := adapters.ReadByID(ctx, c.store, c.index, c.rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
+		var texts []string
+		for _, text := range c.rule.Texts(d.Source) {
+			texts = append(texts, c.rule.Sketcher.Content(text))
 		}
+		s := Shown{Text: strings.Join(texts, "\n"), Values: ask.Values{}}
+		if computed, _ := c.rule.SketchOf(d.Source); computed != nil {
+			s.Fingerprint = computed.Fingerprint
+		}
+		var members map[string]any
+		numbers := json.NewDecoder(bytes.NewReader(d.Source))
+		if numbers.UseNumber(); numbers.Decode(&members) == nil {
+			c.values(s.Values, "", members)
+		}
+		delete(s.Values, "id") // of Typesense, which tells every document apart
+		shown[d.ID] = s
 		return ctx.Err()
 	})
 	return shown, err

@@ -117,9 +117,6 @@ type seenText struct {
 	texts []string
 }
 
-// fetched is how many documents are read by their ids in one request.
-const fetched = 100
-
 // compareTexts reads the texts of the pairs of each level, and computes their exact resemblance beside the agreement.
 func (c *calibration) compareTexts(ctx context.Context) error {
 	fingerprints, shown := map[string]uint64{}, map[string]bool{}
@@ -133,24 +130,20 @@ func (c *calibration) compareTexts(ctx context.Context) error {
 		}
 	}
 	seen := map[string]seenText{}
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(fingerprints)), fetched) {
-		err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: chunk}, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				texts := c.rule.Texts(d.Source)
-				if c.rule.Sketcher.Fingerprint(texts...) != fingerprints[d.ID] { // it changed meanwhile
-					continue
-				}
-				s := seenText{set: c.rule.Sketcher.Shingles(texts...)}
-				if shown[d.ID] {
-					s.texts = texts
-				}
-				seen[d.ID] = s
-			}
+	err := adapters.ReadByID(ctx, c.store, c.index, c.rule, slices.Sorted(maps.Keys(fingerprints)), nil, func(d adapters.Stored) error {
+		texts := c.rule.Texts(d.Source)
+		if c.rule.Sketcher.Fingerprint(texts...) != fingerprints[d.ID] { // it changed meanwhile
 			return ctx.Err()
-		})
-		if err != nil {
-			return err
 		}
+		s := seenText{set: c.rule.Sketcher.Shingles(texts...)}
+		if shown[d.ID] {
+			s.texts = texts
+		}
+		seen[d.ID] = s
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
 	}
 	for level := 1; level <= 10; level++ {
 		c.report.Levels = append(c.report.Levels, c.sumUp(level, seen))
