@@ -38,7 +38,7 @@ func (c *candidate) Sized() string {
 	case len(c.members) > 1 && c.members[0].Stream:
 		parts = append(parts, terminal.Count(len(c.members), "data stream"))
 	case len(c.members) > 1:
-		parts = append(parts, strings.Replace(terminal.Count(len(c.members), "index"), "indexs", "indices", 1))
+		parts = append(parts, terminal.Count(len(c.members), "index", "indices"))
 	case len(c.members) == 1 && c.members[0].Stream:
 		parts = append(parts, "a data stream")
 	}

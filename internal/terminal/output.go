@@ -10,12 +10,15 @@ import (
 	"unicode"
 )
 
-// Count returns a number and a noun, in the plural unless the number is 1.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
+// Count returns a number and a noun, in the plural unless the number is 1. Without many, the plural is the noun and an s.
+func Count(n int, one string, many ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case len(many) > 0:
+		return fmt.Sprintf("%d %s", n, many[0])
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // ErrInterrupted is returned after an interrupt.

@@ -149,7 +149,7 @@ func (r *Report) sentences(of *Input) (list []string) {
 	if all > len(r.Rows) {
 		one, more = "search", "searches"
 	}
-	count := func(n int) string { return number(n, one, more) }
+	count := func(n int) string { return terminal.Count(n, one, more) }
 	add := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
 	if len(r.Sides) > 1 {
 		add("A and B show different pages for %d of %s (%s).", differ, count(all), percent(differ, all))
@@ -168,13 +168,13 @@ func (r *Report) sentences(of *Input) (list []string) {
 		add("%s failed: the table says why.", count(failed))
 	}
 	if all > len(r.Rows) {
-		add("%s, %s. Each ran once and counts as often as it was asked.", count(all), number(len(r.Rows), "different query", "different queries"))
+		add("%s, %s. Each ran once and counts as often as it was asked.", count(all), terminal.Count(len(r.Rows), "different query", "different queries"))
 	}
 	if of.Elsewhere > 0 {
 		add("Left out: %s of other indices.", terminal.Count(of.Elsewhere, "line"))
 	}
 	if of.Left > 0 {
-		add("Not run: %s.", number(of.Left, "query", "queries"))
+		add("Not run: %s.", terminal.Count(of.Left, "query", "queries"))
 	}
 	return list
 }
@@ -209,14 +209,11 @@ func (f *Figures) sentences(count func(int) string) (list []string) {
 // slots says how many of the freed slots were filled.
 func slots(f *Figures) string {
 	if f.Filled == f.Folded {
-		return fmt.Sprintf(" Hiding copies freed %s: all were filled with other results.", number(f.Folded, "place", "places"))
+		return fmt.Sprintf(" Hiding copies freed %s: all were filled with other results.", terminal.Count(f.Folded, "place"))
 	}
-	empty := f.Folded - f.Filled
-	return fmt.Sprintf(" Hiding copies freed %s: %d %s filled with other results; %d %s empty, as the engine found no more.",
-		number(f.Folded, "place", "places"), f.Filled, verb(f.Filled, "was", "were"), empty, verb(empty, "stays", "stay"))
+	return fmt.Sprintf(" Hiding copies freed %s: %s with other results; %s empty, as the engine found no more.", terminal.Count(f.Folded, "place"),
+		terminal.Count(f.Filled, "was filled", "were filled"), terminal.Count(f.Folded-f.Filled, "stays", "stay"))
 }
-
-func number(n int, one, more string) string { return fmt.Sprintf("%d %s", n, verb(n, one, more)) }
 
 func verb(n int, one, more string) string {
 	if n == 1 {
@@ -269,7 +266,7 @@ func (r *Report) Text() string {
 	}
 	_ = w.Flush()
 	if more := len(r.Rows) - maxShown; more > 0 {
-		fmt.Fprintf(&b, "%s more: --output json or html shows all\n", number(more, "query", "queries"))
+		fmt.Fprintf(&b, "%s more: --output json or html shows all\n", terminal.Count(more, "query", "queries"))
 	}
 	return terminal.Harmless(b.String())
 }

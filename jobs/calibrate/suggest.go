@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -108,7 +109,7 @@ func Suggest(f Facts) Suggestion {
 	if f.Partnered < fewPartnered {
 		s.Reason = fmt.Sprintf("Only %s a partner of another text that agrees with them by 0.3 or more: too few to tell one "+
 			"threshold from another. %s",
-			ofDocuments(f.Partnered, "has", "have"), start)
+			terminal.Count(f.Partnered, "document has", "documents have"), start)
 		return s
 	}
 	at := base
@@ -123,19 +124,19 @@ func Suggest(f Facts) Suggestion {
 	if f.valley(at) {
 		s.Kind, s.Sure = Valley, true
 		s.Reason = fmt.Sprintf("%.2f lies in a valley: at it %s a partner so near to the threshold that the error of the sketches decides whether "+
-			"they fold. On the two sides of it up to %d and %d do", s.Threshold, ofDocuments(s.Contested, "has", "have"), s.Below, s.Above)
+			"they fold. On the two sides of it up to %d and %d do", s.Threshold, terminal.Count(s.Contested, "document has", "documents have"), s.Below, s.Above)
 		if at == now {
 			s.Kind = Kept
 			s.Reason += ". It is the present threshold, and no other is clearly better."
 		} else {
-			s.Reason += fmt.Sprintf(", and at the present %.2f %s.", f.Threshold, does(s.Present))
+			s.Reason += fmt.Sprintf(", and at the present %.2f %s.", f.Threshold, terminal.Count(s.Present, "does", "do"))
 		}
 	} else {
 		s.Kind = Flat
 		s.Reason = fmt.Sprintf("The documents do not tell: %s a partner of another text of 0.3 or more, and these lie about as thickly at every "+
 			"agreement from there up, so there is no border to be seen. %s The pairs of each level show what another threshold "+
 			"would mean.",
-			ofDocuments(f.Partnered, "has", "have"), start)
+			terminal.Count(f.Partnered, "document has", "documents have"), start)
 	}
 	if near := presetNear(s.Threshold); s.Sure && f.Measure != rerank.Containment {
 		s.Reason += " The nearest preset is " + near + "."
@@ -185,18 +186,4 @@ func presetNear(threshold float64) string {
 		}
 	}
 	return name
-}
-
-func ofDocuments(n int, one, many string) string {
-	if n == 1 {
-		return "1 document " + one
-	}
-	return fmt.Sprintf("%d documents %s", n, many)
-}
-
-func does(n int) string {
-	if n == 1 {
-		return "1 does"
-	}
-	return fmt.Sprintf("%d do", n)
 }
