@@ -55,7 +55,7 @@ func (r *calibrateJob) checkAsk(flags *pflag.FlagSet) error {
 
 // runAsk asks about pairs of the index, and says which threshold follows.
 func (r *calibrateJob) runAsk(ctx context.Context) error {
-	targets, found, err := r.matching(ctx)
+	targets, err := r.matching(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (r *calibrateJob) runAsk(ctx context.Context) error {
 	options, meter := r.Options, r.meter(t.Job)
 	options.Progress = reading{meter}
 	begun, err := conversation.Begin(ctx, conversation.Options{
-		Options: options, Engine: t.Engine, Index: found[0], Sketch: r.sketch, File: r.file, Answers: r.answers,
+		Options: options, Engine: t.Engine, Index: t.found, Sketch: r.sketch, File: r.file, Answers: r.answers,
 	})
 	meter.clearBar()
 	if err != nil {

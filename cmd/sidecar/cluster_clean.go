@@ -161,7 +161,7 @@ func (c *clusterJob) place(cmd *cobra.Command, engine, index string) (target, er
 		return target{}, err
 	}
 	c.index = index
-	found, _, err := c.matching(cmd.Context())
+	found, err := c.matching(cmd.Context())
 	if err != nil {
 		return target{}, err
 	}

@@ -61,7 +61,7 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 	if c.engines, err = upstream.OpenAll(from, name); err != nil {
 		return nil, err
 	}
-	found, _, err := c.matching(ctx)
+	found, err := c.matching(ctx)
 	if err != nil {
 		return nil, err
 	}

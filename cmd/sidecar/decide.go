@@ -115,7 +115,7 @@ func (d *decideJob) run(ctx context.Context) error {
 	case d.forget:
 		return d.takeBack(ctx)
 	}
-	targets, _, err := d.matching(ctx)
+	targets, err := d.matching(ctx)
 	if err != nil {
 		return err
 	}

@@ -162,8 +162,8 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// matching returns the indices of --index, or all, that a rule matches, as targets and as the engine knows them. It fails where there are none.
-func (j *job) matching(ctx context.Context) (targets []target, found []adapters.Index, err error) {
+// matching returns the indices that a rule matches: only those that --index names, if it is set. It fails if there are none.
+func (j *job) matching(ctx context.Context) (targets []target, err error) {
 	var others []string
 	for _, e := range j.engines {
 		indices, err := e.FindOrPrepare(ctx, j.index, false)
@@ -171,11 +171,11 @@ func (j *job) matching(ctx context.Context) (targets []target, found []adapters.
 			if len(j.engines) > 1 && upstream.Unreachable(err) {
 				err = fmt.Errorf("%w\nFor an index of another engine, name that engine with --engine", err)
 			}
-			return nil, nil, err
+			return nil, err
 		}
 		for _, index := range indices {
 			if t := targetOf(e, index); t.Rule != nil && !index.Absent {
-				targets, found = append(targets, t), append(found, index)
+				targets = append(targets, t)
 			} else {
 				others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))
 			}
@@ -183,16 +183,16 @@ func (j *job) matching(ctx context.Context) (targets []target, found []adapters.
 	}
 	switch {
 	case len(targets) > 0:
-		return targets, found, nil
+		return targets, nil
 	case len(others) > 0:
-		return nil, nil, errors.New(strings.Join(others, "; "))
+		return nil, errors.New(strings.Join(others, "; "))
 	}
-	return nil, nil, noIndex(j.index)
+	return nil, noIndex(j.index)
 }
 
-// engineOf returns the one engine that has indices of the name, and these.
+// engineOf returns the indices that --index names, and their engine. It fails if several engines have some.
 func (j *job) engineOf(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
-	targets, indices, err := j.matching(ctx)
+	targets, err := j.matching(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,6 +201,7 @@ func (j *job) engineOf(ctx context.Context) (one *upstream.Engine, indices []ada
 			return nil, nil, fmt.Errorf("--index: the engines %s and %s both have %s: choose one with --engine",
 				one.Config.Name, t.Config.Name, j.index)
 		}
+		indices = append(indices, t.found)
 	}
 	return one, indices, nil
 }
