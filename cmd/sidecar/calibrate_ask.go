@@ -69,7 +69,7 @@ func (r *calibrateJob) runAsk(ctx context.Context) error {
 	options, meter := r.Options, r.meter(t.Job)
 	options.Progress = reading{meter}
 	begun, err := conversation.Begin(ctx, conversation.Options{
-		Options: options, Engine: t.Engine, Index: t.found, Sketch: r.sketch, File: r.file, Answers: r.answers,
+		Options: options, Engine: t.Engine, Index: t.found, Sketch: r.sketch, File: r.file, Answers: r.answers, By: userName(),
 	})
 	meter.clearBar()
 	if err != nil {

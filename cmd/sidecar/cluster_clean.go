@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -112,11 +111,8 @@ func (s *indexSource) openPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := groups.Options{Job: s.Job, Place: placeOf(s.target), Dir: c.Dir, Plan: p, Decided: len(c.Decided)}
+	options := groups.Options{Job: s.Job, Place: placeOf(s.target), By: userName(), Dir: c.Dir, Plan: p, Decided: len(c.Decided)}
 	options.Job.Rule = c.Rule
-	if person, err := user.Current(); err == nil {
-		options.By = person.Username
-	}
 	found, err := groups.New(options, find)
 	if err != nil {
 		return s.Explain(err)

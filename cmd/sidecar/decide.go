@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -104,11 +103,7 @@ func (d *decideJob) run(ctx context.Context) error {
 	if err := d.readFile(ctx); err != nil {
 		return err
 	}
-	if d.by == "" {
-		if u, err := user.Current(); err == nil {
-			d.by = u.Username
-		}
-	}
+	d.by = cmp.Or(d.by, userName())
 	switch {
 	case d.list:
 		return d.print(ctx)

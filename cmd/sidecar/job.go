@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/user"
 	"slices"
 	"strings"
 
@@ -204,6 +205,14 @@ func (j *job) engineOf(ctx context.Context) (one *upstream.Engine, indices []ada
 		indices = append(indices, t.found)
 	}
 	return one, indices, nil
+}
+
+// userName returns the name of the user who runs the command, or nothing if the system does not know it.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
 }
 
 func notReady(e *upstream.Engine, index adapters.Index) error {

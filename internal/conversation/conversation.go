@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"regexp"
 	"slices"
 	"time"
@@ -32,6 +31,8 @@ type Options struct {
 	File   string
 	// Answers is the file of answers. If empty, it is named after the engine and the index.
 	Answers string
+	// By is who decides, if decisions are stored.
+	By string
 }
 
 // Conversation is about one index. It is not safe for concurrent use.
@@ -198,12 +199,8 @@ func (c *Conversation) TakeBack(ctx context.Context) (bool, error) {
 
 // decide stores a decision about a pair of the index, and returns the earlier one; Forgotten if there was none.
 func (c *Conversation) decide(ctx context.Context, p decided.Pair) (before decided.Pair, err error) {
-	by := ""
-	if person, err := user.Current(); err == nil {
-		by = person.Username
-	}
 	p.Index = decided.Place{Index: c.Index, Rule: c.rule}.PairIndex()
-	if before, err = decided.Open(c.Engine.Store.Journal()).Decide(ctx, by, p); err != nil {
+	if before, err = decided.Open(c.Engine.Store.Journal()).Decide(ctx, c.By, p); err != nil {
 		return before, fmt.Errorf("the decided pairs: %w", c.Engine.Explain(err))
 	}
 	return before, nil
