@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/neardup/sidecar/internal/localpage"
@@ -16,9 +15,6 @@ import (
 
 //go:embed assets
 var assets embed.FS
-
-// maxText is how many bytes of a text the page shows.
-const maxText = 100 << 10
 
 // page is a conversation in a browser.
 type page struct {
@@ -165,6 +161,6 @@ func viewOf(q *Question) *viewed {
 }
 
 func documentOf(id string, shown calibrate.Shown) document {
-	text := strings.ToValidUTF8(shown.Text[:min(len(shown.Text), maxText)], "")
-	return document{ID: id, Text: text, Cut: len(shown.Text) > maxText}
+	text, cut := localpage.Cut(shown.Text)
+	return document{ID: id, Text: text, Cut: cut}
 }

@@ -22,12 +22,8 @@ import (
 //go:embed assets
 var assets embed.FS
 
-const (
-	// mostListed is how many groups one page of the list holds. mostShown is how many documents of a group are shown.
-	mostListed, mostShown = 50, 200
-	// maxText is how many bytes of a text are shown at most.
-	maxText = 100 << 10
-)
+// mostListed is how many groups one page of the list holds. mostShown is how many documents of a group are shown.
+const mostListed, mostShown = 50, 200
 
 // Options say what the page shows.
 type Options struct {
@@ -271,8 +267,7 @@ func (g *Groups) shown(ctx context.Context, w which) (any, error) {
 		}
 		members, _ := jsonedit.Members(d.Source)
 		m.Fields = cleanup.Short(members)
-		text := strings.Join(g.Job.Rule.Texts(d.Source), "\n\n")
-		m.Text, m.Cut = strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(text) > maxText
+		m.Text, m.Cut = localpage.Cut(strings.Join(g.Job.Rule.Texts(d.Source), "\n\n"))
 		return nil
 	})
 	return made, err

@@ -17,13 +17,18 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/neardup/sidecar/playground"
 )
 
-// MaxBody is the size limit of a request's body in bytes.
-const MaxBody = 1 << 20
+const (
+	// MaxBody is the size limit of a request's body in bytes.
+	MaxBody = 1 << 20
+	// maxText is how many bytes of a text are shown.
+	maxText = 100 << 10
+)
 
 // Page is what [Serve] serves.
 type Page struct {
@@ -117,6 +122,11 @@ func loopback(host string) bool {
 		name = host
 	}
 	return name == "127.0.0.1" || name == "localhost" || name == "::1"
+}
+
+// Cut returns as much of a text as a page shows, and whether that is not all of it.
+func Cut(text string) (shown string, cut bool) {
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(text) > maxText
 }
 
 // Answer sends a value as JSON.
