@@ -202,7 +202,7 @@ func (d *walk) compare(ctx context.Context, q string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nsearch: %s\n\n%s%s\n", q, column("the engine alone"), "through neardup")
 	for i := range max(len(columns[0]), len(columns[1])) {
-		fmt.Fprintln(&text, strings.TrimRight(column(at(columns[0], i))+shorten(at(columns[1], i)), " "))
+		fmt.Fprintln(&text, strings.TrimRight(column(at(columns[0], i))+terminal.Cut(at(columns[1], i), columnWidth-2), " "))
 	}
 	fmt.Fprintf(&text, "\n  Neardup: %s\n", outcome)
 	_, err := io.WriteString(d.out, text.String())
@@ -218,15 +218,8 @@ func at(lines []string, i int) string {
 
 // column cuts or pads a text to the width of a column.
 func column(text string) string {
-	text = shorten(text)
+	text = terminal.Cut(text, columnWidth-2)
 	return text + strings.Repeat(" ", columnWidth-utf8.RuneCountInString(text))
-}
-
-func shorten(text string) string {
-	if runes := []rune(text); len(runes) > columnWidth-2 {
-		return string(runes[:columnWidth-3]) + "…"
-	}
-	return text
 }
 
 // invite prints what to try.

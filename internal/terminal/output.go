@@ -21,6 +21,14 @@ func Count(n int, one string, many ...string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// Cut shortens a text to n characters, the last of which is then an ellipsis. A shorter text stays whole.
+func Cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
 // ErrInterrupted is returned after an interrupt.
 var ErrInterrupted = errors.New("interrupted")
 

@@ -231,7 +231,7 @@ func ms(time float64) string { return fmt.Sprintf("%.1f ms", time) }
 // maxShown is how many rows the text shows, maxQuery how many characters of a query.
 const (
 	maxShown = 50
-	maxQuery = 60
+	maxQuery = 61
 )
 
 // Text returns the report for a terminal.
@@ -284,9 +284,5 @@ func (r *Report) line(w *tabwriter.Writer, row *Row, side int, cells, query stri
 
 // oneLine puts a text on one line and shortens it to maxQuery characters.
 func oneLine(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > maxQuery {
-		return string(runes[:maxQuery]) + "…"
-	}
-	return string(runes)
+	return terminal.Cut(strings.Join(strings.Fields(text), " "), maxQuery)
 }

@@ -120,15 +120,11 @@ func bar(share float64) string {
 
 // Plain returns a text on one line, cut to a number of characters, without what a terminal would obey.
 func Plain(most int, text string) string {
-	runes := []rune(strings.Map(func(r rune) rune {
+	return terminal.Cut(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' &&
 			r <= '\u2069' {
 			return ' '
 		}
 		return r
-	}, text))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return string(runes)
+	}, text), most)
 }
