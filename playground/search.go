@@ -130,8 +130,10 @@ func (a *request) search(e *Engine) (*search, error) {
 	}
 	s := &search{engine: e, view: view, threshold: cmp.Or(a.Threshold, view.Rule.Profile.Threshold)}
 	s.window = min(cmp.Or(a.Window, view.Rule.Window), view.MaxWindow)
+	header := e.Authorize(a.Credentials)
+	header["User-Agent"] = []string{"neardup-playground"}
 	s.look = adapters.Look{
-		Index: a.Index, Words: strings.TrimSpace(a.Query), Size: MaxRanks, Header: e.Authorize(a.Credentials),
+		Index: a.Index, Words: strings.TrimSpace(a.Query), Size: MaxRanks, Header: header,
 		Fields: view.Rule.Fields, Titles: titles, Deciding: view.Rule.Deciding(),
 	}
 	q, err := e.ReadQuery(s.look.Words)

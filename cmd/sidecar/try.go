@@ -110,6 +110,11 @@ func (t *tryJob) run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
+	var failure error // the last one
+	trial.Explain = func(err error) error {
+		failure = err
+		return err
+	}
 	rows, err := t.each(ctx, trial, input.Queries)
 	if len(rows) == 0 {
 		return err
@@ -121,7 +126,7 @@ func (t *tryJob) run(ctx context.Context, file string) error {
 		err = errors.Join(err, show(t.out, t.output, report, report.Text()))
 	}
 	if ran := func(r try.Row) bool { return r.Error == "" }; err == nil && !slices.ContainsFunc(rows, ran) {
-		err = e.Explain(fmt.Errorf("every query failed: %s", rows[0].Error))
+		err = e.Explain(fmt.Errorf("every query failed: %w", failure))
 	}
 	return err
 }
@@ -149,10 +154,8 @@ func (t *tryJob) read(ctx context.Context, e *upstream.Engine, indices []adapter
 // trial returns the trial, and the names of its sides.
 func (t *tryJob) trial(ctx context.Context, e *upstream.Engine, indices []adapters.Index, file string) (trial *try.Trial, names []string, err error) {
 	rule := indices[0].Rule(e.Rules)
-	header := adapters.Header{"User-Agent": {"neardup-try"}}
-	for name, values := range e.Config.Header() {
-		header[name] = values
-	}
+	header := e.Config.Header()
+	header["User-Agent"] = []string{"neardup-try"}
 	trial = &try.Trial{Engine: e.Kind, Look: adapters.Look{Index: t.index, Fields: rule.Fields, Header: header}}
 	add := func(e *upstream.Engine, threshold float64, name string) error {
 		h, err := server.Handler(ctx, e, slog.New(slog.DiscardHandler))

@@ -33,9 +33,6 @@ func Call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 		r.Header[key] = append([]string{}, values...)
 	}
 	r.Header.Set(adapters.ControlHeader, control)
-	if r.Header.Get("User-Agent") == "" {
-		r.Header.Set("User-Agent", "neardup-playground")
-	}
 	w := &recorder{header: http.Header{}, status: http.StatusOK}
 	defer func() {
 		switch p := recover(); p {
