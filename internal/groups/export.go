@@ -16,8 +16,8 @@ import (
 	"github.com/neardup/sidecar/jobs/cleanup"
 )
 
-// left returns a group without the documents that a person decided to be different, and without what only the page shows.
-func (g *Groups) left(n int, found cleanup.Group) cleanup.Group {
+// exported returns a group without the documents that a person decided to be different, and without what only the page shows.
+func (g *Groups) exported(n int, found cleanup.Group) cleanup.Group {
 	found.Stays.Fields, found.Stays.Title = nil, ""
 	var goes []cleanup.Member
 	for _, m := range found.Goes {
@@ -55,7 +55,7 @@ func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
 		}
 		err := g.spool.each(f, func(n int, found cleanup.Group) error {
 			before := len(found.Goes)
-			if found = g.left(n, found); g.out[n] {
+			if found = g.exported(n, found); g.out[n] {
 				return nil
 			}
 			c.Others += before - len(found.Goes)
@@ -95,7 +95,7 @@ func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
 		rows := csv.NewWriter(out)
 		_ = rows.Write([]string{"id", "group", "stays", "agreement", "host", "why"})
 		_ = g.spool.each(f, func(n int, found cleanup.Group) error {
-			found = g.left(n, found)
+			found = g.exported(n, found)
 			number := strconv.Itoa(n + 1)
 			_ = rows.Write([]string{found.Stays.ID, number, "true", "", found.Stays.Host, found.Why})
 			for _, m := range found.Goes {
@@ -106,30 +106,24 @@ func (g *Groups) export(w http.ResponseWriter, r *http.Request) {
 			return nil
 		})
 		rows.Flush()
-	case "json", "yaml":
-		begin, end := "[\n", "]\n"
-		if form == "yaml" {
-			begin, end = "# groups of near-duplicates\n", ""
-		}
-		w.Header().Set("Content-Type", "application/"+form+"; charset=utf-8")
-		_, _ = io.WriteString(out, begin)
-		first := true
+	case "json":
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		_, _ = io.WriteString(out, "[\n")
+		separator := ""
 		_ = g.spool.each(f, func(n int, found cleanup.Group) error {
-			line, err := json.Marshal(g.left(n, found))
+			line, err := json.Marshal(g.exported(n, found))
 			if err != nil {
 				return err
 			}
-			if form == "yaml" {
-				return yamlGroup(out, g.left(n, found))
-			}
-			if !first {
-				_, _ = io.WriteString(out, ",\n")
-			}
-			first = false
-			_, err = out.Write(line)
+			_, err = fmt.Fprintf(out, "%s%s", separator, line)
+			separator = ",\n"
 			return err
 		})
-		_, _ = io.WriteString(out, end)
+		_, _ = io.WriteString(out, "]\n")
+	case "yaml":
+		w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
+		_, _ = io.WriteString(out, "# groups of near-duplicates\n")
+		_ = g.spool.each(f, func(n int, found cleanup.Group) error { return yamlGroup(out, g.exported(n, found)) })
 	default:
 		localpage.Refuse(w, http.StatusBadRequest, fmt.Errorf("form: %q: use csv, json or yaml", form))
 		return

@@ -108,7 +108,7 @@ func (s *spool) each(f Filter, yield func(n int, g cleanup.Group) error) error {
 		if err := json.Unmarshal(line, &g); err != nil {
 			return err
 		}
-		if !f.lets(&g) {
+		if !f.passes(&g) {
 			continue
 		}
 		if err := yield(n, g); err != nil {
@@ -132,7 +132,8 @@ type Filter struct {
 
 func (f Filter) empty() bool { return f.Field == "" && f.Value == "" && f.From == "" && f.To == "" }
 
-// quick returns bytes that the line of each fitting group contains; nil if there are none. So each can skip lines without parsing them.
+// quick returns bytes that occur in the line of every group that passes, so that each need not parse lines without them. Nil means that each must
+// parse every line.
 func (f Filter) quick() []byte {
 	if f.Field == "" { // only dates are bounded, or any field may hold the value
 		return nil
@@ -146,14 +147,16 @@ func (f Filter) quick() []byte {
 	return field
 }
 
-func (f Filter) lets(g *cleanup.Group) bool {
-	if f.empty() || f.holds(&g.Stays) {
+// passes reports whether the filter passes a group.
+func (f Filter) passes(g *cleanup.Group) bool {
+	if f.empty() || f.fits(&g.Stays) {
 		return true
 	}
-	return slices.ContainsFunc(g.Goes, func(m cleanup.Member) bool { return f.holds(&m) })
+	return slices.ContainsFunc(g.Goes, func(m cleanup.Member) bool { return f.fits(&m) })
 }
 
-func (f Filter) holds(m *cleanup.Member) bool {
+// fits reports whether a document fits.
+func (f Filter) fits(m *cleanup.Member) bool {
 	if (f.Field != "" || f.Value != "") && !slices.ContainsFunc(m.Fields, func(v cleanup.Field) bool {
 		return (f.Field == "" || v.Name == f.Field) && (v.Text() == f.Value || string(v.Value) == f.Value)
 	}) {
