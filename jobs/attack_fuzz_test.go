@@ -14,7 +14,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add(0, -1, []byte(`{"parts":null}`), -5, 0, []byte(`{"done":true}`))
 	f.Add(0, 1<<40, []byte(`[]`), 1<<62, 1, []byte(`{"until":"9999-12-31T00:00:00Z","scanned":-1}`))
 	f.Fuzz(func(t *testing.T, part, number int, data []byte, part2, number2 int, data2 []byte) {
-		l := &ledger{}
+		l := &Ledger{}
 		for _, e := range []adapters.Entry{{Job: "j", Slot: part, Number: number, Data: data}, {Job: "j", Slot: part2,
 			Number: number2, Data: data2}} {
 			expect.Value(l.Append(t.Context(), "j", e))(t)

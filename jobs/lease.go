@@ -130,7 +130,7 @@ func (b *board) joinPlan(ctx context.Context, identity string, resume bool, spli
 
 // keepInMemory has the journal in memory from now on, because the engine's can't be kept.
 func (b *board) keepInMemory(why error) {
-	b.journal = &ledger{}
+	b.journal = &Ledger{}
 	b.report.Unkept = why.Error()
 }
 

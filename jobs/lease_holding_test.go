@@ -14,7 +14,7 @@ import (
 // heldPart returns two boards of a job with one part, and the part held by the first.
 func heldPart(t *testing.T) (a, b *board, l *lease) {
 	t.Helper()
-	journal := &ledger{}
+	journal := &Ledger{}
 	a, b = newBoard(journal, NewPace(0), "j", "a"), newBoard(journal, NewPace(0), "j", "b")
 	one := func() ([]string, int, error) { return []string{""}, 0, nil }
 	for _, board := range []*board{a, b} {
@@ -76,15 +76,15 @@ func TestLeaseThatCantBeRenewed(t *testing.T) {
 
 // cutOff is a journal whose reply to the next append never comes, because ctx is cancelled meanwhile.
 type cutOff struct {
-	*ledger
+	*Ledger
 	cancel context.CancelFunc
 }
 
 func (c *cutOff) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
 	if c.cancel == nil {
-		return c.ledger.Append(ctx, job, e)
+		return c.Ledger.Append(ctx, job, e)
 	}
-	_, _ = c.ledger.Append(ctx, job, e)
+	_, _ = c.Ledger.Append(ctx, job, e)
 	c.cancel()
 	c.cancel = nil
 	return false, ctx.Err()
@@ -95,7 +95,7 @@ func TestCancelledWhileClaiming(t *testing.T) {
 	a, b, l := heldPart(t)
 	l.giveBack(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
-	a.journal = &cutOff{a.journal.(*ledger), cancel}
+	a.journal = &cutOff{a.journal.(*Ledger), cancel}
 	if l, _, err := a.take(ctx, false); l != nil || !errors.Is(err, context.Canceled) {
 		t.Fatal(l, err)
 	}

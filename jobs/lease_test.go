@@ -25,7 +25,7 @@ type site struct {
 	adapters.JobStore
 	name    string
 	memory  *memory
-	ledger  *ledger
+	ledger  *Ledger
 	rnd     *rand.Rand
 	clock   time.Duration // by how much the worker's clock is ahead
 	trouble float64       // share of the journal's answers that are lost
@@ -180,7 +180,7 @@ func (s *site) Drop(ctx context.Context, job string, slot, below int) error {
 // crowd is an engine with a job that many workers share.
 type crowd struct {
 	*memory
-	ledger ledger
+	ledger Ledger
 	rule   *rule.Rule
 	rnd    *rand.Rand
 	fail   func(format string, args ...any)

@@ -8,16 +8,16 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// ledger is a journal of one process, for a run that is to leave nothing in the engine.
-type ledger struct {
+// Ledger is a journal in memory, for a run that is to leave nothing in the engine.
+type Ledger struct {
 	mu      sync.Mutex
 	entries []adapters.Entry // in their order
 }
 
-var _ adapters.Journal = (*ledger)(nil)
+var _ adapters.Journal = (*Ledger)(nil)
 
 // Append implements adapters.Journal.
-func (l *ledger) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
+func (l *Ledger) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Job = job
@@ -29,20 +29,20 @@ func (l *ledger) Append(_ context.Context, job string, e adapters.Entry) (bool, 
 }
 
 // Entries implements adapters.Journal.
-func (l *ledger) Entries(_ context.Context, job string) ([]adapters.Entry, error) {
+func (l *Ledger) Entries(_ context.Context, job string) ([]adapters.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(l.entries), func(e adapters.Entry) bool { return job != "" && e.Job != job }), nil
 }
 
 // Since implements adapters.Journal.
-func (l *ledger) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
+func (l *Ledger) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
 	list, err := l.Entries(ctx, job)
 	return slices.DeleteFunc(list, func(e adapters.Entry) bool { return e.Slot != slot || e.Number < number }), err
 }
 
 // Drop implements adapters.Journal.
-func (l *ledger) Drop(_ context.Context, job string, slot, below int) error {
+func (l *Ledger) Drop(_ context.Context, job string, slot, below int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = slices.DeleteFunc(l.entries, func(e adapters.Entry) bool {

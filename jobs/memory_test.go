@@ -89,7 +89,7 @@ func (m *memory) Identity(context.Context, string) (string, error) { return "", 
 // Journal implements adapters.JobStore.
 func (m *memory) Journal() adapters.Journal {
 	if m.journal == nil {
-		return &ledger{} // of one run
+		return &Ledger{} // of one run
 	}
 	return m.journal
 }

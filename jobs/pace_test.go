@@ -81,7 +81,7 @@ func TestBusyScan(t *testing.T) {
 }
 
 // closed is a journal that these credentials may not write.
-type closed struct{ ledger }
+type closed struct{ Ledger }
 
 var errForbidden = errors.New("the engine answered 403")
 
@@ -154,7 +154,7 @@ func TestMaxDocsOfSlices(t *testing.T) {
 	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(1+rnd.IntN(40), documents(300)), testRule(t)
 		job, left := m.job(rule), 300
-		m.split, m.journal = m.ranges, &ledger{}
+		m.split, m.journal = m.ranges, &Ledger{}
 		for left > 0 {
 			most := 1 + rnd.IntN(120)
 			got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(4), MaxDocs: most, Resume: rnd.IntN(2) == 0}, nil)

@@ -321,4 +321,4 @@ func (dryStore) Patch(_ context.Context, _ string, _ *rule.Rule, documents []ada
 	return make([]adapters.Result, len(documents)), nil
 }
 
-func (dryStore) Journal() adapters.Journal { return &ledger{} }
+func (dryStore) Journal() adapters.Journal { return &Ledger{} }

@@ -44,7 +44,7 @@ func (r *rebuilt) job(rule *rule.Rule, journal adapters.Journal) Job {
 func TestIndexMadeAnew(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		t.Run(fmt.Sprintf("broken off %t", broken), func(t *testing.T) {
-			m, rule, journal := &rebuilt{memory: newMemory(10, documents(100))}, testRule(t), &ledger{}
+			m, rule, journal := &rebuilt{memory: newMemory(10, documents(100))}, testRule(t), &Ledger{}
 			if broken {
 				m.onPatch = func(int) (int, error) { return 5, errors.New("the line went dead") }
 			}
@@ -89,7 +89,7 @@ func TestIndexCreatedAgainMeanwhile(t *testing.T) {
 		return &refuses{rebuilt: &rebuilt{memory: newMemory(10, documents(60))}, batches: 2}
 	}
 	m := store()
-	job := m.job(rule, &ledger{})
+	job := m.job(rule, &Ledger{})
 	job.Store = m
 	got, err := Reindex(t.Context(), job, Options{}, nil)
 	if wrong := m.wrong(rule); err != nil || !got.Anew || len(wrong) > 0 || m.released.Load() != 1 {

@@ -13,7 +13,7 @@ import (
 )
 
 // supersede makes a plan of the only job of a ledger, as another worker does.
-func supersede(t *testing.T, l *ledger) (made plan) {
+func supersede(t *testing.T, l *Ledger) (made plan) {
 	t.Helper()
 	entries, err := l.Entries(t.Context(), "")
 	if err != nil || len(entries) == 0 {
@@ -33,7 +33,7 @@ func supersede(t *testing.T, l *ledger) (made plan) {
 }
 
 // standsAt returns the newest record of a part.
-func standsAt(l *ledger, part int) (newest record) {
+func standsAt(l *Ledger, part int) (newest record) {
 	entries, _ := l.Entries(context.Background(), "")
 	for _, e := range entries {
 		if e.Slot == part {
@@ -48,7 +48,7 @@ func standsAt(l *ledger, part int) (newest record) {
 // and works on the new plan.
 func TestSupersededRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, rule, l := newMemory(10, documents(100)), testRule(t), &ledger{}
+		m, rule, l := newMemory(10, documents(100)), testRule(t), &Ledger{}
 		job := m.job(rule)
 		m.split, m.journal = m.ranges, l
 		done := make(chan struct{})

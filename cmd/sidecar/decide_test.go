@@ -15,15 +15,16 @@ import (
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs"
 )
 
 // archive is a shelf with a journal.
 type archive struct {
 	shelf
-	drawer
+	jobs.Ledger
 }
 
-func (a *archive) Journal() adapters.Journal { return &a.drawer }
+func (a *archive) Journal() adapters.Journal { return &a.Ledger }
 
 var decidedAt = regexp.MustCompile(`# \d{4}-\d\d-\d\d \d\d:\d\d`)
 

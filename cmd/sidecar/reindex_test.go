@@ -37,7 +37,7 @@ func (s *shelf) Split(_ context.Context, index, _ string, _ int) ([]string, int,
 	return []string{""}, s.documents[index], nil
 }
 func (s *shelf) Identity(context.Context, string) (string, error) { return "", nil }
-func (s *shelf) Journal() adapters.Journal                        { return &drawer{} }
+func (s *shelf) Journal() adapters.Journal                        { return &jobs.Ledger{} }
 func (s *shelf) Release(context.Context, string)                  {}
 
 func (s *shelf) Resolve(_ context.Context, name string) ([]adapters.Index, error) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
@@ -116,48 +115,6 @@ func TestRemoveAsks(t *testing.T) {
 	}
 }
 
-// drawer is a journal in memory.
-type drawer struct {
-	mu      sync.Mutex
-	entries []adapters.Entry
-}
-
-func (d *drawer) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	e.Job = job
-	if slices.ContainsFunc(d.entries, func(other adapters.Entry) bool { return e.Compare(other) == 0 }) {
-		return false, nil
-	}
-	d.entries = append(d.entries, e)
-	return true, nil
-}
-
-func (d *drawer) Entries(_ context.Context, job string) (list []adapters.Entry, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range d.entries {
-		if job == "" || e.Job == job {
-			list = append(list, e)
-		}
-	}
-	return list, nil
-}
-
-func (d *drawer) Since(ctx context.Context, job string, slot, number int) ([]adapters.Entry, error) {
-	list, err := d.Entries(ctx, job)
-	return slices.DeleteFunc(list, func(e adapters.Entry) bool { return e.Slot != slot || e.Number < number }), err
-}
-
-func (d *drawer) Drop(_ context.Context, job string, part, below int) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.entries = slices.DeleteFunc(d.entries, func(e adapters.Entry) bool {
-		return e.Job == job && (part < 0 || e.Slot == part && e.Number < below)
-	})
-	return nil
-}
-
 // TestRemoveDropsJournals keeps the journals of what it did not work on, and what they are kept in.
 func TestRemoveDropsJournals(t *testing.T) {
 	for _, c := range []struct {
@@ -165,10 +122,10 @@ func TestRemoveDropsJournals(t *testing.T) {
 		undeclared   int
 	}{{"none but ours", "", 1}, {"another index", "reindex:books:01", 0}, {"another kind of job", "cluster:news-1", 0}, {"decided pairs", "", 1}, {"decided pairs of others, too", "decided", 0}} {
 		t.Run(c.name, func(t *testing.T) {
-			d, m := &drawer{}, newMarked()
+			d, m := &jobs.Ledger{}, newMarked()
 			for part := range 3 {
-				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Slot: part},
-					adapters.Entry{Job: "reindex:news-1:0b", Slot: part})
+				expect.Value(d.Append(t.Context(), "reindex:news-1:0a", adapters.Entry{Slot: part}))(t)
+				expect.Value(d.Append(t.Context(), "reindex:news-1:0b", adapters.Entry{Slot: part}))(t)
 			}
 			pair := func(index string) decided.Pair {
 				return decided.Pair{Index: index, A: "a", B: "b", Verdict: decided.Same, TextA: 1, TextB: 2}
@@ -181,7 +138,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 				}
 				expect.Value(decided.Open(d).Add(t.Context(), "", pairs...))(t)
 			case c.others != "":
-				d.entries = append(d.entries, adapters.Entry{Job: c.others})
+				expect.Value(d.Append(t.Context(), c.others, adapters.Entry{}))(t)
 			}
 			e := openedShelf(t, &m.shelf)
 			e.Store = m
@@ -199,8 +156,9 @@ func TestRemoveDropsJournals(t *testing.T) {
 					t.Errorf("pairs left: %v", log.Pairs())
 				}
 			}
-			if len(m.undeclared) != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
-				t.Errorf("%v undeclared, %v left: %s", m.undeclared, d.entries, out.String())
+			entries := expect.Value(d.Entries(t.Context(), ""))(t)
+			if len(m.undeclared) != c.undeclared || len(entries) != left || !strings.Contains(out.String(), c.others) {
+				t.Errorf("%v undeclared, %v left: %s", m.undeclared, entries, out.String())
 			}
 		})
 	}

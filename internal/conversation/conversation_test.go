@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"context"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/ask"
 )
 
@@ -45,24 +45,10 @@ func TestAnswerOrNothing(t *testing.T) {
 // store is an engine with a journal in memory.
 type store struct {
 	adapters.EngineStore
-	entries []adapters.Entry
+	journal jobs.Ledger
 }
 
-func (s *store) Journal() adapters.Journal { return &journal{store: s} }
-
-type journal struct {
-	adapters.Journal // what is not asked
-	*store
-}
-
-func (j *journal) Append(_ context.Context, _ string, e adapters.Entry) (bool, error) {
-	j.entries = append(j.entries, e)
-	return true, nil
-}
-
-func (j *journal) Since(_ context.Context, _ string, _, number int) ([]adapters.Entry, error) {
-	return j.entries[max(0, number-1):], nil
-}
+func (s *store) Journal() adapters.Journal { return &s.journal }
 
 // TestTakeBackRestores: an answer that is taken back leaves what somebody had decided before.
 func TestTakeBackRestores(t *testing.T) {

@@ -143,7 +143,7 @@ func TestExports(t *testing.T) {
 // store is an engine with documents, and a journal in memory.
 type store struct {
 	noStore
-	entries []adapters.Entry
+	journal jobs.Ledger
 }
 
 func (s *store) Scan(_ context.Context, _ string, _ *rule.Rule, which adapters.Selection, yield func(adapters.Page) error) error {
@@ -154,21 +154,7 @@ func (s *store) Scan(_ context.Context, _ string, _ *rule.Rule, which adapters.S
 	return yield(p)
 }
 
-func (s *store) Journal() adapters.Journal { return &journal{store: s} }
-
-type journal struct {
-	adapters.Journal // what is not asked
-	*store
-}
-
-func (j *journal) Append(_ context.Context, _ string, e adapters.Entry) (bool, error) {
-	j.entries = append(j.entries, e)
-	return true, nil
-}
-
-func (j *journal) Since(_ context.Context, _ string, _, number int) ([]adapters.Entry, error) {
-	return j.entries[max(0, number-1):], nil
-}
+func (s *store) Journal() adapters.Journal { return &s.journal }
 
 // TestUndoRestores: a decision that is undone leaves what somebody had decided before, and a further undo changes nothing.
 func TestUndoRestores(t *testing.T) {
