@@ -445,14 +445,10 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	for i, d := range documents {
 		s, goes := after[do[i].stays.ID], after[do[i].goes.ID]
 		kept, gone := s.stands(do[i].stays) && !s.hidden, goes == nil || goes.hidden
-		result := adapters.Changed // as far as is known
-		if failed == nil {
-			result = results[i]
-		}
-		switch {
+		switch result := results[i]; {
 		case result == adapters.Patched && kept:
 			a.Done++
-		case result == adapters.Patched, failed != nil && gone && !kept:
+		case result == adapters.Patched, result == adapters.Busy && gone && !kept:
 			back = append(back, d)
 		case result == adapters.Refused:
 			a.Refused++
@@ -478,11 +474,12 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	return errors.Join(failed, err)
 }
 
-// write has documents written, and sends again what the engine had no room for.
+// write sends documents, and sends those again that the engine is too busy for. On an error the results are valid too: Busy means that it is not known
+// whether the document was written.
 func (w *worker) write(
 	ctx context.Context, documents []adapters.Stored, send func([]adapters.Stored) ([]adapters.Result, error),
 ) ([]adapters.Result, error) {
-	results := make([]adapters.Result, len(documents))
+	results := slices.Repeat([]adapters.Result{adapters.Busy}, len(documents))
 	left := make([]int, len(documents))
 	for i := range left {
 		left[i] = i

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/expect"
@@ -171,4 +172,54 @@ func TestShown(t *testing.T) {
 		r.There -= strings.Count(string(expect.Value(os.ReadFile(o.Undo))(t)), "\n"+`{"id":"b"`) - 1 // earlier lines of it
 		expect.Same(t, want.String(), r.String(), "with %q", field)
 	}
+}
+
+// halfway is a shelf that writes one document and is too busy for the others. Then its requests fail.
+type halfway struct {
+	*shelf
+	written bool
+}
+
+func (h *halfway) once(list []adapters.Stored, write func([]adapters.Stored) ([]adapters.Result, error)) ([]adapters.Result, error) {
+	if h.written {
+		return nil, errKilled
+	}
+	h.written = true
+	results, err := write(list[:1])
+	return append(results, slices.Repeat([]adapters.Result{adapters.Busy}, len(list)-1)...), err
+}
+
+func (h *halfway) Delete(ctx context.Context, index string, list []adapters.Stored, keep func(adapters.Stored) error) ([]adapters.Result, error) {
+	return h.once(list, func(list []adapters.Stored) ([]adapters.Result, error) { return h.shelf.Delete(ctx, index, list, keep) })
+}
+
+func (h *halfway) Create(ctx context.Context, index, identity string, list []adapters.Stored) ([]adapters.Result, error) {
+	return h.once(list, func(list []adapters.Stored) ([]adapters.Result, error) {
+		return h.shelf.Create(ctx, index, identity, list)
+	})
+}
+
+func (h *halfway) SetField(ctx context.Context, index, field string, list []adapters.Stored, values [][]byte) ([]adapters.Result, error) {
+	return h.once(list, func(list []adapters.Stored) ([]adapters.Result, error) {
+		return h.shelf.SetField(ctx, index, field, list, values[:len(list)])
+	})
+}
+
+// TestCountedInSpiteOfAnError: what was written before a request failed is counted.
+func TestCountedInSpiteOfAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, hide := range []string{"", "aside"} {
+			s, o := planned(t, hide)
+			s.put("c", strings.Replace(s.sources["b"], `"b"`, `"c"`, 1))
+			found(t, s, Options{Hide: hide}, o.Plan)
+			n, err := Apply(t.Context(), job(t), &halfway{shelf: s}, o)
+			expect.Same(t, true, errors.Is(err, errKilled), "the error: %v", err)
+			expect.Same(t, Applied{Done: 1, Changed: 1}, n, "what became of them, by %q", hide)
+			_, err = carryOut(t, s, o)
+			expect.OK(t, err)
+			r, err := Restore(t.Context(), job(t), &halfway{shelf: s}, o.Undo, nil)
+			expect.Same(t, true, errors.Is(err, errKilled), "the error: %v", err)
+			expect.Same(t, 1, r.Restored, "documents that are put back, by %q", hide)
+		}
+	})
 }

@@ -97,31 +97,36 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 	results, err := w.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
 		return w.store.Create(ctx, w.Index, w.identity, list)
 	})
-	if err != nil {
-		return n, err
-	}
-	there := map[string]bool{}
-	for i, d := range documents {
-		if results[i] == adapters.Changed {
-			there[d.ID] = false
-		}
-	}
-	found, err := w.read(ctx, there)
+	exist := map[string]bool{}
 	for i, d := range documents {
 		switch results[i] {
 		case adapters.Patched:
 			n.Restored++
 		case adapters.Changed:
-			if digest, _ := Digest(d.Source); found[d.ID] != nil && found[d.ID].digest == digest {
-				n.There++
-			} else {
-				n.Changed++
-			}
+			exist[d.ID] = false
+		case adapters.Busy: // err says why
 		default:
 			n.Refused++
 		}
 	}
-	return n, err
+	if err != nil {
+		return n, err
+	}
+	found, err := w.read(ctx, exist)
+	if err != nil {
+		return n, err
+	}
+	for _, d := range documents {
+		if _, is := exist[d.ID]; !is {
+			continue
+		}
+		if digest, _ := Digest(d.Source); found[d.ID] != nil && found[d.ID].digest == digest {
+			n.There++
+		} else {
+			n.Changed++
+		}
+	}
+	return n, nil
 }
 
 // showTries is how often a document is shown again that others change at the same time.
@@ -130,12 +135,11 @@ const showTries = 5
 // show takes the field out again that hides documents, or sets it to what it was, whatever else was written to them since.
 func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Restored, err error) {
 	for try := 1; len(documents) > 0; try++ {
-		var again []adapters.Stored
-		some, err := w.showOnce(ctx, documents, func(d adapters.Stored) { again = append(again, d) })
+		some, changed, err := w.showOnce(ctx, documents)
 		if n.add(some); err != nil {
 			return n, err
 		}
-		if documents = again; try == showTries {
+		if documents = changed; try == showTries {
 			n.Changed += len(documents)
 			break
 		}
@@ -143,8 +147,8 @@ func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Resto
 	return n, nil
 }
 
-// showOnce is one try to show documents, and yields those that changed meanwhile.
-func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored, changed func(adapters.Stored)) (n Restored, err error) {
+// showOnce tries once to unhide documents, and returns those that changed meanwhile.
+func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored) (n Restored, changed []adapters.Stored, err error) {
 	wanted := map[string]bool{}
 	for _, d := range documents {
 		wanted[d.ID] = true
@@ -154,7 +158,7 @@ func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored, chan
 		err = w.sameIndex(ctx) // what was read may be of another one
 	}
 	if err != nil {
-		return n, err
+		return n, nil, err
 	}
 	value := func(of []byte) string { // null is as good as none
 		if v := string(memberOf(of, w.hide)); v != "null" {
@@ -162,44 +166,40 @@ func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored, chan
 		}
 		return ""
 	}
-	var list, were []adapters.Stored
-	values := map[string][]byte{}
+	var list, before []adapters.Stored
+	values := map[string][]byte{} // to set, by id; nil where there was none
 	for _, d := range documents {
 		switch stored := found[d.ID]; {
 		case stored == nil:
 			n.Gone++
 		case stored.twice:
 			n.Changed++
-		case value(stored.Source) == value(d.Source), values[d.ID] != nil: // the same may come once more
+		case value(stored.Source) == value(d.Source):
 			n.There++
 		case !stored.hidden:
 			n.Changed++
 		default:
-			list, were = append(list, stored.Stored), append(were, d)
-			values[d.ID] = append([]byte{}, memberOf(d.Source, w.hide)...)
+			list, before = append(list, stored.Stored), append(before, d)
+			values[d.ID] = memberOf(d.Source, w.hide)
 		}
 	}
 	results, err := w.write(ctx, list, func(list []adapters.Stored) ([]adapters.Result, error) {
 		set := make([][]byte, len(list))
 		for i, d := range list {
-			if set[i] = values[d.ID]; len(set[i]) == 0 { // it had none
-				set[i] = nil
-			}
+			set[i] = values[d.ID]
 		}
 		return w.store.SetField(ctx, w.Index, w.hide, list, set)
 	})
-	if err != nil {
-		return n, err
-	}
 	for i, result := range results {
 		switch result {
 		case adapters.Patched:
 			n.Restored++
 		case adapters.Refused:
 			n.Refused++
+		case adapters.Busy: // err says why
 		default:
-			changed(were[i])
+			changed = append(changed, before[i])
 		}
 	}
-	return n, nil
+	return n, changed, err
 }
