@@ -17,7 +17,6 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // Applied counts what became of the documents that go by a plan. Each is one of these.
@@ -193,12 +192,9 @@ func (a *applying) heal(ctx context.Context, undo string) error {
 	if err != nil {
 		return err
 	}
-	back, wanted := slices.Collect(maps.Values(changed)), map[string]bool{}
-	for _, d := range last {
-		wanted[d.ID] = false
-	}
-	if len(wanted) > 0 && !a.proven {
-		found, err := a.read(ctx, wanted)
+	back := slices.Collect(maps.Values(changed))
+	if len(last) > 0 && !a.proven {
+		found, err := a.read(ctx, storedIDs(last))
 		if err != nil {
 			return err
 		}
@@ -256,51 +252,24 @@ func (a *applying) room() int {
 // item is a document that goes, and the one that stays.
 type item struct{ goes, stays Member }
 
-// now is a document as it is now, with the text only of those that go.
-type now struct {
-	adapters.Stored
-	digest string
-	hidden bool
-	twice  bool // there are two of this id
-	hit    rerank.Hit
-}
-
-// read reads documents as they are, with the text of those that keep says.
-func (w *worker) read(ctx context.Context, ids map[string]bool) (map[string]*now, error) {
-	found := map[string]*now{}
-	list := slices.Collect(maps.Keys(ids))
-	err := w.pace.Retry(ctx, func() error {
-		clear(found)
-		return adapters.ReadByID(ctx, w.store, w.Index, w.Rule, list, []string{adapters.AllFields}, func(d adapters.Stored) error {
-			if found[d.ID] != nil {
-				found[d.ID].twice = true
-				return nil
+// read reads documents as they are now. It judges them if the worker has a finder.
+func (w *worker) read(ctx context.Context, ids []string) (found map[string]*candidate, err error) {
+	err = w.pace.Retry(ctx, func() (err error) {
+		found, err = readCandidates(ctx, w.Job, ids, func(d adapters.Stored) (c *candidate, err error) {
+			if w.finder != nil {
+				if c, err = w.finder.candidate(d); err != nil {
+					return nil, err
+				}
+			} else {
+				c = &candidate{hidden: w.hide != "" && string(memberOf(d.Source, w.hide)) == "true"}
+				c.Digest, err = Digest(d.Source)
 			}
-			n, err := w.now(d)
-			if err != nil {
-				return fmt.Errorf("document %s: %w", d.ID, err)
-			}
-			if !ids[d.ID] {
-				n.Source = nil
-			}
-			found[d.ID] = n
-			return nil
+			c.stored = d
+			return c, err
 		})
+		return err
 	})
 	return found, err
-}
-
-// now returns what a document is.
-func (w *worker) now(d adapters.Stored) (*now, error) {
-	if w.finder == nil {
-		digest, err := Digest(d.Source)
-		return &now{Stored: d, digest: digest, hidden: w.hide != "" && string(memberOf(d.Source, w.hide)) == "true"}, err
-	}
-	c, err := w.finder.candidate(d)
-	if err != nil {
-		return nil, err
-	}
-	return &now{Stored: d, digest: c.Digest, hidden: c.hidden, hit: c.hit}, nil
 }
 
 // memberOf returns the value of a member at the top of a document, nil for none.
@@ -310,23 +279,27 @@ func memberOf(source []byte, name string) []byte {
 }
 
 // stands reports whether a document is there as the plan saw it.
-func (n *now) stands(m Member) bool { return n != nil && !n.twice && n.digest == m.Digest }
+func (c *candidate) stands(m Member) bool { return c != nil && !c.twice && c.Digest == m.Digest }
+
+// idsOf returns the ids of the documents that go and of those that stay.
+func idsOf(items []item) (ids []string) {
+	for _, i := range items {
+		ids = append(ids, i.goes.ID, i.stays.ID)
+	}
+	return ids
+}
 
 // batch does what the plan says to some documents.
 func (a *applying) batch(ctx context.Context, items []item) error {
 	if len(items) == 0 {
 		return nil
 	}
-	wanted := map[string]bool{}
-	for _, i := range items {
-		wanted[i.stays.ID] = false
-	}
-	for _, i := range items {
-		wanted[i.goes.ID] = true
-	}
-	found, err := a.read(ctx, wanted)
+	found, err := a.read(ctx, idsOf(items))
 	if err != nil {
 		return err
+	}
+	for _, c := range found {
+		a.documents, a.bytes = a.documents+1, a.bytes+len(c.stored.Source)
 	}
 	var do []item
 	var documents []adapters.Stored
@@ -349,8 +322,7 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 				a.Unlike++
 				continue
 			}
-			do, documents = append(do, i), append(documents, goes.Stored)
-			a.documents, a.bytes = a.documents+1, a.bytes+len(goes.Source)
+			do, documents = append(do, i), append(documents, goes.stored)
 		}
 	}
 	if len(do) == 0 {
@@ -431,13 +403,9 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	if err != nil {
 		failed = fmt.Errorf("%w. The documents are in the undo file: the same command goes on, and --restore puts them back", err)
 	}
-	wanted := map[string]bool{}
-	for i := range do {
-		wanted[do[i].stays.ID], wanted[do[i].goes.ID] = false, false
-	}
 	second := a.worker
 	second.finder = nil // it compares digests alone, which can't fail for what a document holds
-	after, err := second.read(ctx, wanted)
+	after, err := second.read(ctx, idsOf(do))
 	if err != nil {
 		return errors.Join(failed, fmt.Errorf("%w. The documents that stay could not be read again: run the same command again", err))
 	}

@@ -80,7 +80,7 @@ type finder struct {
 	yield  func(Group) error
 }
 
-// Find reads the documents of all clusters of an index, and yields their groups: see the package's description. It keeps the documents of one cluster
+// Find reads the documents of all clusters of an index, and yields their groups: see the package's description. It keeps the documents of some clusters
 // in memory, without their texts.
 func Find(ctx context.Context, corpus *cluster.Corpus, job jobs.Job, o Options, yield func(Group) error) (Counts, error) {
 	choice, _, err := o.Choice(job.Rule)
@@ -134,46 +134,50 @@ func mayGo(goes, stays *rerank.Hit) (may bool, agreement float64) {
 	return may, agreement
 }
 
-// candidate is a document of a cluster as it is now.
+// candidate is a document as it is now.
 type candidate struct {
 	Member
+	stored adapters.Stored // of a worker's alone
 	hit    rerank.Hit
 	merit  string // in words, by what it was chosen
 	hidden bool
 	twice  bool // there are two of this id
 }
 
+// readCandidates reads documents by their ids, be an id named once or several times. of makes the candidates.
+func readCandidates(ctx context.Context, job jobs.Job, ids []string, of func(adapters.Stored) (*candidate, error)) (map[string]*candidate, error) {
+	found := map[string]*candidate{}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	return found, adapters.ReadByID(ctx, job.Store, job.Index, job.Rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
+		if c := found[d.ID]; c != nil {
+			c.twice = true
+			return nil
+		}
+		c, err := of(d)
+		if err != nil {
+			return fmt.Errorf("document %s: %w", d.ID, err)
+		}
+		found[d.ID] = c
+		return nil
+	})
+}
+
 // groups reads the documents of some clusters and yields their groups.
 func (f *finder) groups(ctx context.Context, clusters [][]cluster.Member) error {
-	found := map[string]*candidate{}
 	var ids []string
 	for _, members := range clusters {
 		for _, m := range members {
 			ids = append(ids, m.ID)
 		}
 	}
-	for some := range slices.Chunk(ids, readAtOnce) {
-		selection := adapters.Selection{IDs: some, Fields: []string{adapters.AllFields}}
-		err := f.Store.Scan(ctx, f.Index, f.Rule, selection, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				if c := found[d.ID]; c != nil {
-					c.twice = true
-					continue
-				}
-				c, err := f.candidate(d)
-				if err != nil {
-					return fmt.Errorf("document %s: %w", d.ID, err)
-				}
-				found[d.ID] = c
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if f.read += len(some); f.Report != nil {
+	found, err := readCandidates(ctx, f.Job, ids, func(d adapters.Stored) (*candidate, error) {
+		if f.read++; f.Report != nil {
 			f.Report(f.read)
 		}
+		return f.candidate(d)
+	})
+	if err != nil {
+		return err
 	}
 	for _, members := range clusters {
 		if err := f.group(members, found); err != nil {

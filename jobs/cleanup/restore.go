@@ -97,13 +97,13 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 	results, err := w.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
 		return w.store.Create(ctx, w.Index, w.identity, list)
 	})
-	exist := map[string]bool{}
+	var exist []adapters.Stored
 	for i, d := range documents {
 		switch results[i] {
 		case adapters.Patched:
 			n.Restored++
 		case adapters.Changed:
-			exist[d.ID] = false
+			exist = append(exist, d)
 		case adapters.Busy: // err says why
 		default:
 			n.Refused++
@@ -112,15 +112,12 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 	if err != nil {
 		return n, err
 	}
-	found, err := w.read(ctx, exist)
+	found, err := w.read(ctx, storedIDs(exist))
 	if err != nil {
 		return n, err
 	}
-	for _, d := range documents {
-		if _, is := exist[d.ID]; !is {
-			continue
-		}
-		if digest, _ := Digest(d.Source); found[d.ID] != nil && found[d.ID].digest == digest {
+	for _, d := range exist {
+		if digest, _ := Digest(d.Source); found[d.ID] != nil && found[d.ID].Digest == digest {
 			n.There++
 		} else {
 			n.Changed++
@@ -149,11 +146,7 @@ func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Resto
 
 // showOnce tries once to unhide documents, and returns those that changed meanwhile.
 func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored) (n Restored, changed []adapters.Stored, err error) {
-	wanted := map[string]bool{}
-	for _, d := range documents {
-		wanted[d.ID] = true
-	}
-	found, err := w.read(ctx, wanted)
+	found, err := w.read(ctx, storedIDs(documents))
 	if err == nil {
 		err = w.sameIndex(ctx) // what was read may be of another one
 	}
@@ -169,17 +162,17 @@ func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored) (n R
 	var list, before []adapters.Stored
 	values := map[string][]byte{} // to set, by id; nil where there was none
 	for _, d := range documents {
-		switch stored := found[d.ID]; {
-		case stored == nil:
+		switch now := found[d.ID]; {
+		case now == nil:
 			n.Gone++
-		case stored.twice:
+		case now.twice:
 			n.Changed++
-		case value(stored.Source) == value(d.Source):
+		case value(now.stored.Source) == value(d.Source):
 			n.There++
-		case !stored.hidden:
+		case !now.hidden:
 			n.Changed++
 		default:
-			list, before = append(list, stored.Stored), append(before, d)
+			list, before = append(list, now.stored), append(before, d)
 			values[d.ID] = memberOf(d.Source, w.hide)
 		}
 	}
@@ -202,4 +195,11 @@ func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored) (n R
 		}
 	}
 	return n, changed, err
+}
+
+func storedIDs(documents []adapters.Stored) (ids []string) {
+	for _, d := range documents {
+		ids = append(ids, d.ID)
+	}
+	return ids
 }
