@@ -142,7 +142,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 		err := a.batch(ctx, waiting)
 		waiting = nil
 		if o.Report != nil {
-			o.Report(a.Applied)
+			o.Report(a.n)
 		}
 		return errors.Join(err, ctx.Err())
 	}
@@ -159,7 +159,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 	if err == nil {
 		err = flush()
 	}
-	return a.Applied, err
+	return a.n, err
 }
 
 // heal puts back what an earlier run of the plan left missing: documents that changed just when they were deleted, as they had become, and one of the last
@@ -228,7 +228,7 @@ func (w *worker) sameIndex(ctx context.Context) error {
 // applying is a plan that is carried out.
 type applying struct {
 	worker
-	Applied
+	n    Applied
 	plan Plan
 	undo *undoFile
 	// proven says that one document was written again, and is what it was. Until then no other one is touched. attempts counts batches in
@@ -303,23 +303,23 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 	}
 	var do []item
 	var documents []adapters.Stored
-	before := a.Applied
+	before := a.n
 	for _, i := range items {
 		goes, stays := found[i.goes.ID], found[i.stays.ID]
 		switch kept := stays.stands(i.stays) && !stays.hidden; {
 		case (goes == nil || goes.hidden) && kept:
-			a.Before++
+			a.n.Before++
 		case goes == nil || goes.hidden:
-			a.Orphans++
+			a.n.Orphans++
 		case !kept:
-			a.Stays++
+			a.n.Stays++
 		case !goes.stands(i.goes):
-			a.Changed++
+			a.n.Changed++
 		case a.hide == "" && (i.goes.ID == "." || i.goes.ID == ".."): // no path of a URL names it
-			a.Refused++
+			a.n.Refused++
 		default:
 			if may, _ := mayGo(&goes.hit, &stays.hit); !may {
-				a.Unlike++
+				a.n.Unlike++
 				continue
 			}
 			do, documents = append(do, i), append(documents, goes.stored)
@@ -331,14 +331,14 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 	if err := a.sameIndex(ctx); err != nil { // what was read may be of another one
 		return fmt.Errorf("%w: make the plan again", err)
 	}
-	if err := a.undo.add(documents); err != nil {
+	if err := a.undo.add(documents...); err != nil {
 		return err
 	}
 	if !a.proven {
 		if err := a.prove(ctx, documents); err != nil {
 			return err
 		}
-		a.Applied = before
+		a.n = before
 		return a.batch(ctx, items) // since one is in another state now
 	}
 	return a.take(ctx, do, documents)
@@ -377,7 +377,7 @@ func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error
 }
 
 // keep writes a document to the undo file.
-func (a *applying) keep(d adapters.Stored) error { return a.undo.add([]adapters.Stored{d}) }
+func (a *applying) keep(d adapters.Stored) error { return a.undo.add(d) }
 
 // outlast returns a context that ends some time after ctx.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -415,30 +415,30 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 		kept, gone := s.stands(do[i].stays) && !s.hidden, goes == nil || goes.hidden
 		switch result := results[i]; {
 		case result == adapters.Patched && kept:
-			a.Done++
+			a.n.Done++
 		case result == adapters.Patched, result == adapters.Busy && gone && !kept:
 			back = append(back, d)
 		case result == adapters.Refused:
-			a.Refused++
+			a.n.Refused++
 		case !gone:
-			a.Changed++
+			a.n.Changed++
 		case kept: // another took it away, or an answer was lost
-			a.Before++
+			a.n.Before++
 		default:
-			a.Orphans++
+			a.n.Orphans++
 		}
 	}
 	if len(back) == 0 {
 		return failed
 	}
 	r, err := second.putBack(ctx, back)
-	a.Back += r.Restored + r.There
+	a.n.Back += r.Restored + r.There
 	if a.hide == "" { // another document is under the id
-		a.Back += r.Changed
+		a.n.Back += r.Changed
 	} else {
-		a.Orphans += r.Changed + r.Gone
+		a.n.Orphans += r.Changed + r.Gone
 	}
-	a.Refused += r.Refused
+	a.n.Refused += r.Refused
 	return errors.Join(failed, err)
 }
 

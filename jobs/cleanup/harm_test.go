@@ -187,7 +187,7 @@ func TestUndoEndsWithAnError(t *testing.T) {
 	file := u.file
 	u.file = expect.Value(os.Open(name))(t) // takes no writes
 	d := []adapters.Stored{{ID: "a", Source: []byte("{}")}}
-	if u.add(d) == nil {
+	if u.add(d...) == nil {
 		t.Error("a file that takes no writes took one")
 	}
 	expect.OK(t, u.file.Close())

@@ -105,7 +105,7 @@ func TestHealed(t *testing.T) {
 	undo := expect.Value(openUndo(o.Undo, Undo{Engine: "e", Index: "news", Identity: "one", Plan: sum}))(t)
 	newer := document("b", "", "what it had become")
 	for _, source := range []string{s.sources["b"], newer} {
-		expect.OK(t, undo.add([]adapters.Stored{{ID: "b", Source: []byte(source)}}))
+		expect.OK(t, undo.add(adapters.Stored{ID: "b", Source: []byte(source)}))
 	}
 	expect.OK(t, undo.file.Close())
 	s.put("b", "")

@@ -178,11 +178,12 @@ func WritePlan(name string, p Plan, each func(yield func(Group) error) (Counts, 
 		if err == nil {
 			_, err = io.Copy(w, spool)
 		}
-		return cmp.Or(err, second(io.WriteString(w, "]}\n")))
+		if err == nil {
+			_, err = io.WriteString(w, "]}\n")
+		}
+		return err
 	})
 }
-
-func second(_ int, err error) error { return err }
 
 // ReadPlan reads a plan and yields its groups. Members may stand in any order, so the plan is whole only at the end.
 func ReadPlan(r io.Reader, yield func(Group) error) (p Plan, err error) {

@@ -15,6 +15,21 @@ func verb(hide string) string {
 	return "deleted"
 }
 
+// counted is a line that begins with a count.
+type counted struct {
+	n    int
+	text string
+}
+
+// writeCounts writes lines, but for those that count nothing.
+func writeCounts(b *strings.Builder, lines []counted) {
+	for _, line := range lines {
+		if line.n > 0 {
+			fmt.Fprintf(b, "%d %s\n", line.n, line.text)
+		}
+	}
+}
+
 // shownHosts is how many hosts are printed.
 const shownHosts = 5
 
@@ -24,19 +39,12 @@ func (p Plan) String() string {
 	c := p.Counts
 	fmt.Fprintf(&b, "%s: %s, %d of them in %s\n", p.Index, terminal.Count(c.Documents, "document"), c.Clustered, terminal.Count(c.Clusters, "cluster"))
 	fmt.Fprintf(&b, "%d would be %s, each as a near-duplicate of one of %d that stay (by: %s)\n", c.Go, verb(p.Hide), c.Stay, p.Keep)
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
+	writeCounts(&b, []counted{
 		{c.Others, "others of the clusters stay: none is a near-duplicate of a document that stays, or it holds more"},
 		{c.Unranked, "have no date that can be read: they stay"},
 		{c.Hidden, "are hidden already"},
 		{c.LeftOut, "left out: changed or deleted meanwhile, or several under one id"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
-		}
-	}
+	})
 	for i, h := range c.Hosts {
 		if i < shownHosts {
 			fmt.Fprintf(&b, "  %s: %d go, %d stay\n", h.Host, h.Go, h.Stay)
@@ -50,10 +58,7 @@ func (a Applied) Describe(hide string) string {
 	did := verb(hide)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s\n", a.Done, did)
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
+	writeCounts(&b, []counted{
 		{a.Before, "were " + did + " before"},
 		{a.Changed, "left alone: changed since the plan was made"},
 		{a.Unlike, "left alone: no near-duplicate of the one that stays, by the rule and the decided pairs of now"},
@@ -61,11 +66,7 @@ func (a Applied) Describe(hide string) string {
 		{a.Back, "put back: the document that stays changed or was deleted meanwhile"},
 		{a.Refused, "refused by the engine"},
 		{a.Orphans, "are gone, and so is the document that stays, or it has changed: use --restore"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
-		}
-	}
+	})
 	return b.String()
 }
 
@@ -73,19 +74,12 @@ func (a Applied) Describe(hide string) string {
 func (r Restored) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d put back\n", r.Restored)
-	for _, line := range []struct {
-		n    int
-		text string
-	}{
+	writeCounts(&b, []counted{
 		{r.There, "needed nothing"},
 		{r.Changed, "left alone: written since"},
 		{r.Gone, "left alone: deleted since"},
 		{len(r.Damaged), fmt.Sprintf("lines of the undo file can't be read: %v", r.Damaged[:min(len(r.Damaged), shownHosts)])},
 		{r.Refused, "refused by the engine"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintf(&b, "%d %s\n", line.n, line.text)
-		}
-	}
+	})
 	return b.String()
 }

@@ -104,7 +104,7 @@ func syncFolder(name string) error {
 }
 
 // add writes documents, and returns when they are on the disk.
-func (u *undoFile) add(documents []adapters.Stored) error {
+func (u *undoFile) add(documents ...adapters.Stored) error {
 	var lines []byte
 	for _, d := range documents {
 		lines = appendUndo(lines, d)
