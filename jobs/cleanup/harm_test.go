@@ -186,8 +186,8 @@ func TestUndoEndsWithAnError(t *testing.T) {
 	u := expect.Value(openUndo(name, Undo{}))(t)
 	file := u.file
 	u.file = expect.Value(os.Open(name))(t) // takes no writes
-	d := []adapters.Stored{{ID: "a", Source: []byte("{}")}}
-	if u.add(d...) == nil {
+	d := adapters.Stored{ID: "a", Source: []byte("{}")}
+	if u.add(d) == nil {
 		t.Error("a file that takes no writes took one")
 	}
 	expect.OK(t, u.file.Close())
