@@ -115,7 +115,7 @@ func (s patientStore) Scan(ctx context.Context, index string, rule *rule.Rule, s
 func (p *Pace) Patch(
 	ctx context.Context, job Job, list []adapters.Stored, allow func(n int) (int, error), done func([]adapters.Stored, []adapters.Result),
 ) error {
-	outlasting, cancel := outlast(ctx)
+	outlasting, cancel := Outlast(ctx, grace)
 	defer cancel()
 	for len(list) > 0 {
 		n, err := p.admit(ctx, len(list))
@@ -150,9 +150,9 @@ func (p *Pace) Patch(
 	return nil
 }
 
-// outlast returns a context for requests that write: it ends some time after ctx, so that one under way is answered and its documents are
-// counted. Where ctx ends because the part was lost it ends at once: another worker has the part.
-func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+// Outlast returns a context for requests that write. It ends some time after ctx, so that a request under way is answered and its documents are
+// counted. If ctx ends because another worker took the part over, it ends at once.
+func Outlast(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if !errors.Is(context.Cause(ctx), errLost) {

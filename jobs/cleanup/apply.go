@@ -350,7 +350,7 @@ const mostAttempts = 5
 // prove writes one of the documents, which are in the undo file, again: a document that is to be deleted is deleted and created. It fails unless the
 // engine takes it, and it is what it was.
 func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error {
-	ctx, cancel := outlast(ctx)
+	ctx, cancel := jobs.Outlast(ctx, lastBatch)
 	defer cancel()
 	for _, d := range documents {
 		results, err := a.write(ctx, []adapters.Stored{d}, func(list []adapters.Stored) ([]adapters.Result, error) {
@@ -379,16 +379,9 @@ func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error
 // keep writes a document to the undo file.
 func (a *applying) keep(d adapters.Stored) error { return a.undo.add(d) }
 
-// outlast returns a context that ends some time after ctx.
-func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
-	outlasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastBatch, cancel) })
-	return outlasting, func() { stop(); cancel() }
-}
-
 // take deletes or hides documents that are in the undo file. An interruption does not end it halfway.
 func (a *applying) take(ctx context.Context, do []item, documents []adapters.Stored) (failed error) {
-	ctx, cancel := outlast(ctx)
+	ctx, cancel := jobs.Outlast(ctx, lastBatch)
 	defer cancel()
 	results, err := a.write(ctx, documents, func(list []adapters.Stored) ([]adapters.Result, error) {
 		if a.hide == "" {
