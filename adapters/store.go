@@ -79,6 +79,9 @@ type Cleaner interface {
 	SetField(ctx context.Context, index, field string, documents []Stored, values [][]byte) ([]Result, error)
 }
 
+// Unaddressable reports whether no URL can name the id of a document: in a path, /.. leads elsewhere.
+func Unaddressable(id string) bool { return id == "." || id == ".." }
+
 // Provisioner is a Store of an engine with index templates, ingest pipelines and mappings that fill fields.
 type Provisioner interface {
 	// Templates declares our fields in the templates that the rules match, unless nothing is to be written.

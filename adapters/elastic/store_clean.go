@@ -93,7 +93,7 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 		}
 		return results[0], nil
 	}
-	if unaddressable(d.ID) {
+	if adapters.Unaddressable(d.ID) {
 		return adapters.Changed, nil
 	}
 	t, err := s.destinationOf(ctx, index, []adapters.Stored{d})
@@ -140,9 +140,6 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 	}
 	return adapters.Patched, nil
 }
-
-// unaddressable reports whether no path of a URL can name the id: on the way it would become another path.
-func unaddressable(id string) bool { return id == "." || id == ".." }
 
 // Delete implements adapters.Cleaner. It refuses documents that the engine would not take back.
 func (s *Store) Delete(ctx context.Context, index string, documents []adapters.Stored, _ func(adapters.Stored) error) ([]adapters.Result, error) {
@@ -196,7 +193,7 @@ func (s *Store) takenBack(ctx context.Context, t *destination, documents []adapt
 	}
 	for i, result := range results {
 		switch {
-		case unaddressable(documents[i].ID): // Create may need a path
+		case adapters.Unaddressable(documents[i].ID): // Create may need a path
 			results[i] = adapters.Refused
 		case result == adapters.Changed:
 			results[i] = adapters.Patched

@@ -355,7 +355,7 @@ func resultOf(status int) adapters.Result {
 
 // writeOne writes a document by itself, with each byte of it: in place of the state in which it was read, or, if it never was, as a new one.
 func (s *Store) writeOne(ctx context.Context, t *destination, d adapters.Stored, document []byte) (result adapters.Result, seqNo int64, err error) {
-	if unaddressable(d.ID) {
+	if adapters.Unaddressable(d.ID) {
 		return adapters.Refused, 0, nil
 	}
 	request := esapi.IndexRequest{

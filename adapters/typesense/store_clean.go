@@ -104,7 +104,7 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 	if field != "" {
 		return adapters.Patched, nil
 	}
-	if unaddressable(d.ID) {
+	if adapters.Unaddressable(d.ID) {
 		return adapters.Changed, nil
 	}
 	results, err := s.create(ctx, index, []adapters.Stored{d})
@@ -139,9 +139,6 @@ func (s *Store) Prove(ctx context.Context, index, field string, d adapters.Store
 	return result, err
 }
 
-// unaddressable reports whether no path of a URL can name the id: /documents/.. is the collection.
-func unaddressable(id string) bool { return id == "." || id == ".." }
-
 // Delete implements adapters.Cleaner. The engine knows no condition, but it answers the document as it was when it went. If that is not the one
 // that was read, it is put back at once, unless there is another one under the id by then. Between the two it is missing.
 func (s *Store) Delete(
@@ -149,7 +146,7 @@ func (s *Store) Delete(
 ) ([]adapters.Result, error) {
 	results := make([]adapters.Result, len(documents))
 	for i, d := range documents {
-		if unaddressable(d.ID) {
+		if adapters.Unaddressable(d.ID) {
 			results[i] = adapters.Refused
 			continue
 		}

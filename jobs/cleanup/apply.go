@@ -315,7 +315,7 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 			a.n.Stays++
 		case !goes.stands(i.goes):
 			a.n.Changed++
-		case a.hide == "" && (i.goes.ID == "." || i.goes.ID == ".."): // no path of a URL names it
+		case a.hide == "" && adapters.Unaddressable(i.goes.ID):
 			a.n.Refused++
 		default:
 			if may, _ := mayGo(&goes.hit, &stays.hit); !may {
