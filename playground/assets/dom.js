@@ -23,6 +23,15 @@ function fill (element, attributes, children) {
 // spoken is text for screen readers.
 export const spoken = text => make('span', { class: 'spoken' }, text)
 
+// options fills a list to choose from, and chooses a value.
+export function options (select, list, value) {
+  select.replaceChildren(...list.map(({ value, text, disabled }) => make('option', { value, disabled }, text)))
+  select.value = value
+}
+
+// busy says whether the page waits for an answer.
+export const busy = on => byId('main').setAttribute('aria-busy', on)
+
 // linked turns /readyz?verbose in a text into a link.
 export function linked (text) {
   const [before, after] = text.split('/readyz?verbose')

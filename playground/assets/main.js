@@ -1,30 +1,27 @@
 // The page: the user's choices, the requests and the results.
 
-import { engines, indices, known, Problem, search } from './api.js'
-import { byId, count, counted, linked, make, two } from './dom.js'
+import { engines, known, search } from './api.js'
+import { busy, byId, count, counted, make, options, two } from './dom.js'
 import { fold, nearest, neighbours } from './fold.js'
 import { least, listen as listenTo } from './histogram.js'
 import { collapsedItem, engineItem } from './lists.js'
-import { Login } from './login.js'
 import { Pages } from './pager.js'
 import { copy, showReply, showThreshold } from './panel.js'
 import { isJSON, sought } from './query.js'
+import { Target } from './target.js'
 
 let most = 200 // hits that a reply has
 
 const chosen = { engine: '', index: '', query: '', preset: '', threshold: null, window: null }
 const view = { reply: null, open: new Set(), words: new Map(), jump }
-let there = { engines: [], indices: [], note: '', presets: [] }
+let presets = []
 let asking = new AbortController()
 
 const pages = {
   engine: new Pages('engine', rank => engineItem(view, rank)),
   collapsed: new Pages('collapsed', place => collapsedItem(view, place))
 }
-const login = new Login(() => list().catch(trouble))
-
-const engine = () => there.engines.find(one => one.name === chosen.engine)
-const rule = () => engine()?.rules[there.indices.find(one => one.name === chosen.index)?.rule ?? -1]
+const target = new Target(chosen, { list: () => list().catch(trouble), picked })
 
 // ---- the address
 
@@ -37,7 +34,7 @@ function readAddress () {
   chosen.engine = hash.get('engine') ?? ''
   chosen.index = hash.get('index') ?? ''
   chosen.query = hash.get('q') ?? ''
-  chosen.preset = there.presets.some(one => one.name === hash.get('preset')) ? hash.get('preset') : ''
+  chosen.preset = presets.some(one => one.name === hash.get('preset')) ? hash.get('preset') : ''
   chosen.threshold = number('threshold', least, 1)
   chosen.window = Math.floor(number('window', 1, Infinity)) || null
 }
@@ -62,60 +59,13 @@ function writeAddress (add) {
 
 // ---- choices
 
-function options (select, list, value) {
-  select.replaceChildren(...list.map(({ value, text, disabled }) => make('option', { value, disabled }, text)))
-  select.value = value
-}
-
-function showEngines () {
-  options(
-    byId('engine'),
-    there.engines.map(({ name, kind }) => ({ value: name, text: name === kind ? name : `${name} (${kind})` })),
-    chosen.engine
-  )
-  byId('engine-field').hidden = there.engines.length < 2
-}
-
-// showIndices offers the indices; if the user may not list them all, a name can be typed.
-function showIndices (typed) {
-  const field = byId('index-field')
-  const old = byId('index')
-  const element = typed
-    ? make('input', {
-        id: 'index',
-        list: 'names',
-        autocapitalize: 'none',
-        spellcheck: 'false',
-        value: chosen.index,
-        'aria-describedby': 'index-says'
-      })
-    : make('select', { id: 'index' })
-  if (!typed) {
-    options(
-      element,
-      there.indices.map(({ name, documents, rule }) => ({
-        value: name,
-        text: name + (rule < 0 ? ' (no rule)' : documents >= 0 ? ` (${count(documents)})` : ''),
-        disabled: rule < 0
-      })),
-      chosen.index
-    )
-    element.disabled = !there.indices.length
-  }
-  byId('names').replaceChildren(...there.indices.map(({ name }) => make('option', { value: name })))
-  byId('index-says').textContent = there.note
-  byId('index-says').hidden = !there.note
-  element.addEventListener('change', () => pickIndex(element.value))
-  field.replaceChild(element, old)
-}
-
 function showPresets () {
-  const own = rule()
+  const own = target.rule
   options(
     byId('preset'),
     [
       { value: '', text: 'as configured' },
-      ...there.presets.map(({ name, threshold }) => {
+      ...presets.map(({ name, threshold }) => {
         const why = own?.unfit[name]
         return { value: name, text: `${name}, ${threshold}${why ? `: ${why}` : ''}`, disabled: Boolean(why) }
       })
@@ -125,47 +75,20 @@ function showPresets () {
 }
 
 const showWindow = () => {
-  byId('window').value = chosen.window ?? view.reply?.rule.window ?? rule()?.window ?? ''
+  byId('window').value = chosen.window ?? view.reply?.rule.window ?? target.rule?.window ?? ''
   byId('window').max = view.reply?.rule.max_window ?? ''
-}
-
-async function pickEngine (name) {
-  chosen.engine = there.engines.some(one => one.name === name) ? name : there.engines[0].name
-  showEngines()
-  Object.assign(there, { indices: [], note: '' })
-  showIndices(false)
-  login.use(engine())
-  await list()
 }
 
 // list requests the indices, and searches the chosen one.
 async function list () {
   renew()
   clear('Listing the indices …')
-  busy()
-  try {
-    Object.assign(there, { note: '' }, await indices({ engine: chosen.engine }, asking.signal))
-  } catch (error) {
-    if (!error.refused) throw error
-    if (!known(chosen.engine)) {
-      clear(`${chosen.engine} asks for credentials: give your own.`)
-      return login.ask()
-    }
-    showIndices(true)
-    throw new Problem(
-      error.status,
-      error.message,
-      `${error.hint} If these credentials may search but not list, type the name of an index.`
-    )
-  }
-  const served = there.indices.filter(one => one.rule >= 0)
-  const named = there.note && chosen.index // from the address; it may exist although it is not listed
-  if (!named && !served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
-  showIndices(Boolean(there.note))
+  busy(true)
+  if (!(await target.load(asking.signal))) return askForCredentials()
   showPresets()
-  if (!served.length) {
+  if (!chosen.index) {
     return clear(
-      there.indices.length
+      target.indices.length
         ? 'No rule matches any index here. Add one to indices in config.yaml, with the name or a pattern in match.'
         : 'This engine has no index yet.'
     )
@@ -173,10 +96,16 @@ async function list () {
   await find()
 }
 
-async function pickIndex (name) {
-  Object.assign(chosen, { index: name, preset: '', threshold: null, window: null })
+function askForCredentials () {
+  clear(`${chosen.engine} asks for credentials: give your own.`)
+  target.login.ask()
+}
+
+// picked searches the index that the user has picked.
+function picked () {
+  Object.assign(chosen, { preset: '', threshold: null, window: null })
   showPresets()
-  await find(true).catch(trouble)
+  find(true).catch(trouble)
 }
 
 // ---- a search
@@ -195,7 +124,7 @@ async function find (add) {
   showQuery(chosen.query)
   showWindow()
   byId('problem').hidden = true
-  busy()
+  busy(true)
   if (!view.reply) byId('empty').textContent = 'Searching …'
   try {
     const reply = await search(question(), signal)
@@ -210,13 +139,10 @@ async function find (add) {
     showReply(reply, most, agrees())
     writeAddress(add)
   } catch (error) {
-    if (error.refused && !known(chosen.engine)) {
-      clear(`${chosen.engine} asks for credentials: give your own.`)
-      return login.ask()
-    }
+    if (error.refused && !known(chosen.engine)) return askForCredentials()
     throw error
   } finally {
-    if (!signal.aborted) idle()
+    if (!signal.aborted) busy(false)
   }
 }
 
@@ -238,34 +164,23 @@ function question () {
   return asked
 }
 
-const busy = () => byId('main').setAttribute('aria-busy', 'true')
-const idle = () => byId('main').setAttribute('aria-busy', 'false')
-
 // trouble shows an error, unless it is of a request that was cancelled.
 function trouble (error) {
   if (error.name === 'AbortError') return
-  idle()
   clear('')
-  warn(error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Reload it.'))
-  if (error.refused) login.ask()
-}
-
-function warn ({ message, hint }) {
-  const [, line, column] = /line (\d+), column (\d+)/.exec(message) ?? []
+  const [, line, column] = /line (\d+), column (\d+)/.exec(target.showError(error)) ?? []
   if (line && isJSON(chosen.query)) { // the place in the query
     const at = chosen.query.split('\n').slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, Number(column) - 1)
     byId('query').focus()
     byId('query').setSelectionRange(at, at + 1)
     byId('query').setAttribute('aria-invalid', true)
   }
-  byId('problem').replaceChildren(make('p', null, make('strong', null, message)), ...(hint ? [make('p', null, linked(hint))] : []))
-  byId('problem').hidden = false
 }
 
 // clear removes the results and says why there are none.
 function clear (why) {
   view.reply = null
-  idle()
+  busy(false)
   byId('problem').hidden = true
   byId('bench').hidden = true
   byId('empty').hidden = !why
@@ -385,7 +300,7 @@ function listen () {
   })
   byId('engine').addEventListener('change', event => {
     Object.assign(chosen, { index: '', preset: '', threshold: null, window: null })
-    pickEngine(event.target.value).catch(trouble)
+    target.pickEngine(event.target.value).catch(trouble)
   })
   byId('query').addEventListener('input', event => showQuery(event.target.value))
   byId('query').addEventListener('keydown', event => {
@@ -429,24 +344,26 @@ function listen () {
     writing = 0
     readAddress()
     view.reply = null
-    pickEngine(chosen.engine).catch(trouble)
+    target.pickEngine(chosen.engine).catch(trouble)
   })
 }
 
 async function start () {
   listen()
   byId('settings').open = matchMedia('(min-width: 72rem)').matches
-  const { version, engines: list, presets, links = [], ranks = most } = await engines()
-  most = ranks
-  there = { engines: list, presets, indices: [], note: '' }
+  const scene = await engines()
+  const { version, links } = scene
+  most = scene.ranks
+  presets = scene.presets
+  target.engines = scene.engines
   byId('version').textContent = version
   const listed = [...byId('links').children].map(link => link.getAttribute('href'))
   for (const { path, says } of links)
     if (!listed.includes(path))
       byId('links').append(' ', make('a', { href: path, title: says }, path.replaceAll('/', ' ').trim()))
-  if (!list.length) return clear('The configuration has no engine: add one to engines in config.yaml.')
+  if (!target.engines.length) return clear('The configuration has no engine: add one to engines in config.yaml.')
   readAddress()
-  await pickEngine(chosen.engine)
+  await target.pickEngine(chosen.engine)
 }
 
 start().catch(trouble)

@@ -1,24 +1,21 @@
 // The page of a set of queries: each is run with and without collapsing, one after the other.
 
-import { engines, indices, known, Problem, queries, report, run } from './api.js'
-import { byId, count, counted, draw, linked, make, millis, spoken } from './dom.js'
-import { Login } from './login.js'
+import { engines, Problem, queries, report, run } from './api.js'
+import { busy, byId, count, counted, draw, make, millis, spoken } from './dom.js'
+import { least } from './histogram.js'
+import { Target } from './target.js'
 
-const least = 0.05
 const tenths = ms => ms.toFixed(1)
 const largest = 5_000_000 // bytes of a file
 const longest = 2000 // the address holds queries up to this many characters
 
 const chosen = { engine: '', index: '', under: null, against: null }
 let asked = {} // the choices of the last run, which its rows are for
-let there = { engines: [], indices: [], note: '' }
 let rows = []
 let beside = {} // how many queries were not run: elsewhere and left
 let running = null // an AbortController while queries are run
-const login = new Login(() => list().catch(trouble))
+const target = new Target(chosen, { list: () => list().catch(trouble), picked: showConfigured })
 
-const engine = () => there.engines.find(one => one.name === chosen.engine)
-const rule = () => engine()?.rules[there.indices.find(one => one.name === chosen.index)?.rule ?? -1]
 const question = more => ({
   engine: asked.engine,
   index: asked.index,
@@ -78,94 +75,29 @@ async function restore (kept) {
   Object.assign(beside, kept.beside)
   rows = kept.rows
   byId('empty').hidden = true
-  busy()
-  await showReport().finally(idle)
+  busy(true)
+  await showReport().finally(() => busy(false))
 }
 
-// ---- engines and indices
+// ---- the index
 
-function options (select, list, value) {
-  select.replaceChildren(...list.map(({ value, text, disabled }) => make('option', { value, disabled }, text)))
-  select.value = value
-}
-
-function showEngines () {
-  options(byId('engine'), there.engines.map(({ name, kind }) => ({ value: name, text: name === kind ? name : `${name} (${kind})` })), chosen.engine)
-  byId('engine-field').hidden = there.engines.length < 2
-}
-
-// showIndices offers the indices; if the user may not list them all, a name can be typed.
-function showIndices (typed) {
-  const element = typed
-    ? make('input', { id: 'index', list: 'names', autocapitalize: 'none', spellcheck: 'false', value: chosen.index, 'aria-describedby': 'index-says' })
-    : make('select', { id: 'index', disabled: !there.indices.length })
-  if (!typed)
-    options(
-      element,
-      there.indices.map(({ name, documents, rule }) => ({
-        value: name,
-        text: name + (rule < 0 ? ' (no rule)' : documents >= 0 ? ` (${count(documents)})` : ''),
-        disabled: rule < 0
-      })),
-      chosen.index
-    )
-  byId('names').replaceChildren(...there.indices.map(({ name }) => make('option', { value: name })))
-  byId('index-says').textContent = there.note
-  byId('index-says').hidden = !there.note
-  element.addEventListener('change', () => {
-    chosen.index = element.value
-    showConfigured()
-  })
-  byId('index-field').replaceChild(element, byId('index'))
-}
-
-const showConfigured = () => {
-  byId('under').placeholder = rule()?.threshold ?? ''
-}
-
-async function pickEngine (name) {
-  chosen.engine = there.engines.some(one => one.name === name) ? name : there.engines[0].name
-  showEngines()
-  Object.assign(there, { indices: [], note: '' })
-  showIndices(false)
-  login.use(engine())
-  await list()
+function showConfigured () {
+  byId('under').placeholder = target.rule?.threshold ?? ''
 }
 
 async function list () {
   byId('problem').hidden = true
-  try {
-    Object.assign(there, { note: '' }, await indices({ engine: chosen.engine }))
-  } catch (error) {
-    if (!error.refused) throw error
-    if (!known(chosen.engine)) return login.ask()
-    showIndices(true)
-    throw new Problem(error.status, error.message, `${error.hint} If these credentials may search but not list, type the name of an index.`)
-  } finally {
-    idle()
-  }
-  const served = there.indices.filter(one => one.rule >= 0)
-  if (!(there.note && chosen.index) && !served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
-  showIndices(Boolean(there.note))
+  if (!(await target.load().finally(() => busy(false)))) return target.login.ask()
   showConfigured()
-  if (!served.length) throw new Problem(0, 'No rule matches any index here.', 'Add one to indices in config.yaml.')
+  if (!chosen.index) throw new Problem(0, 'No rule matches any index here.', 'Add one to indices in config.yaml.')
 }
 
 // ---- the run
 
-const busy = () => byId('main').setAttribute('aria-busy', 'true')
-const idle = () => byId('main').setAttribute('aria-busy', 'false')
-
 // trouble shows an error, unless it is of a request that was cancelled.
 function trouble (error) {
-  idle()
   if (error.name === 'AbortError') return
-  const { message, hint } = error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Reload it.')
-  const lines = message.includes('\n')
-  byId('problem').replaceChildren(make('p', { class: lines && 'lines' }, lines ? message : make('strong', null, message)), ...(hint ? [make('p', null, linked(hint))] : []))
-  byId('problem').hidden = false
-  mark(/^line (\d+):/.exec(message)?.[1])
-  if (error.refused) login.ask()
+  mark(/^line (\d+):/.exec(target.showError(error))?.[1])
 }
 
 // mark selects a line in the box of queries.
@@ -191,7 +123,7 @@ function threshold (id) {
 
 // keepChoices keeps the choices for a run, so that a change during or after it does not mix two indices.
 const keepChoices = () => {
-  asked = { ...chosen, configured: rule()?.threshold ?? '' }
+  asked = { ...chosen, configured: target.rule?.threshold ?? '' }
 }
 
 async function runAll () {
@@ -205,7 +137,7 @@ async function runAll () {
   rows = []
   const stopping = (running = new AbortController())
   byId('results').hidden = byId('empty').hidden = true
-  busy()
+  busy(true)
   try {
     const { queries: list, elsewhere, left } = await queries(question({ text: byId('query').value }), stopping.signal)
     if (!list.length) {
@@ -238,7 +170,7 @@ async function runAll () {
   } finally {
     running = null
     progress(0, 0)
-    idle()
+    busy(false)
   }
 }
 
@@ -357,7 +289,7 @@ function listen () {
   byId('stop').addEventListener('click', () => running?.abort())
   byId('engine').addEventListener('change', event => {
     chosen.index = ''
-    pickEngine(event.target.value).catch(trouble)
+    target.pickEngine(event.target.value).catch(trouble)
   })
   byId('open').addEventListener('click', () => byId('file').click())
   byId('file').addEventListener('change', event => read(event.target.files[0]).catch(trouble))
@@ -379,10 +311,9 @@ async function start () {
   const kept = remembered()
   readAddress()
   if (kept) byId('query').value = kept.text
-  const { engines: list } = await engines()
-  there = { engines: list, indices: [], note: '' }
-  if (!list.length) throw new Problem(0, 'The configuration has no engine.', 'Add one to engines in config.yaml.')
-  await pickEngine(chosen.engine)
+  target.engines = (await engines()).engines
+  if (!target.engines.length) throw new Problem(0, 'The configuration has no engine.', 'Add one to engines in config.yaml.')
+  await target.pickEngine(chosen.engine)
   if (kept) await restore(kept)
 }
 
