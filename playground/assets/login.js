@@ -1,12 +1,13 @@
 // The form for the user's own credentials.
 
 import { forget, give, kept, known } from './api.js'
-import { byId } from './dom.js'
+import { byId, make } from './dom.js'
 
 export class Login {
   // changed is called when the credentials for the engine change.
   constructor (changed) {
     this.changed = changed
+    byId('credentials').append(...form())
     byId('credentials').addEventListener('submit', event => {
       event.preventDefault()
       this.take()
@@ -84,3 +85,45 @@ export class Login {
     this.changed()
   }
 }
+
+const form = () => [
+  make('h2', { id: 'credentials-title' }, 'Your credentials for ', make('span', { id: 'credentials-engine' })),
+  make(
+    'p',
+    { class: 'note' },
+    'They are sent with your searches to the engine, through the sidecar. The sidecar does not store them, and never uses its own instead.'
+  ),
+  make(
+    'fieldset',
+    { id: 'way', class: 'switch' },
+    make('legend', { class: 'spoken' }, 'Log in with'),
+    way('password', 'User and password', true),
+    way('key', 'API key', false)
+  ),
+  make(
+    'div',
+    { class: 'row' },
+    field('user', 'User', { autocomplete: 'username', autocapitalize: 'none', spellcheck: 'false' }),
+    field('password', 'Password', { type: 'password', autocomplete: 'current-password' }),
+    field('key', 'API key', { type: 'password', autocomplete: 'off', spellcheck: 'false' }),
+    make('p', { class: 'field' }, make('button', { class: 'primary', type: 'submit' }, 'Use these')),
+    make('p', { class: 'field', id: 'forget-field' }, make('button', { id: 'forget', type: 'button' }, 'Forget them'))
+  ),
+  make(
+    'p',
+    { class: 'tick' },
+    make('input', { id: 'keep', type: 'checkbox' }),
+    make('label', { for: 'keep' }, 'Keep them until this tab is closed (otherwise until you leave the page)')
+  )
+]
+
+const way = (value, text, checked) =>
+  make('label', null, make('input', { type: 'radio', name: 'way', value, checked }), make('span', null, text))
+
+const field = (id, text, attributes) =>
+  make(
+    'p',
+    { class: id === 'key' ? 'field grow' : 'field', id: id + '-field' },
+    make('label', { for: id }, text),
+    make('input', { id, ...attributes })
+  )
