@@ -32,7 +32,7 @@ const (
 
 // Page is what [Serve] serves.
 type Page struct {
-	// Files has index.html and the page's own scripts. local.js, sides.js and the playground's files (style.css, dom.js, diff.js) are served too.
+	// Files has index.html and the page's own scripts. local.js, sides.js and the playground's files (style.css, dom.js and others) are served too.
 	Files fs.FS
 	// API answers requests below /api/ that carry the key.
 	API http.Handler

@@ -37,6 +37,12 @@ export function tokens (text) {
   return list
 }
 
+// textOf returns tokens as text, with the text after the last word.
+export const textOf = (list, from, to) => list.slice(from, to).map(({ text, rest }) => text + rest).join('')
+
+// wordsOf returns tokens as text that ends with the last word. There must be one.
+export const wordsOf = (list, from, to) => textOf(list, from, to - 1) + list[to - 1].text
+
 // accents are combining marks that editions of one text often leave out, and the Arabic elongation.
 const accents = new RegExp(
   '[\\u0300-\\u036f\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f' + // Latin, Greek, Cyrillic

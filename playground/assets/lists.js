@@ -3,8 +3,9 @@
 // A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, sought (query.sought), open (ranks whose comparison is
 // open), words (the comparison elements, by both ranks), and jump(rank), which shows a hit in the collapsed list.
 
-import { diff, tokens } from './diff.js'
+import { diff, textOf, tokens, wordsOf } from './diff.js'
 import { counted, make, spoken, two } from './dom.js'
+import { around, elided } from './elided.js'
 import { between } from './fold.js'
 import { deviation, scale } from './histogram.js'
 import { excerpt, marked } from './query.js'
@@ -259,41 +260,22 @@ function field ({ name, a, b, runs }, rank) {
     else if (kind === 'gone') {
       const replaced = runs[i + 1]?.kind === 'new'
       text.append(
-        make('del', null, spoken(`only in rank ${rank + 1}: `), words(a, from, to)),
+        make('del', null, spoken(`only in rank ${rank + 1}: `), wordsOf(a, from, to)),
         spoken(';'),
         replaced ? ' ' : a[to - 1].rest
       )
-    } else text.append(make('ins', null, spoken('only here: '), words(b, from, to)), spoken(';'), b[to - 1].rest)
+    } else text.append(make('ins', null, spoken('only here: '), wordsOf(b, from, to)), spoken(';'), b[to - 1].rest)
   })
   return make('div', { class: 'part' }, make('p', { class: 'name' }, name), text)
 }
 
-// words are tokens as text, without the text after the last.
-function words (list, from, to) {
-  let text = ''
-  for (let i = from; i < to; i++) text += list[i].text + (i < to - 1 ? list[i].rest : '')
-  return text
-}
-
-const around = 12 // how many equal words are shown next to a difference
-
 // same shows a run of equal words, shortened if it is long.
 function same (list, from, to, first, last) {
-  const text = (from, to) => (to > from ? words(list, from, to) + list[to - 1].rest : '')
   const start = first ? from : Math.min(to, from + around)
   const end = last ? to : Math.max(from, to - around)
-  if (end - start < 2 * around) return [text(from, to)]
-  const button = make(
-    'button',
-    { type: 'button', class: 'plain elided', 'aria-label': `Show ${end - start} equal words` },
-    `… ${end - start} equal words …`
-  )
-  button.addEventListener('click', () => {
-    const shown = make('span', { tabindex: '-1' }, text(start, end))
-    button.replaceWith(shown)
-    shown.focus()
-  })
-  return [text(from, start), button, ' ', text(end, to)]
+  if (end - start < 2 * around) return [textOf(list, from, to)]
+  const [button] = elided(end - start, [textOf(list, start, end)])
+  return [textOf(list, from, start), button, ' ', textOf(list, end, to)]
 }
 
 // whole is a hit's text, made when it is opened.

@@ -1,9 +1,8 @@
 // Two texts side by side.
 
-import { diff } from './diff.js'
+import { diff, textOf, wordsOf } from './diff.js'
 import { make, spoken } from './dom.js'
-
-const around = 12 // how many equal words are shown next to a difference
+import { around, elided } from './elided.js'
 
 // sides returns both texts for display, and whether they differ. Words that differ are marked, long equal parts are shortened.
 export function sides (a, b) {
@@ -21,23 +20,12 @@ export function sides (a, b) {
       const start = Math.min(n, around)
       const end = i === runs.length - 1 ? n : Math.max(start, n - around)
       if (end - start < 15 || runs.length === 1) {
-        left.push(words(a, from, to))
-        right.push(words(b, at, at + n))
+        left.push(textOf(a, from, to))
+        right.push(textOf(b, at, at + n))
       } else {
-        const parts = [[a, from, left], [b, at, right]].map(([list, first, side]) => {
-          const button = make('button', { type: 'button', class: 'plain elided', 'aria-label': `Show ${end - start} equal words` }, `… ${end - start} equal words …`)
-          side.push(words(list, first, first + start), button, ' ', words(list, first + end, first + n))
-          return { button, text: words(list, first + start, first + end) }
-        })
-        for (const { button } of parts)
-          button.addEventListener('click', () => {
-            for (const part of parts) {
-              const shown = make('span', { tabindex: '-1' }, part.text)
-              const focused = part.button === button
-              part.button.replaceWith(shown)
-              if (focused) shown.focus()
-            }
-          })
+        const [x, y] = elided(end - start, [textOf(a, from + start, from + end), textOf(b, at + start, at + end)])
+        left.push(textOf(a, from, from + start), x, ' ', textOf(a, from + end, to))
+        right.push(textOf(b, at, at + start), y, ' ', textOf(b, at + end, at + n))
       }
       at += n
     }
@@ -45,12 +33,9 @@ export function sides (a, b) {
   return [left, right, runs.some(({ kind }) => kind !== 'same')]
 }
 
-const words = (list, from, to) => list.slice(from, to).map(({ text, rest }) => text + rest).join('')
-
 // only marks words that the other text does not have here. Line breaks between them are not marked.
 function only (list, from, to) {
-  const last = list[to - 1]
-  const parts = (words(list, from, to - 1) + last.text).split(/(\n\s*)/)
+  const parts = wordsOf(list, from, to).split(/(\n\s*)/)
   const marks = parts.map((part, i) => (i % 2 ? part : part && make('mark', null, i === 0 ? spoken('only here: ') : '', part)))
-  return [...marks, spoken(';'), last.rest]
+  return [...marks, spoken(';'), list[to - 1].rest]
 }
