@@ -1,6 +1,8 @@
 // The page's requests to the sidecar, and the user's credentials for the engines. Credentials are kept in memory and, if the user
 // chooses so, in the session of this tab. They are only sent in the bodies of our own requests.
 
+import { exchange } from './exchange.js'
+
 // Problem is an error for people. Its status is 0 if there was no answer.
 export class Problem extends Error {
   constructor (status, message, hint) {
@@ -16,24 +18,9 @@ export class Problem extends Error {
 const here = new URL('api/', import.meta.url)
 
 async function ask (what, body, signal) {
-  let reply, answer
-  try {
-    reply = await fetch(
-      new URL(what, here),
-      body && {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify(body),
-        signal,
-        credentials: 'same-origin'
-      }
-    )
-    answer = await reply.json()
-  } catch (error) {
-    if (error.name === 'AbortError') throw error
-    if (reply) throw new Problem(reply.status, `The sidecar's answer (status ${reply.status}) is not JSON.`, 'Check its log.')
-    throw new Problem(0, 'The sidecar does not answer.', 'Check whether it still runs, then try again.')
-  }
+  const { reply, answer } = await exchange(new URL(what, here), body, {}, signal)
+  if (!reply) throw new Problem(0, 'The sidecar does not answer.', 'Check whether it still runs, then try again.')
+  if (answer === undefined) throw new Problem(reply.status, `The sidecar's answer (status ${reply.status}) is not JSON.`, 'Check its log.')
   if (!reply.ok) throw new Problem(reply.status, answer.error ?? `status ${reply.status}`, answer.hint ?? '')
   return answer
 }
@@ -46,7 +33,7 @@ export const run = (question, signal) => ask('try', { ...question, ...credential
 export const report = (question, signal) => ask('report', { ...question, ...credentials(question.engine) }, signal)
 
 const inMemory = new Map()
-const drawer = 'neardup.playground.'
+const storageKey = engine => 'neardup.playground.' + engine
 
 const credentials = engine => {
   const given = known(engine)
@@ -57,7 +44,7 @@ const credentials = engine => {
 export function known (engine) {
   if (!inMemory.has(engine)) {
     try {
-      const kept = JSON.parse(sessionStorage.getItem(drawer + engine))
+      const kept = JSON.parse(sessionStorage.getItem(storageKey(engine)))
       if (kept) inMemory.set(engine, kept)
     } catch {
       /* the browser stores nothing */
@@ -71,7 +58,7 @@ export function give (engine, given, keep) {
   forget(engine)
   inMemory.set(engine, given)
   try {
-    if (keep) sessionStorage.setItem(drawer + engine, JSON.stringify(given))
+    if (keep) sessionStorage.setItem(storageKey(engine), JSON.stringify(given))
   } catch {
     /* then they last as long as the page */
   }
@@ -80,7 +67,7 @@ export function give (engine, given, keep) {
 export function forget (engine) {
   inMemory.delete(engine)
   try {
-    sessionStorage.removeItem(drawer + engine)
+    sessionStorage.removeItem(storageKey(engine))
   } catch {
     /* there is nothing to remove */
   }
@@ -89,7 +76,7 @@ export function forget (engine) {
 // kept reports whether the tab's session has credentials for an engine.
 export function kept (engine) {
   try {
-    return sessionStorage.getItem(drawer + engine) !== null
+    return sessionStorage.getItem(storageKey(engine)) !== null
   } catch {
     return false
   }

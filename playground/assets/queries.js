@@ -12,7 +12,7 @@ const longest = 2000 // the address holds queries up to this many characters
 const chosen = { engine: '', index: '', under: null, against: null }
 let asked = {} // the choices of the last run, which its rows are for
 let rows = []
-let beside = {} // how many queries were not run: elsewhere and left
+let notRun = {} // how many queries: elsewhere and left
 let running = null // an AbortController while queries are run
 const target = new Target(chosen, { list: () => list().catch(trouble), picked: showConfigured })
 
@@ -50,7 +50,7 @@ const storageKey = 'neardup.queries'
 
 function remember () {
   try {
-    sessionStorage.setItem(storageKey, JSON.stringify({ hash: location.hash, text: byId('query').value, rows, beside }))
+    sessionStorage.setItem(storageKey, JSON.stringify({ hash: location.hash, text: byId('query').value, rows, notRun }))
   } catch {
     /* too much, or a browser that keeps nothing */
   }
@@ -72,7 +72,7 @@ async function restore (kept) {
   if (!kept.rows.length || !chosen.index) return
   for (const id of ['under', 'against']) chosen[id] = threshold(id)
   keepChoices()
-  Object.assign(beside, kept.beside)
+  notRun = kept.notRun
   rows = kept.rows
   byId('empty').hidden = true
   busy(true)
@@ -144,7 +144,7 @@ async function runAll () {
       byId('query').focus()
       throw new Problem(0, elsewhere ? 'All of these searches are for other indices.' : 'Write queries, one a line.', '')
     }
-    beside = { elsewhere, left: left + list.length }
+    notRun = { elsewhere, left: left + list.length }
     byId('verdict').replaceChildren()
     byId('downloads').hidden = true
     progress(0, list.length)
@@ -159,7 +159,7 @@ async function runAll () {
         if (error.refused || !error.status) throw error
         rows.push({ query: one.query, count: one.count, total: -1, hits: 0, collapsed: null, changes: 0, error: `${error.message} ${error.hint}` })
       }
-      beside.left = left + list.length - rows.length
+      notRun.left = left + list.length - rows.length
       progress(rows.length, list.length)
       if (performance.now() - drawn > 300) {
         showTable()
@@ -186,7 +186,7 @@ function progress (done, all) {
 
 let saved = []
 async function showReport () {
-  const { html, ...all } = await report(question({ rows, ...beside }))
+  const { html, ...all } = await report(question({ rows, ...notRun }))
   rows = all.queries
   showTable()
   byId('verdict').replaceChildren(...all.summary.map(sentence => make('p', null, sentence)))

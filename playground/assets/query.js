@@ -5,14 +5,14 @@ import { make } from './dom.js'
 
 export const isJSON = query => query.trimStart().startsWith('{')
 
-// without matches the members of a search whose texts are not searched words.
-const without = /^(filter|must_not|fields?|default_field|path|type|(default_)?operator|analyzer|minimum_should_match|fuzziness|rewrite|(score|boost)_mode|functions|script.*)$/
+// notSought matches the members of a search whose texts are not searched words.
+const notSought = /^(filter|must_not|fields?|default_field|path|type|(default_)?operator|analyzer|minimum_should_match|fuzziness|rewrite|(score|boost)_mode|functions|script.*)$/
 
 // wordsIn adds the texts in a part of a search to a list.
 function wordsIn (part, list) {
   if (typeof part === 'string') list.push(part)
   else if (part && typeof part === 'object')
-    for (const [name, value] of Object.entries(part)) if (!without.test(name)) wordsIn(value, list)
+    for (const [name, value] of Object.entries(part)) if (!notSought.test(name)) wordsIn(value, list)
   return list
 }
 

@@ -1,14 +1,16 @@
 // The page's requests to the command that serves it.
 
-const drawer = 'neardup.key'
+import { exchange } from './exchange.js'
+
+const storageKey = 'neardup.key'
 
 // The key comes in the address. It is moved into the tab's session, so that a reload still works.
 const key = (() => {
   const hash = new URLSearchParams(location.hash.slice(1))
   const given = hash.get('key')
   try {
-    if (given) sessionStorage.setItem(drawer, given)
-    else return sessionStorage.getItem(drawer)
+    if (given) sessionStorage.setItem(storageKey, given)
+    else return sessionStorage.getItem(storageKey)
   } catch {
     return given // the browser stores nothing
   }
@@ -17,28 +19,20 @@ const key = (() => {
   return given
 })()
 
+const authorization = { Authorization: 'Bearer ' + key }
+
 // call sends a request to the command: GET, or POST if there is a body. It returns the answer, or throws an Error for people.
-export async function call (what, body, signal) {
-  let reply, answer
-  try {
-    reply = await fetch('/api/' + what, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { Authorization: 'Bearer ' + key },
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal
-    })
-    answer = await reply.json()
-  } catch (error) {
-    if (error.name === 'AbortError') throw error
-    throw new Error(reply ? `The answer (status ${reply.status}) is not JSON.` : 'The command does not answer. Is it still running?')
-  }
+export async function call (what, body) {
+  const { reply, answer } = await exchange('/api/' + what, body, authorization)
+  if (!reply) throw new Error('The command does not answer. Is it still running?')
+  if (answer === undefined) throw new Error(`The answer (status ${reply.status}) is not JSON.`)
   if (!reply.ok) throw new Error(answer.error)
   return answer
 }
 
 // save downloads a file of the API.
 export async function save (what, name) {
-  const reply = await fetch('/api/' + what, { headers: { Authorization: 'Bearer ' + key } })
+  const reply = await fetch('/api/' + what, { headers: authorization })
   if (!reply.ok) throw new Error((await reply.json()).error)
   const link = document.createElement('a')
   link.href = URL.createObjectURL(await reply.blob())
