@@ -2,26 +2,24 @@
 
 import { tokens } from './diff.js'
 import { byId, counted, draw, make, two } from './dom.js'
-import { call } from './local.js'
+import { call, work, working } from './local.js'
 import { sides } from './sides.js'
 
 let view = null
 
 // act sends a request to the command and draws the answer.
 async function act (what, body) {
-  if (byId('main').getAttribute('aria-busy') === 'true' && view) return
-  byId('main').setAttribute('aria-busy', true)
-  try {
-    const answer = await call(what, body)
-    byId('problem').hidden = true
-    if (what === 'end') ended()
-    else show(answer, doneBy(what, body, answer))
-  } catch (error) {
-    byId('problem').textContent = error.message
-    byId('problem').hidden = false
-    if (view) await call('state').then(answer => show(answer, ''), () => {}) // another tab may have answered
-  }
-  byId('main').setAttribute('aria-busy', false)
+  if (working()) return
+  await work(async () => {
+    try {
+      const answer = await call(what, body)
+      if (what === 'end') ended()
+      else show(answer, doneBy(what, body, answer))
+    } catch (error) {
+      if (view) await call('state').then(answer => show(answer, ''), () => {}) // another tab may have answered
+      throw error
+    }
+  })
 }
 
 const writtenTo = config => `Written to ${config}. A running serve reloads it.`

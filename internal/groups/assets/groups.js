@@ -1,7 +1,7 @@
 // The groups of an index, and what a person decides about them.
 
 import { byId, count, counted, make, two } from './dom.js'
-import { call, save } from './local.js'
+import { call, save, work, working } from './local.js'
 import { sides } from './sides.js'
 import { tokens } from './diff.js'
 
@@ -11,21 +11,6 @@ let list = { total: 0, groups: [] }
 let group = null
 let at = 0 // the member that is compared, from 1
 const decisions = [] // of this visit: where each was made
-
-// busy runs a request: it marks the page as busy meanwhile, and shows an error.
-let under = 0
-async function busy (what) {
-  under++
-  byId('main').setAttribute('aria-busy', true)
-  try {
-    byId('problem').hidden = true
-    await what()
-  } catch (error) {
-    byId('problem').textContent = error.message[0].toUpperCase() + error.message.slice(1)
-    byId('problem').hidden = false
-  }
-  if (--under === 0) byId('main').setAttribute('aria-busy', false)
-}
 
 const percent = x => `${x > 0 && x < 0.01 ? '<\u202f1' : Math.round(100 * x)}\u202f%`
 
@@ -72,7 +57,7 @@ async function load (from) {
 
 const turn = by => {
   const to = list.at + by * 50
-  if (to >= 0 && to < list.total) return busy(() => load(to))
+  if (to >= 0 && to < list.total) return work(() => load(to))
 }
 
 // mark shows which entry of a list is open.
@@ -82,7 +67,7 @@ function mark () {
 }
 
 function open (number) {
-  return busy(async () => {
+  return work(async () => {
     group = await call('group', { number })
     at = 1
     byId('group').hidden = false
@@ -159,9 +144,9 @@ function differing (a, b) {
 
 function decide (verdict) {
   const one = group?.members[at]
-  if (!one || under) return
+  if (!one || working()) return
   const place = { number: group.number, at }
-  return busy(async () => {
+  return work(async () => {
     state = await call('decide', { number: place.number, id: one.id, verdict })
     decisions.push(place)
     await decided(one, verdict)
@@ -181,12 +166,12 @@ async function decided (one, verdict) {
 // undo goes back to the pair that was decided last, and undoes that decision.
 async function undo () {
   const last = decisions.at(-1) ?? (group?.members[at]?.verdict && { number: group.number, at })
-  if (!last || under) return
+  if (!last || working()) return
   if (group?.number !== last.number) await open(last.number)
   if (group?.number !== last.number) return // it could not be opened
   choose(last.at)
   const one = group.members[at]
-  return busy(async () => {
+  return work(async () => {
     state = await call('decide', { number: group.number, id: one.id, verdict: '' })
     decisions.pop()
     const { verdict, stored } = state
@@ -197,8 +182,8 @@ async function undo () {
 
 // leave leaves the group out of the plan, or puts it back.
 function leave () {
-  if (!group || under) return
-  return busy(async () => {
+  if (!group || working()) return
+  return work(async () => {
     await call('leave', { number: group.number, out: !group.out })
     group.out = !group.out
     compare()
@@ -247,7 +232,7 @@ const keys = {
 }
 
 addEventListener('keydown', event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !'np'.includes(event.key) || under) return
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && !'np'.includes(event.key) || working()) return
   if (event.target.matches('input, select, textarea')) return
   const act = keys[event.key]
   if (act) {
@@ -261,7 +246,7 @@ const chosen = () => ({ order: byId('order').value, field: byId('value').value &
 byId('filter').addEventListener('submit', event => {
   event.preventDefault()
   asked = chosen()
-  busy(() => load(0))
+  work(() => load(0))
 })
 byId('filter').addEventListener('change', () => byId('filter').requestSubmit())
 byId('back').addEventListener('click', () => turn(-1))
@@ -269,12 +254,12 @@ byId('on').addEventListener('click', () => turn(1))
 byId('close').addEventListener('click', close)
 for (const button of document.querySelectorAll('[data-verdict]')) button.addEventListener('click', () => button.dataset.verdict ? decide(button.dataset.verdict) : undo())
 for (const button of document.querySelectorAll('[data-form]')) {
-  button.addEventListener('click', () => busy(() => save('export?' + new URLSearchParams({ ...asked, form: button.dataset.form }), 'groups.' + button.dataset.form)))
+  button.addEventListener('click', () => work(() => save('export?' + new URLSearchParams({ ...asked, form: button.dataset.form }), 'groups.' + button.dataset.form)))
 }
-byId('plan').addEventListener('click', () => busy(() => save('plan?' + new URLSearchParams(asked), 'plan.json')))
+byId('plan').addEventListener('click', () => work(() => save('plan?' + new URLSearchParams(asked), 'plan.json')))
 byId('leave').addEventListener('click', leave)
 
-busy(async () => {
+work(async () => {
   state = await call('state')
   byId('all').hidden = false
   showState()

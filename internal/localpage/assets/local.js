@@ -1,5 +1,6 @@
 // The page's requests to the command that serves it.
 
+import { busy, byId } from './dom.js'
 import { exchange } from './exchange.js'
 
 const storageKey = 'neardup.key'
@@ -39,4 +40,21 @@ export async function save (what, name) {
   link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
+let running = 0
+export const working = () => running > 0
+
+// work runs an action of the user. Meanwhile the page is marked as busy. An error is shown.
+export async function work (action) {
+  running++
+  busy(true)
+  byId('problem').hidden = true
+  try {
+    await action()
+  } catch (error) {
+    byId('problem').textContent = error.message[0].toUpperCase() + error.message.slice(1)
+    byId('problem').hidden = false
+  }
+  if (--running === 0) busy(false)
 }
