@@ -9,8 +9,8 @@ const tenths = ms => ms.toFixed(1)
 const largest = 5_000_000 // bytes of a file
 const longest = 2000 // the address holds queries up to this many characters
 
-const chosen = { engine: '', index: '', under: null, against: null }
-let asked = {} // the choices of the last run, which its rows are for
+const chosen = { engine: '', index: '' }
+let asked = {} // the choices of the last run, which its rows are for: the index, and the thresholds under and against
 let rows = []
 let notRun = {} // how many queries: elsewhere and left
 let running = null // an AbortController while queries are run
@@ -36,9 +36,9 @@ function readAddress () {
 }
 
 function writeAddress () {
-  const hash = new URLSearchParams({ engine: chosen.engine, index: chosen.index })
-  if (chosen.under) hash.set('threshold', chosen.under)
-  if (chosen.against) hash.set('against', chosen.against)
+  const hash = new URLSearchParams({ engine: asked.engine, index: asked.index })
+  if (asked.under) hash.set('threshold', asked.under)
+  if (asked.against) hash.set('against', asked.against)
   const text = byId('query').value
   if (text.length <= longest) hash.set('queries', text)
   history.replaceState(null, '', '#' + hash)
@@ -70,7 +70,6 @@ function remembered () {
 
 async function restore (kept) {
   if (!kept.rows.length || !chosen.index) return
-  for (const id of ['under', 'against']) chosen[id] = threshold(id)
   keepChoices()
   notRun = kept.notRun
   rows = kept.rows
@@ -123,17 +122,16 @@ function threshold (id) {
 
 // keepChoices keeps the choices for a run, so that a change during or after it does not mix two indices.
 const keepChoices = () => {
-  asked = { ...chosen, configured: target.rule?.threshold ?? '' }
+  asked = { ...chosen, under: threshold('under'), against: threshold('against'), configured: target.rule?.threshold ?? '' }
 }
 
 async function runAll () {
   byId('problem').hidden = true
   byId('query').removeAttribute('aria-invalid')
-  for (const id of ['under', 'against']) chosen[id] = threshold(id)
-  if (!chosen.index) await list() // which says why there is none
+  if (!chosen.index) await list() // which says why no index is chosen
   if (!chosen.index) return
-  writeAddress()
   keepChoices()
+  writeAddress()
   rows = []
   const stopping = (running = new AbortController())
   byId('results').hidden = byId('empty').hidden = true
