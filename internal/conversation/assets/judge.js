@@ -1,9 +1,8 @@
 // The page on which a person judges pairs.
 
-import { tokens } from './diff.js'
 import { byId, counted, draw, make, two } from './dom.js'
 import { call, work, working } from './local.js'
-import { sides } from './sides.js'
+import { showSides } from './sides.js'
 
 let view = null
 
@@ -53,12 +52,10 @@ function show (answer, done) {
 
 function showPair ({ title, a, b, fields }) {
   byId('number').textContent = title
-  const [left, right, differ] = sides(tokens(a.text), tokens(b.text))
-  for (const [side, document, text] of [['a', a, left], ['b', b, right]]) {
+  const differ = showSides(a.text, b.text)
+  for (const [side, document] of [['a', a], ['b', b]]) {
     byId('id-' + side).textContent = document.id
     byId('fields-' + side).replaceChildren(...(fields ?? []).map(one => make('li', null, make('span', { class: 'id' }, one.name), ' ', make('span', { title: one[side] }, one[side]))))
-    byId('text-' + side).replaceChildren(...text)
-    byId('text-' + side).scrollTop = 0
   }
   byId('note').textContent = (differ ? '' : 'No word differs. ') + (a.cut || b.cut ? 'Long texts are cut here.' : '')
 }

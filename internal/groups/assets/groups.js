@@ -2,8 +2,7 @@
 
 import { byId, count, counted, make, two } from './dom.js'
 import { call, save, work, working } from './local.js'
-import { sides } from './sides.js'
-import { tokens } from './diff.js'
+import { showSides } from './sides.js'
 
 let state = null
 let asked = {} // the filter and order of the list
@@ -118,11 +117,9 @@ function compare () {
   if (!one) return
   byId('goes').textContent = byId('goes-field').textContent = one.verdict === 'different' ? 'Stays too' : 'Goes'
   byId('what').replaceChildren('What differs in ', make('span', { class: 'id' }, one.id))
-  const [left, right, differ] = sides(tokens(best.text), tokens(one.text))
+  byId('sides').hidden = false // what is hidden does not scroll back to its beginning
+  const differ = showSides(best.text, one.text)
   byId('sides').hidden = !differ
-  byId('text-a').replaceChildren(...left)
-  byId('text-b').replaceChildren(...right)
-  for (const id of ['text-a', 'text-b']) byId(id).scrollTop = 0
   const fields = differing(best, one)
   byId('fields').hidden = !fields.length
   byId('fields').tBodies[0].replaceChildren(...fields.map(([name, a, b]) =>

@@ -1,11 +1,21 @@
 // Two texts side by side.
 
-import { diff, textOf, wordsOf } from './diff.js'
-import { make, spoken } from './dom.js'
+import { diff, textOf, tokens, wordsOf } from './diff.js'
+import { byId, make, spoken } from './dom.js'
 import { around, elided } from './elided.js'
 
-// sides returns both texts for display, and whether they differ. Words that differ are marked, long equal parts are shortened.
-export function sides (a, b) {
+// showSides shows two texts in #text-a and #text-b, and returns whether a word differs.
+export function showSides (a, b) {
+  const [left, right, differ] = sides(tokens(a), tokens(b))
+  for (const [id, parts] of [['text-a', left], ['text-b', right]]) {
+    byId(id).replaceChildren(...parts)
+    byId(id).scrollTop = 0
+  }
+  return differ
+}
+
+// sides returns both texts for display, and whether a word differs. Words that differ are marked, long equal parts are shortened.
+function sides (a, b) {
   const runs = diff(a, b)
   const left = [a.before]
   const right = [b.before]
