@@ -315,9 +315,9 @@ function listen () {
   })
   listenTo(setThreshold)
   byId('exactly').addEventListener('input', event => setThreshold(event.target.valueAsNumber))
-  byId('exactly').addEventListener('change', ({ target }) => {
-    if (target.valueAsNumber >= least && target.valueAsNumber <= 1) target.value = view.threshold
-    else refuse(target, 'threshold-says', `Threshold: use a number from ${least} to 1.`)
+  byId('exactly').addEventListener('change', ({ target: field }) => {
+    if (field.valueAsNumber >= least && field.valueAsNumber <= 1) field.value = view.threshold
+    else refuse(field, 'threshold-says', `Threshold: use a number from ${least} to 1.`)
   })
   byId('configured').addEventListener('click', () => {
     chosen.threshold = null
@@ -329,9 +329,9 @@ function listen () {
     chosen.window = window
     later()
   })
-  byId('window').addEventListener('change', ({ target }) => {
+  byId('window').addEventListener('change', ({ target: field }) => {
     const largest = view.reply?.rule.max_window
-    if (!(target.valueAsNumber >= 1 && target.valueAsNumber <= largest)) refuse(target, 'window-says', `Window: use a number from 1 to ${count(largest)}.`)
+    if (!(field.valueAsNumber >= 1 && field.valueAsNumber <= largest)) refuse(field, 'window-says', `Window: use a number from 1 to ${count(largest)}.`)
   })
   byId('copy').addEventListener('click', copy)
   byId('which').addEventListener('change', event => {
@@ -352,13 +352,12 @@ async function start () {
   listen()
   byId('settings').open = matchMedia('(min-width: 72rem)').matches
   const scene = await engines()
-  const { version, links } = scene
   most = scene.ranks
   presets = scene.presets
   target.engines = scene.engines
-  byId('version').textContent = version
+  byId('version').textContent = scene.version
   const listed = [...byId('links').children].map(link => link.getAttribute('href'))
-  for (const { path, says } of links)
+  for (const { path, says } of scene.links)
     if (!listed.includes(path))
       byId('links').append(' ', make('a', { href: path, title: says }, path.replaceAll('/', ' ').trim()))
   if (!target.engines.length) return clear('The configuration has no engine: add one to engines in config.yaml.')
