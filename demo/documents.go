@@ -74,7 +74,7 @@ func openDocuments(ctx context.Context, o Options) (*file, error) {
 	if start, _ := buffered.Peek(2); string(start) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(buffered)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: begins as a gzip file does, and is none: %w: pack it again, or give it unpacked", f.name, err), f.Close())
+			return nil, errors.Join(fmt.Errorf("%s: starts like a gzip file but is not one: %w: pack it again, or give it unpacked", f.name, err), f.Close())
 		}
 		in = unpacked
 	}

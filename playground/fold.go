@@ -25,8 +25,8 @@ type apart struct {
 }
 
 // compared returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
-// fingerprints are equal, or [i, j, 1, 2] if it was decided that they are the same. All others meet the conditions of the rule. Of the earlier hits that a hit agrees with and does not fold into at any
-// threshold, kept has the one that it agrees with most.
+// fingerprints are equal, or [i, j, 1, 2] if it was decided that they are the same. All others meet the conditions of the rule. Of the earlier hits
+// that a hit agrees with but does not fold into at any threshold, kept has the one that it agrees with most.
 func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) {
 	pairs, kept = [][]float64{}, []apart{}
 	for j := range hits {

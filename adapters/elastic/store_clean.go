@@ -222,8 +222,8 @@ func (s *Store) Create(ctx context.Context, index, identity string, documents []
 	})
 }
 
-// SetField implements adapters.Cleaner. Where the engine's own update has to do it, a field that is to go becomes null: a script may be forbidden, and
-// there is none for embeddings.
+// SetField implements adapters.Cleaner. If only the engine's own update can do it, a field to remove becomes null: removing it takes a script. The
+// cluster may forbid scripts, and the engine refuses them for embeddings.
 func (s *Store) SetField(
 	ctx context.Context, index, field string, documents []adapters.Stored, values [][]byte,
 ) ([]adapters.Result, error) {

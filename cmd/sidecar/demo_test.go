@@ -61,7 +61,7 @@ func TestDemoOfDocuments(t *testing.T) {
 	expect.OK(t, z.Close())
 	for text, want := range map[string]string{
 		"":                         ": has no document: " + hint,
-		"\x1f\x8b, not packed":     ": begins as a gzip file does, and is none: ",
+		"\x1f\x8b, not packed":     ": starts like a gzip file but is not one: ",
 		packed.String()[:1000]:     ":391: the gzip file is cut off or damaged here: ",
 		`{"text":"a b c"}` + "\n{": `:2: is not valid JSON: ` + hint,
 		"\n[1]":                    ":2: is not a JSON object: " + hint,

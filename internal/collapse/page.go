@@ -204,7 +204,7 @@ type ranked struct {
 	ranks []int
 }
 
-// at returns the hit of a rank, nil if there is none.
+// at returns the hit at a rank, or nil if that rank was not read.
 func (l *ranked) at(rank int) *rule.Seen {
 	place, known := rank-l.from, true
 	if l.ranks != nil {

@@ -71,7 +71,7 @@ func folded(r *Row) (n int) {
 	return n
 }
 
-// page returns the page of a side, nil if there is none.
+// page returns the page of a side, or nil if it failed.
 func (r *Row) page(side int) *Page {
 	if side >= len(r.Pages) || r.Pages[side].Error != "" {
 		return nil

@@ -36,7 +36,7 @@ func (s Side) control() string {
 	return "on; expand=ids"
 }
 
-// Name describes the side of a threshold for people. configured is the rule's threshold; 0 stands for it.
+// Name describes a threshold for people. A threshold of 0 means the configured one.
 func Name(threshold, configured float64) string {
 	if threshold == 0 {
 		return fmt.Sprintf("the configured threshold, %v", configured)
@@ -66,7 +66,7 @@ type Row struct {
 	Query string `json:"query"`
 	// Count is how often it is in the input.
 	Count int `json:"count"`
-	// Total is the engine's count of hits, -1 where it gives none; Hits is how many are on its page.
+	// Total is the engine's count of hits, or -1 if it sends no count. Hits is how many are on its page.
 	Total int   `json:"total"`
 	Hits  int   `json:"hits"`
 	Plain Times `json:"engine_page"`

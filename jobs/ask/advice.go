@@ -16,7 +16,7 @@ type Judged struct {
 	Same      bool
 	Agreement float64
 	A, B      Values
-	// Presets says of presets whether the pair folds under them.
+	// Presets says for each preset whether the pair folds under it.
 	Presets map[string]bool
 }
 
@@ -105,7 +105,7 @@ func adviseSpan(judged []Judged, name string) []Advice {
 	return nil
 }
 
-// byChance is up to which probability chance alone would speak for a preset as much as the answers do.
+// byChance is the highest probability by the sign test at which a preset is advised.
 const byChance = 0.01
 
 // AdvisePreset returns the preset that judges the pairs most like the person, if the rule judges them clearly worse even at the threshold that fits.
@@ -139,7 +139,7 @@ func AdvisePreset(judged []Judged, threshold float64) (list []Advice) {
 				worse++
 			}
 		}
-		// the sign test: how probable so many differences in favour are if each is a toss of a coin
+		// the sign test: the probability that a coin, tossed once for each difference, favours the preset as often or more often
 		if own.pairs < Fewest || other.f1() <= max(highest, own.f1()) || tosses(better+worse, worse) > byChance {
 			continue
 		}

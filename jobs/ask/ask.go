@@ -76,7 +76,7 @@ type Finding struct {
 	Same      int `json:"same"`
 	Different int `json:"different"`
 	Skipped   int `json:"skipped"`
-	// Contradicting is how many answers contradict the others: the best threshold is wrong about so many.
+	// Contradicting is how many answers contradict the others: even the threshold that fits them best gets these wrong.
 	Contradicting int `json:"contradicting"`
 	// Settled says that more answers would hardly change the threshold.
 	Settled bool `json:"settled"`
@@ -158,7 +158,7 @@ const (
 	even = 0.001
 	// enough is the gain below which it is settled.
 	enough = 0.005
-	// wide is an interval that would astonish a person who may stop.
+	// wide is the width above which a person who may stop is shown the interval.
 	wide = 0.1
 	// tolerable is the loss up to which it is settled.
 	tolerable = 0.015
@@ -455,7 +455,7 @@ func (s *Session) Finding() Finding {
 	return f
 }
 
-// loss is how much lower than the highest F1 a curve has at a threshold: but for the worst curves, which together have a probability of 1 in 10.
+// loss returns by how much F1 at a threshold may be below the highest F1. It leaves out the worst curves, which together have a probability of 1 in 10.
 func (s *Session) loss(at int, values []Counts, highests []float64) float64 {
 	order := make([]int, len(s.curves))
 	for i := range order {
@@ -472,7 +472,7 @@ func (s *Session) loss(at int, values []Counts, highests []float64) float64 {
 	return 0
 }
 
-// contradicting is how many answers the threshold that is wrong about the fewest is wrong about.
+// contradicting returns how many answers are wrong at the threshold that fits them best.
 func (s *Session) contradicting() int {
 	var answers []Answer
 	for _, a := range s.answers {

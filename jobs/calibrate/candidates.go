@@ -153,7 +153,7 @@ type Shown struct {
 	// Text is what is compared: the texts of the rule's fields, without the tags of HTML. Values are the other fields.
 	Text   string
 	Values ask.Values
-	// Fingerprint is that of the text, 0 if there is none.
+	// Fingerprint is the fingerprint of the text, or 0 if the document has no text.
 	Fingerprint uint64
 }
 
