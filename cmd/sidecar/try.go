@@ -151,35 +151,32 @@ func (t *tryJob) read(ctx context.Context, e *upstream.Engine, indices []adapter
 	return input, input.Check(name)
 }
 
-// trial returns the trial, and the names of its sides.
+// trial returns the trial and the names of its sides. file is the configuration.
 func (t *tryJob) trial(ctx context.Context, e *upstream.Engine, indices []adapters.Index, file string) (trial *try.Trial, names []string, err error) {
 	rule := indices[0].Rule(e.Rules)
 	header := e.Config.Header()
 	header["User-Agent"] = []string{"neardup-try"}
 	trial = &try.Trial{Engine: e.Kind, Look: adapters.Look{Index: t.index, Fields: rule.Fields, Header: header}}
+	if _, err := trial.Engine.LookFor(trial.Look); err != nil { // such as for a pattern: every query would fail
+		return nil, nil, err
+	}
 	add := func(e *upstream.Engine, threshold float64, name string) error {
 		h, err := server.Handler(ctx, e, slog.New(slog.DiscardHandler))
 		trial.Sides, names = append(trial.Sides, try.Side{Handler: h, Threshold: threshold}), append(names, name)
 		return err
 	}
-	at := func(threshold float64) string { return try.Name(threshold, rule.Profile.Threshold) }
-	switch {
-	case t.againstConfig != "":
-		if err = add(e, t.threshold, file); err != nil {
-			return nil, nil, err
-		}
+	if t.againstConfig != "" {
 		other, err := t.other(e.Config.Name)
-		if err != nil {
-			return nil, nil, err
+		if err == nil {
+			err = errors.Join(add(e, t.threshold, file), add(other, t.threshold, t.againstConfig))
 		}
-		return trial, names, add(other, t.threshold, t.againstConfig)
-	case t.against != 0:
-		if err = add(e, t.threshold, at(t.threshold)); err != nil {
-			return nil, nil, err
-		}
-		return trial, names, add(e, t.against, at(t.against))
+		return trial, names, err
 	}
-	return trial, names, add(e, t.threshold, at(t.threshold))
+	err = add(e, t.threshold, try.Name(t.threshold, rule.Profile.Threshold))
+	if err == nil && t.against != 0 {
+		err = add(e, t.against, try.Name(t.against, rule.Profile.Threshold))
+	}
+	return trial, names, err
 }
 
 // other opens the engine of the same name in the configuration to compare with.
@@ -197,9 +194,6 @@ func (t *tryJob) other(name string) (*upstream.Engine, error) {
 
 // each runs the queries, and returns the rows of those that were run before an error.
 func (t *tryJob) each(ctx context.Context, trial *try.Trial, queries []*try.Query) (rows []try.Row, err error) {
-	if _, err := trial.Engine.LookFor(adapters.Look{Index: t.index, Words: "x", Size: 1, Fields: trial.Look.Fields}); err != nil {
-		return nil, err
-	}
 	next := time.Now().Add(meterEvery)
 	for i, q := range queries {
 		row, err := trial.Run(ctx, q, i)

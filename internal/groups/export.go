@@ -21,7 +21,8 @@ func (g *Groups) exported(n int, found cleanup.Group) cleanup.Group {
 	found.Stays.Fields, found.Stays.Title = nil, ""
 	var goes []cleanup.Member
 	for _, m := range found.Goes {
-		if m.Fields, m.Title = nil, ""; g.verdict(n, m.ID) != decided.Different {
+		m.Fields, m.Title = nil, ""
+		if g.verdict(n, m.ID) != decided.Different {
 			goes = append(goes, m)
 		}
 	}
@@ -54,10 +55,11 @@ func (g *Groups) plan(w http.ResponseWriter, r *http.Request) {
 			c.Hosts = nil // they count the groups that the filter leaves out, too
 		}
 		err := g.spool.each(f, func(n int, found cleanup.Group) error {
-			before := len(found.Goes)
-			if found = g.exported(n, found); g.out[n] {
+			if g.out[n] {
 				return nil
 			}
+			before := len(found.Goes)
+			found = g.exported(n, found)
 			c.Others += before - len(found.Goes)
 			if len(found.Goes) == 0 {
 				c.Others++

@@ -249,19 +249,11 @@ func (r *Report) Text() string {
 	_, _ = w.Write([]byte(head))
 	for i := range r.Rows[:min(len(r.Rows), maxShown)] {
 		row := &r.Rows[i]
-		query := oneLine(row.Query)
 		if row.Error != "" {
-			r.line(w, row, 0, "", "failed: "+oneLine(row.Error)+": "+query)
+			r.line(w, row, 0, &Page{Error: row.Error})
 		}
 		for side := range row.Pages {
-			page, cells, note := &row.Pages[side], "", ""
-			if cells = fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%.1f", page.Folded, page.New, page.Filled, page.Empty, page.Groups, page.Total); page.Left != "" {
-				note = "left alone, " + page.Left + ": "
-			}
-			if page.Error != "" {
-				cells, note = "", "failed: "+oneLine(page.Error)+": "
-			}
-			r.line(w, row, side, cells, note+query)
+			r.line(w, row, side, &row.Pages[side])
 		}
 	}
 	_ = w.Flush()
@@ -271,15 +263,20 @@ func (r *Report) Text() string {
 	return terminal.Harmless(b.String())
 }
 
-// line writes a line of the table. Empty cells stand for a page that failed.
-func (r *Report) line(w *tabwriter.Writer, row *Row, side int, cells, query string) {
+// line writes a page as a line of the table. The cells of a page that failed are empty.
+func (r *Report) line(w *tabwriter.Writer, row *Row, side int, page *Page) {
+	cells := fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%.1f", page.Folded, page.New, page.Filled, page.Empty, page.Groups, page.Total)
+	note := ""
+	switch {
+	case page.Error != "":
+		cells, note = "\t\t\t\t\t", "failed: "+oneLine(page.Error)+": "
+	case page.Left != "":
+		note = "left alone, " + page.Left + ": "
+	}
 	if len(r.Sides) > 1 {
 		_, _ = fmt.Fprintf(w, "%c\t%d\t", 'A'+side, row.Changes)
 	}
-	if cells == "" {
-		cells = "\t\t\t\t\t"
-	}
-	_, _ = fmt.Fprintf(w, "%d\t%d\t%s\t%.1f\t%s\n", row.Count, row.Hits, cells, row.Plain.Total, query)
+	_, _ = fmt.Fprintf(w, "%d\t%d\t%s\t%.1f\t%s\n", row.Count, row.Hits, cells, row.Plain.Total, note+oneLine(row.Query))
 }
 
 // oneLine puts a text on one line and shortens it to maxQuery characters.

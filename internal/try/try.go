@@ -172,7 +172,8 @@ func (t *Trial) explained(err error) string {
 // look returns the look for a query: the page that its client asks for.
 func (t *Trial) look(q *Query) adapters.Look {
 	look := t.Look
-	if look.Words, look.Search, look.Size = q.Words, q.Search, 0; q.Search == nil {
+	look.Words, look.Search = q.Words, q.Search
+	if q.Search == nil {
 		look.Size = pageSize
 	}
 	return look
@@ -216,7 +217,8 @@ func (p *Page) compare(plain, shown []adapters.LookedHit) {
 	for i := range shown {
 		h := &shown[i]
 		name := nameOf(h)
-		if p.shown[name] = true; p.Left != "" {
+		p.shown[name] = true
+		if p.Left != "" {
 			continue
 		}
 		members := 0 // of the group, on the engine's page
