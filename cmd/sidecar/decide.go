@@ -110,21 +110,25 @@ func (d *decideJob) run(ctx context.Context) error {
 	case d.forget:
 		return d.takeBack(ctx)
 	}
-	targets, err := d.matching(ctx)
+	return d.decide(ctx)
+}
+
+// mostErrors is how many errors about pairs are printed at once.
+const mostErrors = 20
+
+// decide stores the decisions about the pairs. It skips pairs with a missing document, and fails if that leaves none.
+func (d *decideJob) decide(ctx context.Context) error {
+	e, indices, err := d.engineOf(ctx)
 	if err != nil {
 		return err
 	}
-	e := targets[0].Engine
-	if at := slices.IndexFunc(targets, func(t target) bool { return t.Engine != e }); at >= 0 {
-		return fmt.Errorf("--index: the engines %s and %s both have such indices: choose one with --engine", e.Config.Name, targets[at].Config.Name)
-	}
 	var places []decided.Place
-	for _, t := range targets {
-		places = append(places, placeOf(t))
+	for _, index := range indices {
+		places = append(places, placeOf(targetOf(e, index)))
 	}
 	pairs, missing, err := decided.Find(ctx, e.Store, places, d.pairs...)
 	if err == nil && len(pairs) == 0 {
-		err = errors.Join(missing[:min(len(missing), 20)]...)
+		err = errors.Join(missing[:min(len(missing), mostErrors)]...)
 	}
 	if err != nil {
 		return e.Explain(err)
@@ -199,49 +203,54 @@ func (d *decideJob) chosen(ctx context.Context, e *upstream.Engine) (log *decide
 	return log, pairs, places, nil
 }
 
-// takeBack takes back what was decided about the pairs.
+// takeBack takes back what was decided about the pairs. All of them must be decided on one engine, each in one index.
 func (d *decideJob) takeBack(ctx context.Context) error {
 	var from *upstream.Engine
 	var log *decided.Log
 	var errs []error
-	found := make([]decided.Pair, len(d.pairs))
+	stored := make([]decided.Pair, len(d.pairs)) // those of the engine, by their place in d.pairs
 	for _, e := range d.engines {
-		its, pairs, _, err := d.chosen(ctx, e)
+		its, all, _, err := d.chosen(ctx, e)
 		if err != nil {
 			return err
 		}
-		known := map[decided.Name][]decided.Pair{} // with and without the name of the index
-		for _, p := range pairs {
-			name := p.Name()
-			known[name] = []decided.Pair{p}
-			name.Index = ""
-			known[name] = append(known[name], p)
-		}
+		named := byName(all)
 		for i := range d.pairs {
-			p := &d.pairs[i]
-			all := known[p.Name()]
-			switch {
-			case len(all) == 0:
+			found := named[d.pairs[i].Name()]
+			if len(found) == 0 {
 				continue
-			case from != nil && from != e:
-				return fmt.Errorf("the engines %s and %s both have such pairs: choose one with --engine", from.Config.Name, e.Config.Name)
-			case len(all) > 1:
-				errs = append(errs, fmt.Errorf("%q and %q are decided in both %s and %s: name one index", p.A, p.B, all[0].Index, all[1].Index))
 			}
-			from, log = e, its
-			found[i] = all[0]
-			found[i].Verdict = decided.Forgotten
+			if from != nil && from != e {
+				return fmt.Errorf("the engines %s and %s both have such pairs: choose one with --engine", from.Config.Name, e.Config.Name)
+			}
+			if p := &d.pairs[i]; len(found) > 1 {
+				errs = append(errs, fmt.Errorf("%q and %q are decided in both %s and %s: name one index", p.A, p.B, found[0].Index, found[1].Index))
+			}
+			from, log, stored[i] = e, its, found[0]
+			stored[i].Verdict = decided.Forgotten
 		}
 	}
-	for i, p := range found {
+	for i, p := range stored {
 		if p.Index == "" {
 			errs = append(errs, fmt.Errorf("nothing is decided about %q and %q: --list shows the decided pairs", d.pairs[i].A, d.pairs[i].B))
 		}
 	}
 	if len(errs) > 0 {
-		return errors.Join(errs[:min(len(errs), 20)]...)
+		return errors.Join(errs[:min(len(errs), mostErrors)]...)
 	}
-	return d.store(ctx, from, log, found, 0)
+	return d.store(ctx, from, log, stored, 0)
+}
+
+// byName returns each pair under its name, and under its name without the index, since a person may leave the index out.
+func byName(pairs []decided.Pair) map[decided.Name][]decided.Pair {
+	named := map[decided.Name][]decided.Pair{}
+	for _, p := range pairs {
+		name := p.Name()
+		named[name] = append(named[name], p)
+		name.Index = ""
+		named[name] = append(named[name], p)
+	}
+	return named
 }
 
 // decidedPair is a pair as it is listed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,10 +198,11 @@ func (j *job) engineOf(ctx context.Context) (one *upstream.Engine, indices []ada
 	if err != nil {
 		return nil, nil, err
 	}
+	one = targets[0].Engine
 	for _, t := range targets {
-		if one = targets[0].Engine; t.Engine != one {
+		if t.Engine != one {
 			return nil, nil, fmt.Errorf("--index: the engines %s and %s both have %s: choose one with --engine",
-				one.Config.Name, t.Config.Name, j.index)
+				one.Config.Name, t.Config.Name, cmp.Or(j.index, "such indices"))
 		}
 		indices = append(indices, t.found)
 	}
