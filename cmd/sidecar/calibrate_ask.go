@@ -206,12 +206,17 @@ const shownWords, around = 160, 8
 func (c *talk) show(q *conversation.Question) {
 	a, b := q.X, q.Y
 	x, y := ask.Mark(a.Text, b.Text, func(word string) string { return strings.Join(sketch.Words(word), " ") })
-	left := c.lines(ask.Excerpt(x, around, shownWords), c.column())
-	right := c.lines(ask.Excerpt(y, around, shownWords), c.column())
+	side := func(letter, id string, pieces []ask.Piece) []line {
+		head := letter + "  " + calibrate.Plain(c.column()-3, id)
+		return append([]line{{head, head}}, c.lines(ask.Excerpt(pieces, around, shownWords), c.column())...)
+	}
+	left, right := side("A", q.A, x), side("B", q.B, y)
 	c.printf("\n%s\n", ask.Place(q.Number))
-	if c.column() < c.width() {
-		left = append([]line{{text: "A  " + calibrate.Plain(c.column()-3, q.A)}}, left...)
-		right = append([]line{{text: "B  " + calibrate.Plain(c.column()-3, q.B)}}, right...)
+	if c.column() == c.width() {
+		for _, l := range append(left, right...) {
+			c.raw(l.text + "\n")
+		}
+	} else {
 		for i := range max(len(left), len(right)) {
 			var l, r line
 			if i < len(left) {
@@ -220,14 +225,7 @@ func (c *talk) show(q *conversation.Question) {
 			if i < len(right) {
 				r = right[i]
 			}
-			c.raw(strings.TrimRight(l.text+strings.Repeat(" ", max(0, c.column()-cells(l.bare())))+" | "+r.text, " ") + "\n")
-		}
-	} else {
-		for i, side := range [][]line{left, right} {
-			c.printf("%c  %s\n", 'A'+i, calibrate.Plain(c.width()-3, []string{q.A, q.B}[i]))
-			for _, l := range side {
-				c.raw(l.text + "\n")
-			}
+			c.raw(strings.TrimRight(l.text+strings.Repeat(" ", max(0, c.column()-cells(l.unpainted)))+" | "+r.text, " ") + "\n")
 		}
 	}
 	for _, name := range ask.Differing(a.Values, b.Values) {
@@ -237,7 +235,7 @@ func (c *talk) show(q *conversation.Question) {
 }
 
 // raw prints what was made harmless before it was painted.
-func (c *talk) raw(text string) { _, _ = io.WriteString(c.out, text) } // as above
+func (c *talk) raw(text string) { _, _ = io.WriteString(c.out, text) } // as in printf
 
 // width is that of the terminal, or 80.
 func (c *talk) width() int {
@@ -258,16 +256,8 @@ func (c *talk) column() int {
 	return (width - 3) / 2
 }
 
-// line is a line of a text, painted or with brackets.
+// line is a line of a text, painted or with brackets, and the same without paint.
 type line struct{ text, unpainted string }
-
-// bare is the line without paint.
-func (l line) bare() string {
-	if l.unpainted != "" {
-		return l.unpainted
-	}
-	return l.text
-}
 
 // reverse is the ANSI code of black on white, or the other way round.
 const reverse = "7"
