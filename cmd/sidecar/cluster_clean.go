@@ -33,15 +33,15 @@ type cleanFlags struct {
 func (f *cleanFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.plan, "plan", "", "write a plan of what to delete or hide to this `file`, and change nothing")
 	flags.Var(choice{&f.keep, []string{string(rule.ByNewest), string(rule.ByOldest), string(rule.ByLongest), cleanup.First}}, "keep",
-		"which `document` of a group stays: newest, oldest, longest or first, by id (by default the rule's representative; else newest if it has a date_field, else longest)")
-	flags.BoolVar(&f.open, "open", false, "with --index: show the groups on a page in a browser on this machine, and print its address")
+		"which `document` of a group stays: newest, oldest, longest, or first by id (default: the rule's representative; without one, newest if it has a date_field, else longest)")
+	flags.BoolVar(&f.open, "open", false, "with --index: show the groups in a browser on this machine, and print the address")
 	flags.IntVar(&f.port, "port", 0, "with --open: the page's port at 127.0.0.1 (default any free one)")
-	flags.StringVar(&f.hide, "hide", "", "with --plan or --open: set this `field` to true, in place of deleting")
+	flags.StringVar(&f.hide, "hide", "", "with --plan or --open: set this `field` to true instead of deleting")
 	flags.StringVar(&f.apply, "apply", "", "carry out the plan in this `file`")
 	flags.StringVar(&f.undo, "undo", "", "with --apply: the `file` that documents are written to before they are deleted or hidden")
 	flags.StringVar(&f.restore, "restore", "", "put back the documents of this undo `file`")
 	flags.BoolVar(&f.yes, "yes", false, "with --apply: do not ask")
-	flags.BoolVar(&f.lossy, "accept-loss", false, "with --apply: delete even where a document could not be put back as it was")
+	flags.BoolVar(&f.lossy, "accept-loss", false, "with --apply: delete even if a document could not be put back as it was")
 }
 
 // check returns what is wrong with the flags.
@@ -71,12 +71,12 @@ func (f *cleanFlags) check(cmd *cobra.Command) error {
 	case f.apply == "" && (f.undo != "" || f.yes || f.lossy):
 		return errors.New("--undo, --yes and --accept-loss go with --apply")
 	case f.apply+f.restore != "" && (given("index") || given("input") || given("engine") || given("write")):
-		return errors.New("--apply and --restore: the file says which index it is about: leave out --index, --engine, --input and --write")
+		return errors.New("--apply and --restore take the index from the file: leave out --index, --engine, --input and --write")
 	}
 	return nil
 }
 
-// groups returns the head of a plan, and what finds its groups. shown says that they are for a page.
+// groups returns the head of a plan, and the function that finds its groups. shown adds what the page shows.
 func (s *indexSource) groups(ctx context.Context, shown bool) (p cleanup.Plan, find func(func(cleanup.Group) error) (cleanup.Counts, error), err error) {
 	c := s.command
 	o := cleanup.Options{Keep: c.clean.keep, Hide: c.clean.hide, Shown: shown}
@@ -99,7 +99,7 @@ func (s *indexSource) groups(ctx context.Context, shown bool) (p cleanup.Plan, f
 		defer meter.clearBar()
 		o.Report = func(read int) { meter.at(read, 0, "read with their texts") }
 		job := s.Job
-		job.Rule = c.Rule // with the threshold of the flags
+		job.Rule = c.Rule // it has the threshold of --threshold
 		return cleanup.Find(ctx, c.corpus, job, o, yield)
 	}, nil
 }
@@ -118,7 +118,7 @@ func (s *indexSource) openPage(ctx context.Context) error {
 		return s.Explain(err)
 	}
 	defer found.Close()
-	c.corpus.Close() // and what it keeps in memory
+	c.corpus.Close() // frees its memory and files
 	c.corpus = nil
 	page := found.Page()
 	page.Browse = terminal.IsTerminal(c.out)
@@ -140,9 +140,9 @@ func (s *indexSource) makePlan(ctx context.Context) error {
 	if lossy := s.Engine.Store.Lossless(ctx, s.Index, p.Hide); lossy != nil {
 		_, _ = fmt.Fprintf(c.err, "note: --apply will refuse this plan: %v\n", terminal.Harmless(lossy.Error()))
 	}
-	text := fmt.Sprintf("%s%s is written, and nothing was changed. Look at it. Then: sidecar cluster --apply %[2]s --undo undo.jsonl\n", p, c.clean.plan)
+	text := fmt.Sprintf("%s%s is written, and nothing was changed. Review it, then run: sidecar cluster --apply %[2]s --undo undo.jsonl\n", p, c.clean.plan)
 	if p.Hide != "" {
-		text += fmt.Sprintf("Leave hidden documents out of your searches: must_not term %s: true (Typesense: filter_by %[1]s:!=true)\n", p.Hide)
+		text += fmt.Sprintf("Filter hidden documents out of your searches: must_not term %s: true (Typesense: filter_by %[1]s:!=true)\n", p.Hide)
 	}
 	return show(c.out, c.report, p, terminal.Harmless(text))
 }
@@ -162,7 +162,7 @@ func (c *clusterJob) place(cmd *cobra.Command, engine, index string) (target, er
 		return target{}, err
 	}
 	if len(found) != 1 || found[0].Index != index {
-		return target{}, fmt.Errorf("%s is now an alias or a pattern of other indices", index)
+		return target{}, fmt.Errorf("%s is not an index any more, but an alias or a pattern", index)
 	}
 	return found[0], found[0].CheckVersion(cmd.Context(), c.untested)
 }
@@ -193,22 +193,22 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	meter.clearBar()
 	text := fmt.Sprintf("%s: %s", plan.Index, done.Describe(plan.Hide))
 	if done.Done > 0 || holdsDocuments(c.clean.undo) {
-		text += fmt.Sprintf("To take it back: sidecar cluster --restore %s\n", c.clean.undo)
+		text += fmt.Sprintf("To undo this: sidecar cluster --restore %s\n", c.clean.undo)
 	}
 	shown := show(c.out, c.report, done, terminal.Harmless(text))
 	switch {
 	case errors.Is(err, adapters.ErrLossy) && plan.Hide == "":
-		advice := "Add --accept-loss if you do not need these documents again"
+		advice := "Add --accept-loss if you can do without these documents"
 		if t.Engine.Store.Lossless(ctx, plan.Index, "x") == nil {
 			advice += ", or make a plan with --hide"
 		}
 		return fmt.Errorf("%w. %s", err, advice)
 	case ctx.Err() != nil:
-		return errors.New("interrupted: run the same command again to go on, or --restore to take back what was done")
+		return errors.New("interrupted: run the same command again to go on, or --restore to undo what was done")
 	case err != nil:
 		return t.Explain(err)
 	case shown == nil && done.Orphans > 0:
-		return fmt.Errorf("%d documents are gone, and so is the one that stays, or it has changed: put them back with --restore %s", done.Orphans, c.clean.undo)
+		return fmt.Errorf("%d documents were deleted or hidden before, but the document that stays is now gone or changed: put them back with --restore %s", done.Orphans, c.clean.undo)
 	case shown == nil && done.Refused > 0:
 		return errRefused
 	}
@@ -221,7 +221,7 @@ func holdsDocuments(undo string) bool {
 	return err == nil && documents > 0
 }
 
-// confirm asks whether documents are to go, where there is someone to ask. The answer is how many they are.
+// confirm asks the person at the terminal to type how many documents go.
 func (c *clusterJob) confirm(ctx context.Context, plan cleanup.Plan, goes int) error {
 	if c.clean.yes || goes == 0 {
 		return nil
@@ -233,14 +233,14 @@ func (c *clusterJob) confirm(ctx context.Context, plan cleanup.Plan, goes int) e
 	if plan.Hide != "" {
 		does = "sets " + plan.Hide + " to true in"
 	}
-	_, _ = fmt.Fprintf(c.err, "This %s %s of %s. To go on, type their number: ",
+	_, _ = fmt.Fprintf(c.err, "This %s %s of %s. To go on, type that number: ",
 		does, terminal.Count(goes, "document"), terminal.Harmless(plan.Engine+": "+plan.Index))
 	answer, err := bufio.NewReader(terminal.UntilDone(ctx, c.in)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if strings.TrimSpace(answer) != strconv.Itoa(goes) {
-		return fmt.Errorf("this is not %d: nothing was changed", goes)
+		return fmt.Errorf("the answer is not %d: nothing was changed", goes)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (c *clusterJob) restore(cmd *cobra.Command) error {
 	case err != nil:
 		return t.Explain(err)
 	case shown == nil && len(done.Damaged) > 0:
-		return fmt.Errorf("%d lines of %s can't be read, the first is line %d: all others are done", len(done.Damaged), c.clean.restore, done.Damaged[0])
+		return fmt.Errorf("%d lines of %s can't be read, the first is line %d. All others are done", len(done.Damaged), c.clean.restore, done.Damaged[0])
 	case shown == nil && done.Refused > 0:
 		return errRefused
 	}

@@ -19,42 +19,43 @@ import (
 	"github.com/neardup/sidecar/jobs"
 )
 
-// Applied counts what became of the documents that go by a plan. Each is one of these.
+// Applied counts the documents that a plan deletes or hides, by outcome. Each counts once.
 type Applied struct {
-	// Done were deleted or hidden by this run. Before are gone or hidden already, by an earlier run or otherwise.
+	// Done were deleted or hidden by this run. Before were deleted or hidden already.
 	Done   int `json:"done"`
 	Before int `json:"before"`
-	// Changed are not what the plan saw, Unlike are no near-duplicates of the one that stays by the rule and the decided pairs of now. Stays stay because the one that was to stay is gone or has changed. Back were put back, since that
-	// happened just then. Refused the engine would not take.
+	// Changed have changed since the plan. Unlike are not near-duplicates of the one that stays, by the present rule and decisions. Stays were left
+	// alone because the one that stays is gone or has changed. Back were put back because that happened during the run. Refused were refused by the
+	// engine.
 	Changed int `json:"changed"`
 	Unlike  int `json:"unlike"`
 	Stays   int `json:"stays"`
 	Back    int `json:"put_back"`
 	Refused int `json:"refused"`
-	// Orphans are gone, and the one that was to stay is gone or has changed too: Restore puts them back.
+	// Orphans were deleted or hidden before, but the one that stays is now gone or changed. Restore puts them back.
 	Orphans int `json:"orphans"`
 }
 
-// All is how many documents were looked at.
+// All returns how many documents were checked.
 func (a Applied) All() int {
 	return a.Done + a.Before + a.Changed + a.Unlike + a.Stays + a.Back + a.Refused + a.Orphans
 }
 
 const (
-	// inBatch is how many documents go at a time at most, batchBytes about how many bytes.
+	// inBatch is how many documents a batch holds at most, batchBytes about how many bytes.
 	inBatch    = 100
 	batchBytes = 16 << 20
-	// lastBatch is how long a batch that is under way may take after the run is interrupted.
+	// lastBatch is how long the current batch may still take after an interrupt.
 	lastBatch = time.Minute
 )
 
-// worker is what carries a plan out, or takes it back, in one index.
+// worker carries a plan out, or undoes it, in one index.
 type worker struct {
 	jobs.Job
 	store          adapters.EngineStore
 	pace           *jobs.Pace
 	hide, identity string
-	// finder returns what documents are judged by; nil if they are not.
+	// finder judges documents; nil to compare only their digests.
 	finder *finder
 }
 
@@ -65,9 +66,9 @@ func newWorker(job jobs.Job, store adapters.EngineStore) worker {
 
 // Order is a plan to carry out.
 type Order struct {
-	// Plan and Undo are the names of the files. Sum is the hash of the plan that somebody has agreed to; empty for any.
+	// Plan and Undo are the names of the files. Sum is the hash of the plan that was confirmed; empty for any.
 	Plan, Undo, Sum string
-	// Lossy allows to delete what can't be put back as it was.
+	// Lossy allows deleting what can't be put back as it was.
 	Lossy bool
 	// PairIndex and Decided are those of [Options].
 	PairIndex string
@@ -76,7 +77,7 @@ type Order struct {
 	Report func(Applied)
 }
 
-// CheckField says why a field can't hide documents of an index: a filter would not find it, or the rule uses it.
+// CheckField returns an error if a field can't hide documents of an index: no filter would find it, or the rule uses it.
 func CheckField(ctx context.Context, store adapters.EngineStore, job jobs.Job, field string) error {
 	used := append([]string{job.Rule.DateField}, job.Rule.Fields...)
 	for _, d := range job.Rule.Deciding() {
@@ -94,7 +95,7 @@ func CheckField(ctx context.Context, store adapters.EngineStore, job jobs.Job, f
 	return err
 }
 
-// Apply carries out a plan in its index, and writes what it takes away to an undo file. The count is right on an error too.
+// Apply carries out a plan in its index, and first writes each document to the undo file. The counts are valid on an error too.
 func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Order) (n Applied, err error) {
 	p, _, sum, err := OpenPlan(o.Plan)
 	if err != nil {
@@ -120,7 +121,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 		if !a.lossy || !errors.Is(err, adapters.ErrLossy) {
 			return n, err
 		}
-		a.proven = true // it may be an index whose documents can't be written again
+		a.proven = true // nothing to prove: a document may not come back as it was
 	}
 	if a.undo, err = openUndo(o.Undo, Undo{Engine: p.Engine, Index: p.Index, Identity: p.Identity, Hide: p.Hide, Plan: sum}); err != nil {
 		return n, err
@@ -212,7 +213,7 @@ func (a *applying) heal(ctx context.Context, undo string) error {
 	return err
 }
 
-// sameIndex fails if the index is another one than that of the plan.
+// sameIndex fails if the index was re-created since the plan.
 func (w *worker) sameIndex(ctx context.Context) error {
 	now := ""
 	err := w.pace.Retry(ctx, func() (err error) {
@@ -225,19 +226,19 @@ func (w *worker) sameIndex(ctx context.Context) error {
 	return err
 }
 
-// applying is a plan that is carried out.
+// applying is one run of Apply.
 type applying struct {
 	worker
 	n    Applied
 	plan Plan
 	undo *undoFile
-	// proven says that one document was written again, and is what it was. Until then no other one is touched. attempts counts batches in
-	// which none could be.
+	// proven says that one document was deleted and put back, or written again, and is unchanged. Until then no other one is touched. attempts counts the
+	// batches in which none could be proven.
 	proven   bool
 	attempts int
 	// lossy says that documents may be lost.
 	lossy bool
-	// documents were read, of bytes in all.
+	// documents and bytes count what was read, to size the next batch.
 	documents, bytes int
 }
 
@@ -274,11 +275,11 @@ func (w *worker) read(ctx context.Context, ids []string) (found map[string]*cand
 
 // memberOf returns the value of a member at the top of a document, nil for none.
 func memberOf(source []byte, name string) []byte {
-	members, _ := jsonedit.Members(source) // what is no document has none
+	members, _ := jsonedit.Members(source) // nil if it can't be parsed
 	return jsonedit.Get(members, name)
 }
 
-// stands reports whether a document is there as the plan saw it.
+// stands reports whether a document exists and is unchanged since the plan.
 func (c *candidate) stands(m Member) bool { return c != nil && !c.twice && c.Digest == m.Digest }
 
 // idsOf returns the ids of the documents that go and of those that stay.
@@ -289,7 +290,7 @@ func idsOf(items []item) (ids []string) {
 	return ids
 }
 
-// batch does what the plan says to some documents.
+// batch carries out the plan for some documents.
 func (a *applying) batch(ctx context.Context, items []item) error {
 	if len(items) == 0 {
 		return nil
@@ -339,7 +340,7 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 			return err
 		}
 		a.n = before
-		return a.batch(ctx, items) // since one is in another state now
+		return a.batch(ctx, items) // again, because one document was rewritten
 	}
 	return a.take(ctx, do, documents)
 }
@@ -347,8 +348,8 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 // mostAttempts is how many batches may pass in which no document could be proven.
 const mostAttempts = 5
 
-// prove writes one of the documents, which are in the undo file, again: a document that is to be deleted is deleted and created. It fails unless the
-// engine takes it, and it is what it was.
+// prove checks on one document that it can be put back unchanged: the store deletes and creates it, or writes it again. The documents are in the undo
+// file. It fails if the engine refuses the document or changes it.
 func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error {
 	ctx, cancel := jobs.Outlast(ctx, lastBatch)
 	defer cancel()
@@ -362,16 +363,16 @@ func (a *applying) prove(ctx context.Context, documents []adapters.Stored) error
 			a.proven = true
 			return nil
 		case err != nil:
-			return fmt.Errorf("%w. No other document was touched, and this one is in the undo file", err)
+			return fmt.Errorf("%w: this document is in the undo file, and no other was touched", err)
 		case results[0] == adapters.Patched:
 			a.proven = true
 			return nil
 		case results[0] == adapters.Refused:
-			return fmt.Errorf("the engine does not take document %q of %s again as it is: no other one was touched", d.ID, a.Index)
+			return fmt.Errorf("the engine refuses to write document %q of %s as it is: no other one was touched", d.ID, a.Index)
 		}
 	}
 	if a.attempts++; a.attempts == mostAttempts {
-		return errors.New("no document could be written again as it was, since others change them all the time: none was taken away")
+		return errors.New("no document could be tested, because other clients keep changing them. None was deleted or hidden: try again later")
 	}
 	return nil
 }
@@ -394,7 +395,7 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 		return a.store.SetField(ctx, a.Index, a.hide, list, values)
 	})
 	if err != nil {
-		failed = fmt.Errorf("%w. The documents are in the undo file: the same command goes on, and --restore puts them back", err)
+		failed = fmt.Errorf("%w. The documents are in the undo file. Run the same command again to go on, or --restore to put them back", err)
 	}
 	second := a.worker
 	second.finder = nil // it compares digests alone, which can't fail for what a document holds
@@ -415,7 +416,7 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 			a.n.Refused++
 		case !gone:
 			a.n.Changed++
-		case kept: // another took it away, or an answer was lost
+		case kept: // somebody else deleted or hid it, or the engine's answer was lost
 			a.n.Before++
 		default:
 			a.n.Orphans++

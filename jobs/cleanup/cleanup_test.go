@@ -449,7 +449,7 @@ func TestApplyRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	expect.OK(t, os.WriteFile(undo, []byte(`{"neardup_undo":1,"plan":"another"}`+"\n"), 0o600))
-	if err := apply(true); err == nil || !strings.Contains(err.Error(), "is of another plan") {
+	if err := apply(true); err == nil || !strings.Contains(err.Error(), "belongs to another plan") {
 		t.Error(err)
 	}
 	expect.Same(t, 2, len(s.sources), "documents")
@@ -457,7 +457,7 @@ func TestApplyRefuses(t *testing.T) {
 	expect.OK(t, apply(true))
 	expect.Same(t, 1, len(s.sources), "documents afterwards")
 	open := expect.Value(openUndo(filepath.Join(dir, "other"), Undo{}))(t)
-	if _, err := openUndo(filepath.Join(dir, "other"), Undo{}); err == nil || !strings.Contains(err.Error(), "another run is at work") {
+	if _, err := openUndo(filepath.Join(dir, "other"), Undo{}); err == nil || !strings.Contains(err.Error(), "another run uses it") {
 		t.Error(err)
 	}
 	expect.OK(t, open.file.Close())

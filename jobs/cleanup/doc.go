@@ -1,22 +1,23 @@
-// Package cleanup makes a plan of which near-duplicates of an index to delete or to hide, carries it out, and takes it back.
+// Package cleanup plans which near-duplicates of an index to delete or hide, carries the plan out, and undoes it.
 //
 //	Find      the groups of an index: in each the document that stays, why, and those that are near-duplicates of it
 //	WritePlan writes them to a file, and changes nothing
 //	Apply     carries a plan out, and writes each document to an undo file before it touches it
 //	Restore   puts back what an undo file holds
 //
-// A cluster is what chains of near-duplicates connect, so its first document and its last may be unlike. A group is not: each document that goes is
-// a near-duplicate of the one that stays, under all conditions of the rule and all decisions of people. Of one cluster several documents may stay.
+// A cluster is connected by chains of near-duplicates, so its first and its last document may be unlike. In a group that can't happen: each document
+// that goes is a near-duplicate of the one that stays, under all conditions of the rule and all decisions of people. A cluster may have several groups.
 //
 // Apply loses nothing, unless the caller accepts a loss:
 //
 //   - It begins only where the engine can put a deleted document back as it was (adapters.Cleaner).
 //   - A document is in the undo file, and the file is on the disk, before anything is done to it.
-//   - It deletes one document and creates it again, or, to hide, writes it again, before it touches any other. The store compares that in all ways in which it can be read.
-//   - Just before, it reads each document and the one that stays, and judges the two again. If either is not what the plan saw, or they are no
-//     near-duplicates, nothing is done.
-//   - Afterwards it reads those that stay once more. If one has gone or changed in between, what went because of it is put back. So of two
-//     plans that are carried out at the same time, and that keep what the other one deletes, at least one puts its documents back.
+//   - Before it touches any other document, it deletes one and creates it again or, to hide, writes one again. The store checks in every way it can
+//     that this left it as it was.
+//   - Before it deletes or hides a document, it reads it and the one that stays, and judges the two again. If either has changed since the plan, or
+//     they are not near-duplicates, it leaves both alone.
+//   - Afterwards it reads the documents that stay once more. If one was deleted or changed meanwhile, it puts back what it deleted because of it.
+//     So if two plans run at the same time and each deletes what the other keeps, at least one puts its documents back.
 //
-// A run that was killed goes on with the same command. What a plan saw of a document is its [Digest].
+// To resume a run that was killed, run the same command again. A plan records the [Digest] of each document.
 package cleanup

@@ -24,23 +24,23 @@ import (
 // First keeps the document with the least id.
 const First = "first"
 
-// Options say what is found.
+// Options say which groups are found.
 type Options struct {
-	// Keep is by what the document that stays is chosen: newest, oldest, longest or first; empty for the rule's own representative, or newest where the
-	// rule has a date field, or longest.
+	// Keep says which document of a group stays: newest, oldest, longest or first. Empty means the rule's own representative. A rule without one keeps
+	// the newest if it has a date field, else the longest.
 	Keep string
-	// Hide is a field in which documents that are hidden already hold true: they neither go nor stay.
+	// Hide is the field that hides documents. Those in which it is true already neither go nor stay.
 	Hide string
-	// PairIndex is the index's name in decided pairs, Decided those pairs; nil for none.
+	// PairIndex is the index's name in decided pairs. Decided has those pairs; nil for none.
 	PairIndex string
 	Decided   *decided.Set
-	// Shown says that members have their Title and their Fields.
+	// Shown fills in the Title and the Fields of members.
 	Shown bool
 	// Report is called now and then with how many documents of clusters were read. It may be nil.
 	Report func(read int)
 }
 
-// Choice returns how the rule's documents that stay are chosen, and what that is called.
+// Choice returns how the document that stays is chosen, and the name of that choice.
 func (o *Options) Choice(r *rule.Rule) (choice rule.Choice, name string, err error) {
 	switch by := rule.By(o.Keep); by {
 	case "":
@@ -60,7 +60,7 @@ func (o *Options) Choice(r *rule.Rule) (choice rule.Choice, name string, err err
 	case First:
 		return rule.Choice{}, First, nil
 	default:
-		return choice, "", fmt.Errorf("--keep: %q is no choice: use newest, oldest, longest or first", by)
+		return choice, "", fmt.Errorf("--keep: %q is not a choice: use newest, oldest, longest or first", by)
 	}
 	return choice, string(choice.By), nil
 }
@@ -115,14 +115,14 @@ func Find(ctx context.Context, corpus *cluster.Corpus, job jobs.Job, o Options, 
 
 func newFinder(job jobs.Job, o Options, choice rule.Choice) *finder {
 	r := *job.Rule
-	r.Match, r.Compute = job.Index, true // by its text now, whatever sketch is stored
+	r.Match, r.Compute = job.Index, true // from the text, not from the stored sketch
 	r.Profile.Keep, r.Choice = 1, choice
 	job.Rule = &r
 	return &finder{Options: o, Job: job, judge: rule.NewJudge(rule.Rules{&r}, 0, 0), choice: choice, hosts: map[string]*Host{}}
 }
 
-// mayGo reports whether a document may go because of another one: it is a near-duplicate of it, and, where the rule measures containment, not the
-// larger of the two.
+// mayGo reports whether a document may go while another one stays: the two are near-duplicates and, if the rule measures containment, the one that
+// goes is not the larger.
 func mayGo(goes, stays *rerank.Hit) (may bool, agreement float64) {
 	if goes.Sketch == nil || stays.Sketch == nil {
 		return false, 0
@@ -139,9 +139,9 @@ type candidate struct {
 	Member
 	stored adapters.Stored // of a worker's alone
 	hit    rerank.Hit
-	merit  string // in words, by what it was chosen
+	merit  string // in words, the value it was ranked by
 	hidden bool
-	twice  bool // there are two of this id
+	twice  bool // two documents have this id
 }
 
 // readCandidates reads documents by their ids, be an id named once or several times. of makes the candidates.
@@ -187,7 +187,7 @@ func (f *finder) groups(ctx context.Context, clusters [][]cluster.Member) error 
 	return nil
 }
 
-// candidate returns what a document is compared and chosen by.
+// candidate returns a document with all that it is compared and ranked by.
 func (f *finder) candidate(d adapters.Stored) (*candidate, error) {
 	digest, err := Digest(d.Source)
 	if err != nil {
@@ -213,7 +213,7 @@ func (f *finder) candidate(d adapters.Stored) (*candidate, error) {
 	return c, nil
 }
 
-// hiddenBy reports whether a field hides a document. It fails if the field has another use.
+// hiddenBy reports whether a field hides a document. It fails if the field holds anything but true, false or null.
 func hiddenBy(members []jsonedit.Member, field string) (bool, error) {
 	if field == "" {
 		return false, nil
@@ -228,7 +228,7 @@ func hiddenBy(members []jsonedit.Member, field string) (bool, error) {
 	}
 }
 
-// longestTitle is how many characters a title has.
+// longestTitle is how many characters a title has at most.
 const longestTitle = 120
 
 // title returns the beginning of a document's text.
@@ -244,7 +244,7 @@ func (f *finder) title(source []byte) string {
 	return ""
 }
 
-// merit says in words what a document is chosen by; empty where it has no such value.
+// merit says in words which value a document is ranked by; empty if it has none.
 func (f *finder) merit(hit *rerank.Hit, shown source) string {
 	if !hit.Traits.Merit.Known {
 		return ""
@@ -315,7 +315,7 @@ func (f *finder) group(members []cluster.Member, found map[string]*candidate) er
 	return nil
 }
 
-// why says why a document stays and the next best does not.
+// why says why a document stays, and not the next best.
 func (f *finder) why(best, next *candidate) string {
 	word := map[rule.By]string{rule.ByNewest: "newest", rule.ByOldest: "oldest", rule.ByLongest: "longest", rule.ByPrefer: "preferred", rule.ByField: "first by its value"}[f.choice.By]
 	switch {
@@ -324,20 +324,20 @@ func (f *finder) why(best, next *candidate) string {
 	case best.merit == "":
 		return "first by id: none has a value to choose by"
 	case best.hit.Profile.Compare(&best.hit, &next.hit) == 0:
-		return fmt.Sprintf("%s (%s), as others, and the first of these by id", word, best.merit)
+		return fmt.Sprintf("%s (%s), like others, and of these the first by id", word, best.merit)
 	}
 	return fmt.Sprintf("%s (%s)", word, best.merit)
 }
 
 const (
-	// mostShort is how many short values are kept of a document, shortest how long one may be in JSON.
-	mostShort, shortest = 16, 100
+	// mostShort is how many short values of a document are kept. longestShort is the size limit of one, as JSON.
+	mostShort, longestShort = 16, 100
 )
 
-// Short returns the short values of a document that are neither objects nor lists, and none of ours.
+// Short returns the short values of a document, without objects, lists and our own fields.
 func Short(members []jsonedit.Member) (list []Field) {
 	for _, m := range members {
-		if v := m.Value; len(list) < mostShort && len(v) > 0 && len(v) <= shortest && v[0] != '{' && v[0] != '[' && !rule.Our(m.Key) {
+		if v := m.Value; len(list) < mostShort && len(v) > 0 && len(v) <= longestShort && v[0] != '{' && v[0] != '[' && !rule.Our(m.Key) {
 			if text, is := jsonedit.Text(v); is { // in the form of encoding/json
 				v, _ = json.Marshal(text)
 			}
@@ -347,7 +347,7 @@ func Short(members []jsonedit.Member) (list []Field) {
 	return list
 }
 
-// source is a stored document, from which the values are taken that an engine takes from its index.
+// source takes values from a stored document, where a search takes them from the engine's index.
 type source struct {
 	document []byte
 	members  []jsonedit.Member
@@ -375,7 +375,7 @@ func (s source) Values(d rule.Deciding) []string {
 	return list
 }
 
-// valuesAt returns the values that a path leads to, be they in lists: neither objects nor null.
+// valuesAt returns the values at a path, also from within lists. It leaves out objects and null.
 func valuesAt(members []jsonedit.Member, path string) (values [][]byte) {
 	for _, m := range members {
 		rest, leads := strings.CutPrefix(path, m.Key)
@@ -398,17 +398,17 @@ func valuesAt(members []jsonedit.Member, path string) (values [][]byte) {
 	return values
 }
 
-// layouts are forms of dates, beside numbers.
+// layouts are the accepted forms of dates. Numbers are accepted too.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "2006-01", "20060102", "2006",
 	time.RFC1123Z, time.RFC1123,
 }
 
-// endOfSeconds is the year 10000 in Unix seconds. A greater number is one of milliseconds. One below leastSeconds, of the years 1966 to 1973, may be
-// something else, such as a year.
+// endOfSeconds is the year 10000 in Unix seconds. A greater number counts milliseconds. A smaller one than leastSeconds is not taken for a date: it may
+// be something else, such as a year.
 const endOfSeconds, leastSeconds = 253402300800, 1e8
 
-// Milliseconds returns a date as Unix milliseconds in digits, and false for what is none.
+// Milliseconds parses a date and returns it as decimal Unix milliseconds; false if it is not a date.
 func Milliseconds(text string) (digits string, ok bool) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && len(text) != len("20060102") && math.Abs(n) >= leastSeconds {
 		if n > -endOfSeconds && n < endOfSeconds {

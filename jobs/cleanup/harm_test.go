@@ -57,7 +57,7 @@ func TestNothingGoesUnproven(t *testing.T) {
 	s := newShelf(sources)
 	found(t, s, Options{Keep: First}, o.Plan)
 	s.takesBack = adapters.Refused
-	if n, err := carryOut(t, s, o); err == nil || !strings.Contains(err.Error(), "this one is in the undo file") || n.Done > 0 {
+	if n, err := carryOut(t, s, o); err == nil || !strings.Contains(err.Error(), "this document is in the undo file") || n.Done > 0 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	expect.Same(t, 4, len(s.sources), "documents that are left")

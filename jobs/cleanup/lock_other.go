@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lock refuses: here the system has no lock that ends with the process.
+// lock always fails: this system has no file lock that ends with the process.
 func lock(*os.File) error {
-	return errors.New("this system has no locks for that: run --apply on Linux, macOS or another Unix")
+	return errors.New("this system has no suitable file lock: run --apply on Linux, macOS or another Unix")
 }

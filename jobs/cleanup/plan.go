@@ -22,26 +22,26 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// planFormat is the version of the form of a plan.
+// planFormat is the version of the plan's format.
 const planFormat = 1
 
-// Plan is what a file says ahead of its groups. The file is one JSON object: these members, and then groups, a list of [Group].
+// Plan is the head of a plan file. The file is one JSON object: these members, and then groups, a list of [Group].
 type Plan struct {
 	Format int    `json:"neardup_plan"`
 	Engine string `json:"engine"`
 	Index  string `json:"index"`
-	// Identity tells the index from a later one of the same name.
+	// Identity changes if the index is re-created under the same name.
 	Identity string `json:"identity"`
-	// Keep says by what the documents that stay were chosen.
+	// Keep says how the documents that stay were chosen.
 	Keep string `json:"keep"`
-	// Threshold is that by which the groups were found, and by which each pair is judged once more.
+	// Threshold is the threshold that the groups were found with. Apply judges each pair with it again.
 	Threshold float64 `json:"threshold"`
-	// Hide is the field that is set to true in documents, in place of deleting them; empty to delete.
+	// Hide is the field that Apply sets to true instead of deleting documents; empty to delete.
 	Hide   string `json:"hide,omitempty"`
 	Counts Counts `json:"counts"`
 }
 
-// Counts are those of a plan.
+// Counts are the counts of a plan.
 type Counts struct {
 	// Documents are in the index, Clustered of them in clusters of two or more.
 	Documents int `json:"documents"`
@@ -50,10 +50,10 @@ type Counts struct {
 	// Stay is how many groups there are, each with a document that stays; Go how many documents go.
 	Stay int `json:"stay"`
 	Go   int `json:"go"`
-	// Others stay too: they are in a cluster, but no near-duplicates of one that stays. Hidden were hidden before. LeftOut were changed or
-	// deleted while the plan was made, or share their id.
+	// Others stay too: they are in a cluster, but not near-duplicates of a document that stays. Hidden were hidden before. LeftOut were changed or
+	// deleted while the plan was made, or share an id.
 	Others int `json:"others"`
-	// Unranked have no date, or none that can be read, where the newest or the oldest stays: they stay too.
+	// Unranked stay too, in plans that keep the newest or the oldest: they have no readable date.
 	Unranked int `json:"unranked,omitempty"`
 	Hidden   int `json:"hidden,omitempty"`
 	LeftOut  int `json:"left_out"`
@@ -80,11 +80,11 @@ type Group struct {
 type Member struct {
 	ID   string `json:"id"`
 	Host string `json:"host,omitempty"`
-	// Agreement is that with the one that stays, 0 for itself.
+	// Agreement is the agreement with the one that stays; 0 for that one itself.
 	Agreement float64 `json:"agreement,omitempty"`
-	// Digest is that of the document as the plan saw it.
+	// Digest is the document's [Digest] when the plan was made.
 	Digest string `json:"digest"`
-	// Title is the beginning of its text, and Fields are its short values, for [Options.Shown] alone: a plan has none.
+	// Title is the beginning of its text, and Fields are its short values. Only [Options.Shown] sets them; plans leave them out.
 	Title  string  `json:"title,omitempty"`
 	Fields []Field `json:"fields,omitempty"`
 }
@@ -97,11 +97,11 @@ type Field struct {
 
 // Text is the value without quotation marks.
 func (f Field) Text() string {
-	text, _ := jsonedit.ValueText(f.Value) // null is no text
+	text, _ := jsonedit.ValueText(f.Value) // "" for null
 	return text
 }
 
-// Digest returns a hash of what a document holds, without our fields. The order of members, white space and how a number is written do not count.
+// Digest returns a hash of a document without our fields. It ignores the order of members, white space and the notation of numbers.
 func Digest(source []byte) (string, error) {
 	var all map[string]any
 	d := json.NewDecoder(bytes.NewReader(source))
@@ -119,7 +119,7 @@ func Digest(source []byte) (string, error) {
 	return hex.EncodeToString(sum[:12]), err
 }
 
-// byValue writes each number in a JSON value in one way: 1.50 as 1.5.
+// byValue normalizes the numbers in a JSON value, so that 1.50 equals 1.5.
 func byValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -132,7 +132,7 @@ func byValue(v any) any {
 		}
 	case json.Number:
 		_, exponent, _ := strings.Cut(strings.ToLower(v.String()), "e")
-		if len(strings.TrimLeft(exponent, "+-0")) > 3 { // takes long to compute
+		if len(strings.TrimLeft(exponent, "+-0")) > 3 { // too slow to compute
 			return v
 		}
 		if value, ok := new(big.Rat).SetString(v.String()); ok {
@@ -142,9 +142,9 @@ func byValue(v any) any {
 	return v
 }
 
-// WritePlan writes a plan, with the groups that each yields, to a file that appears when it is complete. each returns the counts for the plan.
+// WritePlan writes a plan with the groups that each yields. The file appears only when it is complete. each returns the counts of the plan.
 func WritePlan(name string, p Plan, each func(yield func(Group) error) (Counts, error)) (Plan, error) {
-	spool, err := os.CreateTemp(filepath.Dir(name), ".neardup-plan") // since the counts stand ahead of the groups
+	spool, err := os.CreateTemp(filepath.Dir(name), ".neardup-plan") // because the counts come before the groups
 	if err != nil {
 		return p, err
 	}
@@ -185,7 +185,7 @@ func WritePlan(name string, p Plan, each func(yield func(Group) error) (Counts, 
 	})
 }
 
-// ReadPlan reads a plan and yields its groups. Members may stand in any order, so the plan is whole only at the end.
+// ReadPlan reads a plan and yields its groups. The head may follow the groups in the file, so it is known only at the end.
 func ReadPlan(r io.Reader, yield func(Group) error) (p Plan, err error) {
 	d := json.NewDecoder(r)
 	members := map[string]json.RawMessage{}
@@ -240,13 +240,13 @@ func delim(d *json.Decoder, want json.Delim) error {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil && got != want {
-		err = fmt.Errorf("there is a %v where %v belongs", got, want)
+		err = fmt.Errorf("%v in place of %v", got, want)
 	}
 	return err
 }
 
-// OpenPlan reads a whole plan file, and returns what it says, how many documents go, and a hash of the file. It fails for one that can't be carried out:
-// of another form, or with a document that goes twice, or goes and stays.
+// OpenPlan reads a whole plan file. It returns the head, how many documents go, and a hash of the file. It fails if the plan can't be carried out: its
+// format is another one, or a document goes twice, or both goes and stays.
 func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -255,7 +255,7 @@ func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 	defer file.Close()
 	hash := sha256.New()
 	in := io.TeeReader(file, hash)
-	seen := map[uint64]bool{} // ids, with whether they go
+	seen := map[uint64]bool{} // by hashed id, whether the document goes
 	p, err = ReadPlan(in, func(g Group) error {
 		for i, m := range append([]Member{g.Stays}, g.Goes...) {
 			id := xxhash.Sum64String(m.ID)
@@ -268,7 +268,7 @@ func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 		return nil
 	})
 	if err == nil {
-		_, err = io.Copy(io.Discard, in) // which may be a line end
+		_, err = io.Copy(io.Discard, in) // the rest, such as a line end, is part of the hash
 	}
 	switch {
 	case err != nil:
@@ -282,12 +282,12 @@ func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 		err = CheckHide(p.Hide)
 	}
 	if err != nil {
-		return p, 0, "", fmt.Errorf("%s is no plan that can be carried out: %w", name, err)
+		return p, 0, "", fmt.Errorf("plan %s can't be carried out: %w", name, err)
 	}
 	return p, goes, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// CheckHide says what keeps a field from hiding documents.
+// CheckHide returns an error if a field can't be used to hide documents.
 func CheckHide(field string) error {
 	if field == "id" || strings.HasPrefix(field, "_") || strings.HasPrefix(field, rule.FieldPrefix) || strings.ContainsAny(field, ".*, \"\\") {
 		return fmt.Errorf("--hide: %q can't be set: name a field of yours at the top of documents, such as hidden", field)
@@ -311,7 +311,7 @@ func (c *Counts) add(g *Group, hosts map[string]*Host) {
 	}
 }
 
-// mostHosts is how many hosts counts list.
+// mostHosts is how many hosts [Counts] lists.
 const mostHosts = 20
 
 // list lists the hosts with the most documents that go.

@@ -11,10 +11,10 @@ import (
 	"github.com/neardup/sidecar/jobs"
 )
 
-// Restored counts what became of the documents of an undo file. Each line is one of these.
+// Restored counts the lines of an undo file, by the outcome for their documents. Each line counts once.
 type Restored struct {
-	// Restored were put back, or are shown again. There needed nothing. Changed were written since, and were left alone. Gone were hidden, and were
-	// deleted since. Refused the engine would not take.
+	// Restored were put back or unhidden. There needed nothing. Changed were written since, and were left alone. Gone were hidden by the plan, and
+	// deleted by somebody since. Refused were refused by the engine.
 	Restored int `json:"restored"`
 	There    int `json:"there"`
 	Changed  int `json:"changed"`
@@ -24,7 +24,7 @@ type Restored struct {
 	Damaged []int `json:"damaged,omitempty"`
 }
 
-// All is how many lines were looked at.
+// All returns how many lines were read.
 func (r Restored) All() int {
 	return r.Restored + r.There + r.Changed + r.Gone + r.Refused + len(r.Damaged)
 }
@@ -33,8 +33,8 @@ func (r *Restored) add(s Restored) {
 	r.Restored, r.There, r.Changed, r.Gone, r.Refused = r.Restored+s.Restored, r.There+s.There, r.Changed+s.Changed, r.Gone+s.Gone, r.Refused+s.Refused
 }
 
-// Restore puts the documents of an undo file back, in the index that they were taken from. It may be called again. The count is right on an
-// error too. report, if not nil, is called now and then.
+// Restore puts the documents of an undo file back into their index. It may be called again. The counts are valid on an error too. report, if not
+// nil, is called after each batch.
 func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo string, report func(Restored)) (n Restored, err error) {
 	w := newWorker(job, store)
 	defer store.Release(ctx, job.Index)
@@ -49,7 +49,7 @@ func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo
 		}
 		return errors.Join(err, ctx.Err())
 	}
-	last := map[uint64]int{} // the line in which a document was written to the file last
+	last := map[uint64]int{} // the last line of each document, by hashed id
 	if err := ReadUndo(undo, func(Undo) error { return nil }, func(line int, d adapters.Stored) error {
 		last[xxhash.Sum64String(d.ID)] = line
 		return nil
@@ -59,9 +59,9 @@ func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo
 	err = ReadUndo(undo, func(head Undo) error {
 		w.hide, w.identity = head.Hide, head.Identity
 		if err := w.sameIndex(ctx); err != nil {
-			return fmt.Errorf("%w: each line of %s holds a document: load them into it yourself", err, undo)
+			return fmt.Errorf("%w: load the documents yourself, one from each line of %s", err, undo)
 		}
-		if w.hide != "" { // which writes whole documents
+		if w.hide != "" { // because unhiding writes whole documents
 			return store.Lossless(ctx, job.Index, w.hide)
 		}
 		return nil
@@ -129,7 +129,7 @@ func (w *worker) putBack(ctx context.Context, documents []adapters.Stored) (n Re
 // showTries is how often a document is shown again that others change at the same time.
 const showTries = 5
 
-// show takes the field out again that hides documents, or sets it to what it was, whatever else was written to them since.
+// show unhides documents: it removes the field, or sets it to its old value. It keeps what else was written since.
 func (w *worker) show(ctx context.Context, documents []adapters.Stored) (n Restored, err error) {
 	for try := 1; len(documents) > 0; try++ {
 		some, changed, err := w.showOnce(ctx, documents)

@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// verb returns what is done by a plan that sets a field, or none.
+// verb returns what a plan does to documents: it hides them if it has a field for that.
 func verb(hide string) string {
 	if hide != "" {
 		return "hidden"
@@ -38,12 +38,12 @@ func (p Plan) String() string {
 	var b strings.Builder
 	c := p.Counts
 	fmt.Fprintf(&b, "%s: %s, %d of them in %s\n", p.Index, terminal.Count(c.Documents, "document"), c.Clustered, terminal.Count(c.Clusters, "cluster"))
-	fmt.Fprintf(&b, "%d would be %s, each as a near-duplicate of one of %d that stay (by: %s)\n", c.Go, verb(p.Hide), c.Stay, p.Keep)
+	fmt.Fprintf(&b, "%d would be %s. Each is a near-duplicate of one of the %d documents that stay (chosen by: %s)\n", c.Go, verb(p.Hide), c.Stay, p.Keep)
 	writeCounts(&b, []counted{
-		{c.Others, "others of the clusters stay: none is a near-duplicate of a document that stays, or it holds more"},
-		{c.Unranked, "have no date that can be read: they stay"},
+		{c.Others, "more in the clusters stay: they are not near-duplicates of a document that stays, or hold more text"},
+		{c.Unranked, "stay: they have no readable date"},
 		{c.Hidden, "are hidden already"},
-		{c.LeftOut, "left out: changed or deleted meanwhile, or several under one id"},
+		{c.LeftOut, "left out: changed or deleted meanwhile, or with an id that several share"},
 	})
 	for i, h := range c.Hosts {
 		if i < shownHosts {
@@ -53,7 +53,7 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// Describe describes for people, in lines, what became of the documents of a plan that sets a field, or none.
+// Describe describes the outcome for people, in lines. hide is the plan's field, empty if it deletes.
 func (a Applied) Describe(hide string) string {
 	did := verb(hide)
 	var b strings.Builder
@@ -61,16 +61,16 @@ func (a Applied) Describe(hide string) string {
 	writeCounts(&b, []counted{
 		{a.Before, "were " + did + " before"},
 		{a.Changed, "left alone: changed since the plan was made"},
-		{a.Unlike, "left alone: no near-duplicate of the one that stays, by the rule and the decided pairs of now"},
+		{a.Unlike, "left alone: not near-duplicates of the one that stays, by the present rule and decisions"},
 		{a.Stays, "left alone: the document that stays is gone or has changed"},
 		{a.Back, "put back: the document that stays changed or was deleted meanwhile"},
 		{a.Refused, "refused by the engine"},
-		{a.Orphans, "are gone, and so is the document that stays, or it has changed: use --restore"},
+		{a.Orphans, "were deleted or hidden before, but the document that stays is now gone or changed: use --restore"},
 	})
 	return b.String()
 }
 
-// String describes for people, in lines, what became of the documents.
+// String describes the outcome for people, in lines.
 func (r Restored) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d put back\n", r.Restored)

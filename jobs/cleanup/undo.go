@@ -14,31 +14,31 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// undoFormat is the version of the form of an undo file.
+// undoFormat is the version of the undo file's format.
 const undoFormat = 1
 
-// Undo is the first line of an undo file. Each further line is a document as it was: {"id":…,"routing":…,"source":…}. A document that the engine
-// keeps in several lines stands there as a text, under "text". A document can stand there twice, after a run that was interrupted.
+// Undo is the first line of an undo file. Each further line is a document as it was: {"id":…,"routing":…,"source":…}. A document whose source has
+// line breaks is stored as a JSON string under "text" instead. After an interrupted run a document may be there twice; the last line counts.
 type Undo struct {
 	Format   int    `json:"neardup_undo"`
 	Engine   string `json:"engine"`
 	Index    string `json:"index"`
 	Identity string `json:"identity"`
 	Hide     string `json:"hide,omitempty"`
-	// Plan is a hash of the plan that was carried out.
+	// Plan is the hash of the plan.
 	Plan string `json:"plan"`
 }
 
-// undoFile is an undo file that is written. After an error nothing more is: its last line may not be whole.
+// undoFile is an undo file open for writing. After an error it writes nothing more, because its last line may be incomplete.
 type undoFile struct {
 	file   *os.File
 	failed error
 }
 
-var errOtherUndo = errors.New("it is of another plan, or no undo file: name another one")
+var errOtherUndo = errors.New("it belongs to another plan, or is not an undo file: name another one")
 
-// openUndo makes an undo file, or goes on with that of an earlier run of the same plan: a last line that did not become whole is ended, and stays: it
-// may be of a document that was deleted. No other process may have it open.
+// openUndo creates an undo file, or continues that of an earlier run of the same plan. It ends an incomplete last line and keeps it, because its
+// document may have been deleted. It fails if another run has the file open.
 func openUndo(name string, head Undo) (u *undoFile, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) // it holds documents
 	if err != nil {
@@ -52,7 +52,7 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 		}
 	}()
 	if err := lock(file); err != nil {
-		return nil, fmt.Errorf("another run is at work with it, or it can't be locked: %w", err)
+		return nil, fmt.Errorf("another run uses it, or it can't be locked: %w", err)
 	}
 	head.Format = undoFormat
 	first, err := json.Marshal(head)
@@ -93,17 +93,17 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 	return u, errors.Join(file.Sync(), syncFolder(filepath.Dir(name)))
 }
 
-// syncFolder puts the name of a new file on the disk.
+// syncFolder flushes a directory, so that a new file in it survives a crash.
 func syncFolder(name string) error {
 	folder, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	_ = folder.Sync() // not every system can
+	_ = folder.Sync() // not every system supports it
 	return folder.Close()
 }
 
-// add writes documents, and returns when they are on the disk.
+// add appends documents, and flushes them to disk.
 func (u *undoFile) add(documents ...adapters.Stored) error {
 	var lines []byte
 	for _, d := range documents {
@@ -116,7 +116,7 @@ func (u *undoFile) add(documents ...adapters.Stored) error {
 		u.failed = u.file.Sync()
 	}
 	if u.failed != nil {
-		return fmt.Errorf("write the undo file: %w: nothing was done to these documents", u.failed)
+		return fmt.Errorf("write the undo file: %w: these documents were not touched", u.failed)
 	}
 	return nil
 }
@@ -149,13 +149,13 @@ func readUndo(line []byte) (d adapters.Stored, err error) {
 		d.Source = bytes.Clone(jsonedit.Get(members, "source"))
 	}
 	if d.ID == "" || len(d.Source) == 0 {
-		return d, errors.New("has no id, or no document")
+		return d, errors.New("the line has no id, or no document")
 	}
 	return d, nil
 }
 
-// ReadUndo reads an undo file, and yields its documents with the numbers of their lines, without an ID those of lines that can't be read, such as
-// a last line that did not become whole.
+// ReadUndo reads an undo file, and yields its documents with their line numbers. For a line that can't be read, such as an incomplete last line, it
+// yields a document without an ID.
 func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapters.Stored) error) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -174,7 +174,7 @@ func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapte
 		if number == 1 {
 			var head Undo
 			if err := json.Unmarshal(line, &head); err != nil || head.Format != undoFormat || head.Index == "" {
-				return fmt.Errorf("%s is no undo file of this version: name the one that --undo named", name)
+				return fmt.Errorf("%s is not an undo file of this version: name the file that you gave to --undo", name)
 			}
 			if err := begin(head); err != nil {
 				return err
@@ -191,7 +191,7 @@ func ReadUndo(name string, begin func(Undo) error, yield func(line int, d adapte
 	}
 }
 
-// OpenUndo reads a whole undo file, and returns its head and how many documents it holds.
+// OpenUndo reads a whole undo file, and returns its head and how many lines follow it.
 func OpenUndo(name string) (head Undo, documents int, err error) {
 	err = ReadUndo(name, func(u Undo) error { head = u; return nil }, func(int, adapters.Stored) error { documents++; return nil })
 	return head, documents, err
