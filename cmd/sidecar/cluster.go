@@ -129,7 +129,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 
 // check returns what is wrong with the flags by themselves.
 func (c *clusterJob) check(cmd *cobra.Command) error {
-	if err := errors.Join(c.checkOutput(), c.clean.check(cmd)); err != nil {
+	if err := errors.Join(c.checkOutput(), c.clean.check(cmd, c.file)); err != nil {
 		return err
 	}
 	switch {

@@ -44,34 +44,35 @@ func (f *cleanFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.lossy, "accept-loss", false, "with --apply: delete even if a document could not be put back as it was")
 }
 
-// check returns what is wrong with the flags.
-func (f *cleanFlags) check(cmd *cobra.Command) error {
-	modes := 0
-	for _, name := range []string{f.plan, f.apply, f.restore} {
-		modes += min(len(name), 1)
-	}
-	modes += map[bool]int{true: 1}[f.open]
+// check returns what is wrong with the flags. file is the one that --output names.
+func (f *cleanFlags) check(cmd *cobra.Command, file string) error {
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
-	planning := map[bool]string{true: "--plan", false: "--open"}[f.plan != ""]
+	finds, carriesOut := f.plan != "" || f.open, f.apply != "" || f.restore != ""
+	modes := 0
+	for _, chosen := range []bool{f.plan != "", f.open, f.apply != "", f.restore != ""} {
+		if chosen {
+			modes++
+		}
+	}
 	switch {
 	case modes > 1:
 		return errors.New("--plan, --open, --apply and --restore: give one of them")
-	case f.plan == "" && !f.open && (f.keep != "" || f.hide != ""):
+	case !finds && (f.keep != "" || f.hide != ""):
 		return errors.New("--keep and --hide go with --plan or --open")
 	case !f.open && given("port"):
 		return errors.New("--port goes with --open")
-	case (f.plan != "" || f.open) && (given("input") || given("write") || given("output") && cmd.Flag("output").Value.String() != formText && cmd.Flag("output").Value.String() != formJSON):
-		return fmt.Errorf("%s needs --index: leave out --input, --write and a file in --output", planning)
+	case finds && (given("input") || given("write") || file != ""):
+		return errors.New("--plan and --open need --index: leave out --input, --write and a file in --output")
 	case f.plan != "" && !isFolder(filepath.Dir(f.plan)):
 		return fmt.Errorf("--plan: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.plan))
-	case f.hide != "":
-		return cleanup.CheckHide(f.hide)
 	case f.apply != "" && f.undo == "":
 		return errors.New("--undo is missing: name a file that documents are written to before they are deleted, such as undo.jsonl")
 	case f.apply == "" && (f.undo != "" || f.yes || f.lossy):
 		return errors.New("--undo, --yes and --accept-loss go with --apply")
-	case f.apply+f.restore != "" && (given("index") || given("input") || given("engine") || given("write")):
+	case carriesOut && (given("index") || given("input") || given("engine") || given("write")):
 		return errors.New("--apply and --restore take the index from the file: leave out --index, --engine, --input and --write")
+	case f.hide != "":
+		return cleanup.CheckHide(f.hide)
 	}
 	return nil
 }
