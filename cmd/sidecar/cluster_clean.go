@@ -193,7 +193,7 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	done, err := cleanup.Apply(ctx, t.Job, t.Engine.Store, order)
 	meter.clearBar()
 	text := fmt.Sprintf("%s: %s", plan.Index, done.Describe(plan.Hide))
-	if done.Done > 0 || holdsDocuments(c.clean.undo) {
+	if done.Done > 0 || holdsDocuments(c.clean.undo, sum) {
 		text += fmt.Sprintf("To undo this: sidecar cluster --restore %s\n", c.clean.undo)
 	}
 	shown := show(c.out, c.report, done, terminal.Harmless(text))
@@ -216,10 +216,10 @@ func (c *clusterJob) applyPlan(cmd *cobra.Command) error {
 	return shown
 }
 
-// holdsDocuments reports whether an undo file holds any documents.
-func holdsDocuments(undo string) bool {
-	_, documents, err := cleanup.OpenUndo(undo)
-	return err == nil && documents > 0
+// holdsDocuments reports whether an undo file is of the plan with this hash and holds any documents.
+func holdsDocuments(undo, plan string) bool {
+	head, documents, err := cleanup.OpenUndo(undo)
+	return err == nil && documents > 0 && head.Plan == plan
 }
 
 // confirm asks the person at the terminal to type how many documents go.

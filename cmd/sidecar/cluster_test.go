@@ -235,3 +235,11 @@ func TestClusterReadsTheTextsOfAll(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUndoOfAnotherPlan: a run that refuses the undo file of another plan does not advise to restore from it.
+func TestUndoOfAnotherPlan(t *testing.T) {
+	undo := file(t, `{"neardup_undo":1,"engine":"shelf","index":"news","identity":"one","plan":"a"}`+"\n"+`{"id":"1","source":{}}`+"\n")
+	for plan, want := range map[string]bool{"a": true, "b": false} {
+		expect.Same(t, want, holdsDocuments(undo, plan), "the undo file of plan a for plan %s", plan)
+	}
+}
