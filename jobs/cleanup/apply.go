@@ -7,14 +7,12 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
-	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -49,21 +47,6 @@ const (
 	lastBatch = time.Minute
 )
 
-// worker carries a plan out, or undoes it, in one index.
-type worker struct {
-	jobs.Job
-	store          adapters.EngineStore
-	pace           *jobs.Pace
-	hide, identity string
-	// finder judges documents; nil to compare only their digests.
-	finder *finder
-}
-
-func newWorker(job jobs.Job, store adapters.EngineStore) worker {
-	job.Store = store
-	return worker{Job: job, store: store, pace: jobs.NewPace(0)}
-}
-
 // Order is a plan to carry out.
 type Order struct {
 	// Plan and Undo are the names of the files. Sum is the hash of the plan that was confirmed; empty for any.
@@ -77,22 +60,19 @@ type Order struct {
 	Report func(Applied)
 }
 
-// CheckField returns an error if a field can't hide documents of an index: no filter would find it, or the rule uses it.
-func CheckField(ctx context.Context, store adapters.EngineStore, job jobs.Job, field string) error {
-	used := append([]string{job.Rule.DateField}, job.Rule.Fields...)
-	for _, d := range job.Rule.Deciding() {
-		used = append(used, d.Field)
-	}
-	for _, name := range used {
-		if top, _, _ := strings.Cut(name, "."); top == field {
-			return fmt.Errorf("--hide %s: the rule uses this field: name another one", field)
-		}
-	}
-	flag, err := store.Flag(ctx, job.Index, field)
-	if err == nil && !flag {
-		err = fmt.Errorf("--hide %s: %s does not declare this field as a boolean that is indexed: add it as one (Typesense: an optional bool)", field, job.Index)
-	}
-	return err
+// applying is one run of Apply.
+type applying struct {
+	worker
+	n    Applied
+	undo *undoFile
+	// proven says that one document was deleted and put back, or written again, and is unchanged. Until then no other one is touched. attempts counts the
+	// batches in which none could be proven.
+	proven   bool
+	attempts int
+	// lossy says that documents may be lost.
+	lossy bool
+	// documents and bytes count what was read, to size the next batch.
+	documents, bytes int
 }
 
 // Apply carries out a plan in its index, and first writes each document to the undo file. The counts are valid on an error too.
@@ -106,7 +86,7 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 	}
 	r := *job.Rule
 	r.Profile.Threshold, job.Rule = p.Threshold, &r
-	a := &applying{worker: newWorker(job, store), plan: p}
+	a := &applying{worker: newWorker(job, store)}
 	a.hide, a.identity, a.lossy = p.Hide, p.Identity, o.Lossy && p.Hide == ""
 	a.finder = newFinder(job, Options{Hide: p.Hide, PairIndex: o.PairIndex, Decided: o.Decided}, rule.Choice{})
 	if err := a.sameIndex(ctx); err != nil {
@@ -163,85 +143,6 @@ func Apply(ctx context.Context, job jobs.Job, store adapters.EngineStore, o Orde
 	return a.n, err
 }
 
-// heal puts back what an earlier run of the plan left missing: documents that changed just when they were deleted, as they had become, and one of the last
-// that it deleted, which shows that the engine takes documents at all. It fails if the engine does not.
-func (a *applying) heal(ctx context.Context, undo string) error {
-	first, changed := map[uint64]string{}, map[string]adapters.Stored{}
-	var last []adapters.Stored
-	bytes := 0
-	err := ReadUndo(undo, func(Undo) error { return nil }, func(_ int, d adapters.Stored) error {
-		if d.ID == "" {
-			return nil
-		}
-		digest, err := Digest(d.Source)
-		if err != nil {
-			return err
-		}
-		id := xxhash.Sum64String(d.ID)
-		if first[id] == "" {
-			first[id] = digest
-		}
-		if delete(changed, d.ID); first[id] != digest {
-			changed[d.ID] = d
-		}
-		last, bytes = append(last, d), bytes+len(d.Source)
-		for len(last) > 1 && (len(last) > inBatch || bytes > batchBytes) {
-			last, bytes = last[1:], bytes-len(last[0].Source)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	back := slices.Collect(maps.Values(changed))
-	if len(last) > 0 && !a.proven {
-		found, err := a.read(ctx, storedIDs(last))
-		if err != nil {
-			return err
-		}
-		for _, d := range slices.Backward(last) {
-			if _, is := changed[d.ID]; !is && found[d.ID] == nil {
-				back = append(back, d)
-				break
-			}
-		}
-	}
-	r, err := a.putBack(ctx, back)
-	if err == nil && r.Refused > 0 {
-		err = errors.New("the engine does not take back documents that an earlier run deleted: no other one was touched. Use --restore")
-	}
-	return err
-}
-
-// sameIndex fails if the index was re-created since the plan.
-func (w *worker) sameIndex(ctx context.Context) error {
-	now := ""
-	err := w.pace.Retry(ctx, func() (err error) {
-		now, err = w.store.Identity(ctx, w.Index)
-		return err
-	})
-	if err == nil && now != w.identity {
-		err = fmt.Errorf("index %s was deleted and created again", w.Index)
-	}
-	return err
-}
-
-// applying is one run of Apply.
-type applying struct {
-	worker
-	n    Applied
-	plan Plan
-	undo *undoFile
-	// proven says that one document was deleted and put back, or written again, and is unchanged. Until then no other one is touched. attempts counts the
-	// batches in which none could be proven.
-	proven   bool
-	attempts int
-	// lossy says that documents may be lost.
-	lossy bool
-	// documents and bytes count what was read, to size the next batch.
-	documents, bytes int
-}
-
 // room is how many documents the next batch holds.
 func (a *applying) room() int {
 	if a.bytes == 0 {
@@ -252,35 +153,6 @@ func (a *applying) room() int {
 
 // item is a document that goes, and the one that stays.
 type item struct{ goes, stays Member }
-
-// read reads documents as they are now. It judges them if the worker has a finder.
-func (w *worker) read(ctx context.Context, ids []string) (found map[string]*candidate, err error) {
-	err = w.pace.Retry(ctx, func() (err error) {
-		found, err = readCandidates(ctx, w.Job, ids, func(d adapters.Stored) (c *candidate, err error) {
-			if w.finder != nil {
-				if c, err = w.finder.candidate(d); err != nil {
-					return nil, err
-				}
-			} else {
-				c = &candidate{hidden: w.hide != "" && string(memberOf(d.Source, w.hide)) == "true"}
-				c.Digest, err = Digest(d.Source)
-			}
-			c.stored = d
-			return c, err
-		})
-		return err
-	})
-	return found, err
-}
-
-// memberOf returns the value of a member at the top of a document, nil for none.
-func memberOf(source []byte, name string) []byte {
-	members, _ := jsonedit.Members(source) // nil if it can't be parsed
-	return jsonedit.Get(members, name)
-}
-
-// stands reports whether a document exists and is unchanged since the plan.
-func (c *candidate) stands(m Member) bool { return c != nil && !c.twice && c.Digest == m.Digest }
 
 // idsOf returns the ids of the documents that go and of those that stay.
 func idsOf(items []item) (ids []string) {
@@ -307,14 +179,14 @@ func (a *applying) batch(ctx context.Context, items []item) error {
 	before := a.n
 	for _, i := range items {
 		goes, stays := found[i.goes.ID], found[i.stays.ID]
-		switch kept := stays.stands(i.stays) && !stays.hidden; {
-		case (goes == nil || goes.hidden) && kept:
+		switch gone, kept := goes.gone(), stays.unchanged(i.stays) && !stays.hidden; {
+		case gone && kept:
 			a.n.Before++
-		case goes == nil || goes.hidden:
+		case gone:
 			a.n.Orphans++
 		case !kept:
 			a.n.Stays++
-		case !goes.stands(i.goes):
+		case !goes.unchanged(i.goes):
 			a.n.Changed++
 		case a.hide == "" && adapters.Unaddressable(i.goes.ID):
 			a.n.Refused++
@@ -388,11 +260,7 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 		if a.hide == "" {
 			return a.store.Delete(ctx, a.Index, list, a.keep)
 		}
-		values := make([][]byte, len(list))
-		for i := range values {
-			values[i] = []byte("true")
-		}
-		return a.store.SetField(ctx, a.Index, a.hide, list, values)
+		return a.store.SetField(ctx, a.Index, a.hide, list, slices.Repeat([][]byte{[]byte("true")}, len(list)))
 	})
 	if err != nil {
 		failed = fmt.Errorf("%w. The documents are in the undo file. Run the same command again to go on, or --restore to put them back", err)
@@ -405,8 +273,8 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	}
 	var back []adapters.Stored
 	for i, d := range documents {
-		s, goes := after[do[i].stays.ID], after[do[i].goes.ID]
-		kept, gone := s.stands(do[i].stays) && !s.hidden, goes == nil || goes.hidden
+		goes, stays := after[do[i].goes.ID], after[do[i].stays.ID]
+		gone, kept := goes.gone(), stays.unchanged(do[i].stays) && !stays.hidden
 		switch result := results[i]; {
 		case result == adapters.Patched && kept:
 			a.n.Done++
@@ -436,35 +304,52 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 	return errors.Join(failed, err)
 }
 
-// write sends documents, and sends those again that the engine is too busy for. On an error the results are valid too: Busy means that it is not known
-// whether the document was written.
-func (w *worker) write(
-	ctx context.Context, documents []adapters.Stored, send func([]adapters.Stored) ([]adapters.Result, error),
-) ([]adapters.Result, error) {
-	results := slices.Repeat([]adapters.Result{adapters.Busy}, len(documents))
-	left := make([]int, len(documents))
-	for i := range left {
-		left[i] = i
-	}
-	err := w.pace.Retry(ctx, func() error {
-		list := make([]adapters.Stored, len(left))
-		for n, i := range left {
-			list[n] = documents[i]
+// heal puts back what an earlier run of the plan left missing: documents that changed just when they were deleted, as they had become, and one of the last
+// that it deleted, which shows that the engine takes documents at all. It fails if the engine does not.
+func (a *applying) heal(ctx context.Context, undo string) error {
+	first, changed := map[uint64]string{}, map[string]adapters.Stored{}
+	var last []adapters.Stored
+	bytes := 0
+	err := ReadUndo(undo, func(Undo) error { return nil }, func(_ int, d adapters.Stored) error {
+		if d.ID == "" {
+			return nil
 		}
-		some, err := send(list)
+		digest, err := Digest(d.Source)
 		if err != nil {
 			return err
 		}
-		var busy []int
-		for n, i := range left {
-			if results[i] = some[n]; some[n] == adapters.Busy {
-				busy = append(busy, i)
-			}
+		id := xxhash.Sum64String(d.ID)
+		if first[id] == "" {
+			first[id] = digest
 		}
-		if left = busy; len(left) > 0 {
-			return adapters.ErrBusy
+		if delete(changed, d.ID); first[id] != digest {
+			changed[d.ID] = d
+		}
+		last, bytes = append(last, d), bytes+len(d.Source)
+		for len(last) > 1 && (len(last) > inBatch || bytes > batchBytes) {
+			last, bytes = last[1:], bytes-len(last[0].Source)
 		}
 		return nil
 	})
-	return results, err
+	if err != nil {
+		return err
+	}
+	back := slices.Collect(maps.Values(changed))
+	if len(last) > 0 && !a.proven {
+		found, err := a.read(ctx, storedIDs(last))
+		if err != nil {
+			return err
+		}
+		for _, d := range slices.Backward(last) {
+			if _, is := changed[d.ID]; !is && found[d.ID] == nil {
+				back = append(back, d)
+				break
+			}
+		}
+	}
+	r, err := a.putBack(ctx, back)
+	if err == nil && r.Refused > 0 {
+		err = errors.New("the engine does not take back documents that an earlier run deleted: no other one was touched. Use --restore")
+	}
+	return err
 }

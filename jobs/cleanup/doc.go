@@ -1,9 +1,15 @@
 // Package cleanup plans which near-duplicates of an index to delete or hide, carries the plan out, and undoes it.
 //
-//	Find      the groups of an index: in each the document that stays, why, and those that are near-duplicates of it
-//	WritePlan writes them to a file, and changes nothing
-//	Apply     carries a plan out, and writes each document to an undo file before it touches it
-//	Restore   puts back what an undo file holds
+//	Find        find.go     the groups of an index: in each the document that stays, why, and those that are near-duplicates of it
+//	WritePlan   plan.go     writes them to a file, and changes nothing
+//	Apply       apply.go    carries a plan out
+//	  heal                  puts back what an earlier run left missing
+//	  batch                 reads and judges up to a hundred documents, and writes those that go to the undo file
+//	    prove               before any other: tests on one document that the engine takes it back as it was
+//	    take                deletes or hides them, and puts back those whose document that stays has gone or changed meanwhile
+//	Restore     restore.go  puts back what an undo file holds
+//	  putBack               creates deleted documents again
+//	  show                  shows hidden documents again
 //
 // A cluster is connected by chains of near-duplicates, so its first and its last document may be unlike. In a group that can't happen: each document
 // that goes is a near-duplicate of the one that stays, under all conditions of the rule and all decisions of people. A cluster may have several groups.

@@ -144,6 +144,12 @@ type candidate struct {
 	twice  bool // two documents have this id
 }
 
+// unchanged reports whether the document exists and is unchanged since the plan.
+func (c *candidate) unchanged(m Member) bool { return c != nil && !c.twice && c.Digest == m.Digest }
+
+// gone reports whether the document is deleted or hidden.
+func (c *candidate) gone() bool { return c == nil || c.hidden }
+
 // readCandidates reads documents by their ids, be an id named once or several times. of makes the candidates.
 func readCandidates(ctx context.Context, job jobs.Job, ids []string, of func(adapters.Stored) (*candidate, error)) (map[string]*candidate, error) {
 	found := map[string]*candidate{}

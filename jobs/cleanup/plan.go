@@ -3,6 +3,7 @@ package cleanup
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,9 +18,11 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/jobs"
 )
 
 // planFormat is the version of the plan's format.
@@ -293,6 +296,24 @@ func CheckHide(field string) error {
 		return fmt.Errorf("--hide: %q can't be set: name a field of yours at the top of documents, such as hidden", field)
 	}
 	return nil
+}
+
+// CheckField returns an error if a field can't hide documents of an index: no filter would find it, or the rule uses it.
+func CheckField(ctx context.Context, store adapters.EngineStore, job jobs.Job, field string) error {
+	used := append([]string{job.Rule.DateField}, job.Rule.Fields...)
+	for _, d := range job.Rule.Deciding() {
+		used = append(used, d.Field)
+	}
+	for _, name := range used {
+		if top, _, _ := strings.Cut(name, "."); top == field {
+			return fmt.Errorf("--hide %s: the rule uses this field: name another one", field)
+		}
+	}
+	flag, err := store.Flag(ctx, job.Index, field)
+	if err == nil && !flag {
+		err = fmt.Errorf("--hide %s: %s does not declare this field as a boolean that is indexed: add it as one (Typesense: an optional bool)", field, job.Index)
+	}
+	return err
 }
 
 // add counts a group.

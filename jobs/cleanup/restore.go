@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -197,9 +198,8 @@ func (w *worker) showOnce(ctx context.Context, documents []adapters.Stored) (n R
 	return n, changed, err
 }
 
-func storedIDs(documents []adapters.Stored) (ids []string) {
-	for _, d := range documents {
-		ids = append(ids, d.ID)
-	}
-	return ids
+// memberOf returns the value of a member at the top of a document, nil for none.
+func memberOf(source []byte, name string) []byte {
+	members, _ := jsonedit.Members(source) // nil if it can't be parsed
+	return jsonedit.Get(members, name)
 }
