@@ -75,7 +75,8 @@ async function restore (kept) {
   rows = kept.rows
   byId('empty').hidden = true
   busy(true)
-  await showReport().finally(() => busy(false))
+  await showReport()
+  busy(false)
 }
 
 // ---- the index
@@ -86,7 +87,9 @@ function showConfigured () {
 
 async function list () {
   byId('problem').hidden = true
-  if (!(await target.load().finally(() => busy(false)))) return target.login.ask()
+  const allowed = await target.load()
+  busy(false)
+  if (!allowed) return target.login.ask()
   showConfigured()
   if (!chosen.index) throw new Problem(0, 'No rule matches any index here.', 'Add one to indices in config.yaml.')
 }
