@@ -144,8 +144,6 @@ type Plan struct {
 	MaxWindow int
 	// Deadline, if not nil, is when the time for collapsing the search is over.
 	Deadline rerank.Deadline
-	// Decided is what people have decided about pairs of documents, nil for nothing.
-	Decided rule.Decisions
 	// Cursors remembers, for this client alone, what pages of a cursor have shown. It is nil where nothing is remembered.
 	Cursors Cursors
 }
@@ -188,8 +186,9 @@ type Scope struct {
 	rerank.Widening
 	// Lacking says that recent searches found hits without a sketch.
 	Lacking bool
-	// Decided says that people have decided about documents of the target: readings must show which document each hit is of.
-	Decided bool
+	// Decided is what people have decided about pairs of documents of the target, nil for nothing. With it, readings must show which document each hit
+	// is of.
+	Decided rule.Decisions
 	// Piped says that an index of the target has the engine change what it finds there: see [Index].
 	Piped bool
 	// Native is the rule of all indices of the target, if they have one rule and it lets the engine collapse searches by clusters; otherwise nil.

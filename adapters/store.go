@@ -129,13 +129,11 @@ type Index struct {
 	Piped bool
 }
 
+// RuleName returns the name that rules are matched against.
+func (i Index) RuleName() string { return cmp.Or(i.As, i.Name) }
+
 // Rule returns the rule of the index, or nil if none matches.
-func (i Index) Rule(rules rule.Rules) *rule.Rule {
-	if i.As != "" {
-		return rules.For(i.As)
-	}
-	return rules.For(i.Name)
-}
+func (i Index) Rule(rules rule.Rules) *rule.Rule { return rules.For(i.RuleName()) }
 
 // Page is some documents of a scan.
 type Page struct {

@@ -115,7 +115,7 @@ func (c *catalog) concrete(ctx context.Context, who client, name string) (found 
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	index, err := f.h.catalog.concrete(ctx, f.u.sender.client(), g.name)
-	if g.index, g.ruled, g.routed = index.Name, cmp.Or(index.As, index.Name), index.Routed; err != nil || g.index == "" {
+	if g.index, g.ruled, g.routed = index.Name, index.RuleName(), index.Routed; err != nil || g.index == "" {
 		return err
 	}
 	var ids []string

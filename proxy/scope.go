@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -26,9 +25,11 @@ func (s *search) scope(target string) adapters.Scope {
 	known.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
 		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
 	})
-	known.Decided = s.decided != nil && (target == "" || e.err != nil || slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
-		return s.decided.Has(cmp.Or(i.As, i.Name))
-	}))
+	if set := s.h.decidedPairs(); set != nil && (target == "" || e.err != nil || slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
+		return set.Has(i.RuleName())
+	})) {
+		known.Decided = set
+	}
 	if e.seen {
 		known.Widening = e.widening
 	}

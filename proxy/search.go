@@ -8,7 +8,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
-	"github.com/neardup/sidecar/internal/decided"
 )
 
 var errTooLarge = errors.New("larger than the limit")
@@ -22,8 +21,6 @@ type search struct {
 	raw, body []byte
 	unread    adapters.Reason
 	plain     *adapters.Request // less our controls
-
-	decided *decided.Set // what people have decided, nil for nothing
 
 	deadline  time.Time // when the time for collapsing is over
 	late      bool      // it is
@@ -117,12 +114,8 @@ func (s *search) parse() (searches *adapters.Searches) {
 	request := requestOf(s.r)
 	request.Body = s.body
 	if s.unread == "" {
-		s.decided = s.h.decidedPairs()
 		plan := adapters.Plan{
 			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who()), Deadline: s, // by its Late (exchange.go)
-		}
-		if s.decided != nil {
-			plan.Decided = s.decided
 		}
 		err := guarded(func() error {
 			searches = s.h.Dialect.ParseSearch(s.w.class, request, plan)

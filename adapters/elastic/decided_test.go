@@ -25,9 +25,13 @@ func (a asked) Mark() uint64 { return 0 }
 func TestDeepPagesKnowTheirDocuments(t *testing.T) {
 	for _, decided := range []bool{false, true} {
 		plan, seen, numbered := searchPlan(t, false), asked{}, 0
-		plan.MaxWindow, plan.Decided = 1000, seen
+		plan.MaxWindow = 1000
 		plan.Scope = func(string) adapters.Scope {
-			return adapters.Scope{Configured: true, Window: 1000, Decided: decided, Widening: rerank.Widening{Rate: 0.3}}
+			scope := adapters.Scope{Configured: true, Window: 1000, Widening: rerank.Widening{Rate: 0.3}}
+			if decided {
+				scope.Decided = seen
+			}
+			return scope
 		}
 		documents := adaptertest.Articles(t, plan.Rules[0], 1000, 1400, 0.3)
 		class, request := searchFor("/news-1/_search", "", `{"from":490,"size":10}`)

@@ -28,8 +28,9 @@ func BenchmarkExchange(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			plan := searchPlan(b, false)
 			plan.MaxWindow = 1000
+			scope := adapters.Scope{Configured: true, Window: 1000, Widening: rerank.Widening{Rate: c.share}}
 			plan.Scope = func(string) adapters.Scope {
-				return adapters.Scope{Configured: true, Window: 1000, Decided: c.decided > 0, Widening: rerank.Widening{Rate: c.share}}
+				return scope
 			}
 			var pairs []decided.Pair
 			for i := range c.decided {
@@ -38,7 +39,7 @@ func BenchmarkExchange(b *testing.B) {
 				})
 			}
 			if c.decided > 0 {
-				plan.Decided = decided.NewSet(pairs)
+				scope.Decided = decided.NewSet(pairs)
 			}
 			replies := map[string]*adapters.Reply{}
 			documents := adaptertest.Articles(b, plan.Rules[0], c.hits, 1400, c.share)

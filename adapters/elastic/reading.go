@@ -131,7 +131,7 @@ func (q *clientSearch) numbered(r *adapters.Reading) bool {
 	if len(r.Known) > 0 {
 		return hitOf(&r.Known[0]).in.numbered
 	}
-	return q.numbers && r.Judged && !r.Sources && !r.Texts && !q.asked.Scope.Decided
+	return q.numbers && r.Judged && !r.Sources && !r.Texts && q.asked.Scope.Decided == nil
 }
 
 // sourceFilter returns the source filter of a reading without sources.

@@ -280,10 +280,7 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 	}
 	var list []adapters.Listed
 	for _, i := range indices {
-		name := i.Name
-		if i.As != "" {
-			name = i.As
-		}
+		name := i.RuleName()
 		same := func(l adapters.Listed) bool { return l.Name == name }
 		if strings.HasPrefix(name, ".") && s.rules.For(name) == nil || slices.ContainsFunc(list, same) {
 			continue

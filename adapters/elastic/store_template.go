@@ -408,11 +408,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 		return "", nil
 	}
 	var notes []string
-	as := index
-	if list[at].As != "" {
-		as = list[at].As
-	}
-	left, err := s.strip(ctx, as)
+	left, err := s.strip(ctx, list[at].RuleName())
 	if err != nil {
 		return "", fmt.Errorf("remove from the templates of %s: %w", index, err)
 	}

@@ -101,10 +101,7 @@ func (c *conversation) newSearch(query adapters.Search) *search {
 // newJudge returns what compares the hits of the search.
 func (s *search) newJudge() *rule.Judge {
 	judge := rule.NewJudge(s.all.Plan.Rules, s.asked.Scope.Threshold, s.asked.Scope.Keep)
-	judge.Doubting, judge.Deadline = s.asked.Doubting, s.all.Plan.Deadline
-	if s.asked.Scope.Decided {
-		judge.Decided = s.all.Plan.Decided
-	}
+	judge.Doubting, judge.Decided, judge.Deadline = s.asked.Doubting, s.asked.Scope.Decided, s.all.Plan.Deadline
 	return judge
 }
 

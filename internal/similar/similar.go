@@ -107,16 +107,20 @@ func Document(ctx context.Context, rs rule.Rules, store adapters.Store, indices 
 // in a search: conditions of the rule on other fields are not looked at.
 func Find(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, document []byte, l Likeness) (Similar, error) {
 	all := Similar{Alike: []Alike{}, Searched: []Searched{}}
-	ruled := ""
+	decidedIn := "" // the index or data stream of Except
 	if i := slices.IndexFunc(indices, func(i adapters.Index) bool { return i.Name == l.Except.Index }); i >= 0 {
-		ruled = cmp.Or(indices[i].As, indices[i].Name)
+		decidedIn = indices[i].RuleName()
 	}
 	for _, index := range indices {
 		rule := index.Rule(rs)
 		if rule == nil || index.Absent {
 			continue
 		}
-		one, err := find(ctx, rule, store, index, document, l, ruled)
+		within := l
+		if index.RuleName() != decidedIn {
+			within.Decided, within.Partners = nil, nil
+		}
+		one, err := find(ctx, rule, store, index, document, within)
 		if err != nil {
 			return all, err
 		}
@@ -148,9 +152,7 @@ type likening struct {
 	Likeness
 	rule    *rule.Rule
 	profile rerank.Profile
-	index   string
-	ruled   string // the name that rules are matched against
-	decides bool   // people have decided about the document, which is of this index or data stream
+	index   adapters.Index
 	sketch  sketch.Sketch
 	text    *sketch.Text // where texts are compared
 	found   Similar
@@ -158,36 +160,31 @@ type likening struct {
 	read    int // documents in all
 }
 
-// find looks in one index. ruled is the name that rules are matched against of the index of Except.
-func find(ctx context.Context, r *rule.Rule, store adapters.Store, in adapters.Index, document []byte, l Likeness, ruled string) (Similar, error) {
+func find(ctx context.Context, r *rule.Rule, store adapters.Store, index adapters.Index, document []byte, l Likeness) (Similar, error) {
 	texts := r.TextsOf(document)
 	s, ok := r.Sketch(texts)
 	if !ok {
 		return Similar{}, nil
 	}
-	index := in.Name
-	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, ruled: cmp.Or(in.As, index), sketch: s}
-	if k.decides = l.Decided != nil && ruled == k.ruled; !k.decides {
-		k.Partners = nil
-	}
+	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, sketch: s}
 	if l.Threshold > 0 {
 		k.profile.Threshold = l.Threshold
 	}
 	if l.Source && k.exact() {
 		k.text = r.Sketcher.Text(texts...)
 	}
-	k.seen = Searched{Index: index, Threshold: k.profile.Threshold}
+	k.seen = Searched{Index: index.Name, Threshold: k.profile.Threshold}
 	selection, err := k.selection()
 	if err != nil {
 		return k.found, err
 	}
-	err = store.Scan(ctx, index, r, selection, func(p adapters.Page) error { return k.page(p, false) })
+	err = store.Scan(ctx, index.Name, r, selection, func(p adapters.Page) error { return k.page(p, false) })
 	if err != nil {
 		return k.found, err
 	}
 	k.seen.Cut = selection.Limit > 0 && k.read >= selection.Limit
 	for some := range slices.Chunk(k.Partners, textsAtOnce) {
-		err := store.Scan(ctx, index, r, adapters.Selection{IDs: some}, func(p adapters.Page) error { return k.page(p, true) })
+		err := store.Scan(ctx, index.Name, r, adapters.Selection{IDs: some}, func(p adapters.Page) error { return k.page(p, true) })
 		if err != nil {
 			return k.found, err
 		}
@@ -216,7 +213,7 @@ func (k *likening) selection() (adapters.Selection, error) {
 	keys := k.rule.BandKeys(&k.sketch)
 	if len(keys) == 0 {
 		return adapters.Selection{}, fmt.Errorf("index %s: %w: set bands: auto in its entry of the configuration and run setup and reindex, "+
-			"or compare with all sketches (sidecar similar --scan)", k.index, ErrNoBands)
+			"or compare with all sketches (sidecar similar --scan)", k.index.Name, ErrNoBands)
 	}
 	if k.profile.Measure != rerank.Containment {
 		recall := sketch.Candidate(k.profile.Threshold, k.rule.Bands, k.rule.Rows)
@@ -232,7 +229,7 @@ func (k *likening) kept() int { return 4*k.Size + textsAtOnce }
 func (k *likening) page(p adapters.Page, partners bool) error {
 	for _, d := range p.Documents {
 		k.read++
-		if d.ID == k.Except.ID && k.index == k.Except.Index || slices.Contains(k.Partners, d.ID) != partners {
+		if d.ID == k.Except.ID && k.index.Name == k.Except.Index || slices.Contains(k.Partners, d.ID) != partners {
 			continue
 		}
 		s := k.rule.Decode(rule.OursOf(d.Source).Sketch)
@@ -241,11 +238,9 @@ func (k *likening) page(p adapters.Page, partners bool) error {
 		}
 		k.seen.Compared++
 		near, agreement := k.profile.NearDuplicates(&k.sketch, s)
-		same, decides := false, false
-		if k.decides {
-			if same, decides = k.Decided.Pair(k.ruled, k.Except.ID, k.sketch.Fingerprint, d.ID, s.Fingerprint); decides {
-				near = same
-			}
+		same, decides := k.Decided.Pair(k.index.RuleName(), k.Except.ID, k.sketch.Fingerprint, d.ID, s.Fingerprint)
+		if decides {
+			near = same
 		}
 		if near {
 			k.found.Total++
@@ -261,7 +256,7 @@ func (k *likening) page(p adapters.Page, partners bool) error {
 }
 
 func (k *likening) alike(id string, s *sketch.Sketch, agreement float64) Alike {
-	a := Alike{Index: k.index, ID: id, Agreement: agreement, SameText: s.SameText(&k.sketch)}
+	a := Alike{Index: k.index.Name, ID: id, Agreement: agreement, SameText: s.SameText(&k.sketch)}
 	if estimate, ok := k.profile.Estimate(s, &k.sketch); ok {
 		a.Error = estimate.Error
 	}
@@ -285,7 +280,7 @@ func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 		for i, a := range some {
 			ids[i] = a.ID
 		}
-		err := adapters.ReadByID(ctx, store, k.index, k.rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
+		err := adapters.ReadByID(ctx, store, k.index.Name, k.rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
 			sources[d.ID] = d.Source
 			return nil
 		})
