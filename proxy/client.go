@@ -55,11 +55,11 @@ func clientOf(header adapters.Header, rawQuery string) client {
 		}
 	}
 	slices.Sort(keys)
-	parts := make([]byte, 0, 512)
+	rights := make([]string, 0, 2*len(keys)+1)
 	for _, key := range keys {
-		parts = appendPart(appendPart(parts, key), strings.Join(c.header[key], "\x00"))
+		rights = append(rights, key, strings.Join(c.header[key], "\x00"))
 	}
-	c.key = hashed(appendPart(parts, c.query))
+	c.key = keyOf(append(rights, c.query)...)
 	return c
 }
 
@@ -78,20 +78,18 @@ func (s *sender) client() client {
 // senderOf returns who sent the request on whose behalf something is done.
 func senderOf(r *http.Request) client { return underwayOf(r.Context()).sender.client() }
 
-// appendPart appends a text with its length in front, so that no two lists of texts read alike.
-func appendPart(dst []byte, s string) []byte {
-	return append(append(strconv.AppendInt(dst, int64(len(s)), 10), ':'), s...)
-}
-
-func hashed(parts []byte) string {
-	sum := sha256.Sum256(parts)
+// keyOf returns a hash of texts. Each is hashed with its length in front, so that no two lists of texts have the same one.
+func keyOf(texts ...string) string {
+	list := make([]byte, 0, 512)
+	for _, text := range texts {
+		list = append(append(strconv.AppendInt(list, int64(len(text)), 10), ':'), text...)
+	}
+	sum := sha256.Sum256(list)
 	return string(sum[:])
 }
 
 // entryKey is what a name is remembered under for a client. Names can be as long as a request; the key is not.
-func entryKey(who client, name string) string {
-	return hashed(appendPart(appendPart(make([]byte, 0, 256), who.key), name))
-}
+func entryKey(who client, name string) string { return keyOf(who.key, name) }
 
 // queries are the parameters of the URLs in a text, which can hold keys.
 var queries = regexp.MustCompile(`\?[^\s"]*`)

@@ -189,13 +189,7 @@ func lengthOfHead(r *http.Request) (n int) {
 // grantKey returns a key that is the same for requests of one client with the same method, endpoint and index: the engine grants all of them or none.
 func grantKey(r *http.Request, target string) string {
 	segments := strings.Split(rawPath(r), "/")
-	var parts []byte
-	for _, text := range []string{
-		senderOf(r).key, r.Method, target, strings.Join(segments[:min(len(segments), 4)], "/"), strings.Repeat("/", len(segments)),
-	} {
-		parts = appendPart(parts, text)
-	}
-	return hashed(parts)
+	return keyOf(senderOf(r).key, r.Method, target, strings.Join(segments[:min(len(segments), 4)], "/"), strings.Repeat("/", len(segments)))
 }
 
 // remember takes what the engine answered to a request under its hastyKey.

@@ -10,8 +10,8 @@ import (
 // canProbe says whether silence works here.
 const canProbe = true
 
-// silence returns what reports, by one goroutine at a time, whether nothing has come on a connection, its end included. All that came before must
-// have been read.
+// silence returns a function that reports whether a connection is silent: it is open, and nothing has come that was not read. Only one goroutine at a time
+// may call it.
 func silence(conn net.Conn) (silent func() bool) {
 	s, ok := conn.(syscall.Conn)
 	if !ok {

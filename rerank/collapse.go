@@ -236,13 +236,7 @@ func showGroups(hits []Hit, members [][]int) (groups []Group, shown []int) {
 	for i := range members {
 		groups[i] = choose(hits, members[i], in)
 	}
-	shown = in[:0] // each place is read before it is written
-	for _, rank := range in {
-		if rank >= 0 {
-			shown = append(shown, rank)
-		}
-	}
-	return groups, shown
+	return groups, slices.DeleteFunc(in, func(rank int) bool { return rank < 0 })
 }
 
 // choose returns the group of the members, and writes into in which of them is shown in which place. The best takes the leader's place, and

@@ -260,20 +260,12 @@ func listed(body []byte, key string, more [][]byte) ([]byte, error) {
 	if len(more) == 0 {
 		return body, nil
 	}
-	list := jsonedit.Lookup(body, key)
-	if list == nil {
-		list = []byte("[]")
-	}
-	elements, err := jsonedit.Elements(list)
-	if err != nil {
-		return nil, err
-	}
-	longer := append([]byte{}, list[:len(list)-1]...)
-	for i, element := range more {
-		if i > 0 || len(elements) > 0 {
-			longer = append(longer, ',')
+	var elements [][]byte
+	if list := jsonedit.Lookup(body, key); list != nil {
+		var err error
+		if elements, err = jsonedit.Elements(list); err != nil {
+			return nil, err
 		}
-		longer = append(longer, element...)
 	}
-	return jsonedit.Set(body, key, append(longer, ']'))
+	return jsonedit.Set(body, key, jsonedit.Array(append(elements, more...)))
 }

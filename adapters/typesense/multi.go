@@ -58,7 +58,7 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		}
 	}
 	if s.Reason != adapters.ReasonUnconfigured {
-		unhighlight(plain, params)
+		unhighlight(plain)
 	}
 	return s
 }

@@ -116,10 +116,10 @@ func number(values map[string]string, name string, otherwise int) int {
 
 // digits reads a number of plain digits; it is -1 for anything else.
 func digits(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil || len(text) > 9 || strings.Trim(text, "0123456789") != "" {
+	if text == "" || len(text) > 9 || strings.Trim(text, "0123456789") != "" {
 		return -1
 	}
+	n, _ := strconv.Atoi(text)
 	return n
 }
 
@@ -203,13 +203,14 @@ func unhighlighted(body []byte) []byte {
 	return body
 }
 
-// unhighlight takes our field from those to be highlighted in a request's query string, of these parameters, for the reason that unhighlighted gives.
-func unhighlight(r *adapters.Request, params []adapters.Param) {
+// unhighlight takes our field from those to be highlighted in a request's query string, for the reason that unhighlighted gives.
+func unhighlight(r *adapters.Request) {
+	if !strings.Contains(r.RawQuery, highlights) {
+		return
+	}
+	params := paramsOf(r.RawQuery)
 	for i, p := range params {
-		if p.Name != highlights {
-			continue
-		}
-		if kept, changed := highlightable(p.Value); changed {
+		if kept, changed := highlightable(p.Value); changed && p.Name == highlights {
 			params[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}
 			r.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 		}

@@ -64,7 +64,7 @@ func (q *query) Asked() *adapters.Asked { return &q.asked }
 // preset reports whether the engine puts in parameters that are not seen here, where the client has none of that name.
 func (q *query) preset() bool { return q.asked.Unseen == "preset" }
 
-// ParseSearch implements adapters.Dialect. The search of one collection is asked as a multi-search of one.
+// ParseSearch implements adapters.Dialect.
 func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
@@ -77,8 +77,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		return &adapters.Searches{Plain: plain, Reason: "query_length"}
 	}
 	// The path says which collection, and what limits a multi-search means nothing here.
-	all := paramsOf(plain.RawQuery)
-	params := slices.DeleteFunc(slices.Clone(all), func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
+	params := slices.DeleteFunc(paramsOf(plain.RawQuery), func(p adapters.Param) bool { return p.Name == "collection" || p.Name == limitSearches })
 	body := append(jsonedit.AppendString([]byte(`{"collection":`), c.Target), '}')
 	q, err := parseQuery(body, keyOf(plain, params), params, controls, p)
 	if err != nil {
@@ -88,7 +87,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 	if s.Reason == adapters.ReasonUnconfigured {
 		return s
 	}
-	unhighlight(plain, all) // the engine could hang if that is sent in place of the page
+	unhighlight(plain) // the engine could hang if that is sent in place of the page
 	switch most := mostSearches(params, q); {
 	case s.Reason != "":
 	case most == 0: // the key allows no multi-search
@@ -114,11 +113,11 @@ func asMulti(r *adapters.Request) *adapters.Request {
 // mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
 func mostSearches(params []adapters.Param, first *query) int {
 	most := maxSearches
-	if text, given := adapters.Last(params, limitSearches); given && digits(text) >= 0 {
-		most = digits(text)
-	}
-	if n := number(first.key.fixed, limitSearches, most); n >= 0 {
-		most = n
+	given, _ := adapters.Last(params, limitSearches)
+	for _, text := range []string{given, first.key.fixed[limitSearches]} {
+		if n := digits(text); n >= 0 {
+			most = n
+		}
 	}
 	return most
 }
@@ -208,9 +207,7 @@ func (q *query) readParams(params []adapters.Param) bool {
 		return false
 	}
 	values, odd := valuesIn(q.members)
-	for _, p := range params {
-		values[p.Name] = p.Value
-	}
+	maps.Copy(values, valuesOf(params))
 	q.asked.Target = values["collection"]
 	if odd {
 		return false
