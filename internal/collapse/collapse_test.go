@@ -235,7 +235,8 @@ func (s *shelf) raw(page [2]int) []byte {
 	return replies[0].Body[1 : len(replies[0].Body)-1]
 }
 
-// Where documents go or come between two readings, the page is that of one of the lists that there were.
+// Where documents go between two readings, the page is that of one of the lists that there were. A page wholly beyond the window has no hit in common with
+// the reading of the window: its ranks are those of the first list, its documents those of a later one.
 func TestListThatMoves(t *testing.T) {
 	seed := effort.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -245,11 +246,19 @@ func TestListThatMoves(t *testing.T) {
 		s := newShelf(r, rule, 150, 0.6*r.Float64())
 		p := [2]int{r.IntN(40) * r.IntN(2), 1 + r.IntN(20)}
 		want := []string{s.page(rule, p[0], p[1])}
+		window := &shelf{documents: s.documents[:min(rule.Window, len(s.documents))]}
+		shown := 0 // of the window's ranks
+		for window.page(rule, shown, 1) != "" {
+			shown++
+		}
 		changes := 1 + r.IntN(2)
 		s.change = func(s *shelf) {
 			if changes--; changes >= 0 {
 				s.documents = slices.Delete(slices.Clone(s.documents), 3, 4)
 				want = append(want, s.page(rule, p[0], p[1]))
+				if shown <= p[0] && len(window.documents) == rule.Window {
+					want = append(want, s.ranks(rule.Window+p[0]-shown, p[1]))
+				}
 			}
 		}
 		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, true, p), s.ask))

@@ -295,6 +295,15 @@ func (s *shelf) page(rule *rule.Rule, from, size int) string {
 	return strings.Join(ids, " ")
 }
 
+// ranks returns the documents of ranks of the list that is not collapsed.
+func (s *shelf) ranks(from, size int) string {
+	var ids []string
+	for _, d := range s.documents[min(from, len(s.documents)):min(from+size, len(s.documents))] {
+		ids = append(ids, d.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
 // searches returns searches of pages [from, size), under a rule.
 func searches(r *rule.Rule, single bool, pages ...[2]int) *adapters.Searches {
 	all := &adapters.Searches{Single: single, Wire: wire{}, Envelope: wire{}, Plan: adapters.Plan{Rules: rule.Rules{r}, MaxWindow: 1000}}
