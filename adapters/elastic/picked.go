@@ -109,7 +109,7 @@ func (q *clientSearch) narrowable() bool {
 }
 
 // topClauses are valid at the top of a query alone, or mean something else within another one.
-var topClauses = []string{`"hybrid"`, `"percolate"`, `"neural"`, `"semantic"`, `"inner_hits"`}
+var topClauses = []string{`"hybrid"`, `"neural"`, `"semantic"`, `"inner_hits"`}
 
 // within returns the client's query, less all hits that a filter leaves out.
 func within(client, filter []byte) []byte {

@@ -126,6 +126,6 @@ func movedRequest() *adapters.Request {
 		Method: "POST", Path: "/news-1/_search", RawQuery: "preference=me&pretty",
 		Header: adapters.Header{"Authorization": {"mine"}, "Content-Type": {"application/json"}},
 		// The page's hits can't be picked from such a list: they are read where they stood.
-		Body: []byte(`{"from":150,"size":20,"query":{"percolate":{}}}`),
+		Body: []byte(`{"from":150,"size":20,"query":{"neural":{}}}`),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,8 +134,14 @@ func (q *clientSearch) check() adapters.Reason {
 			return "vector"
 		}
 	}
+	if percolating.Match(q.body) {
+		return "percolate"
+	}
 	return paramsReason(q.params)
 }
+
+// percolating matches a percolate query. Its hits are saved searches: two that look alike are still two, of two people.
+var percolating = regexp.MustCompile(`"percolate"\s*:\s*\{`)
 
 // has reports whether the search's body has one of the keys.
 func (q *clientSearch) has(keys ...string) bool {

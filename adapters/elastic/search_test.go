@@ -133,6 +133,8 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"sort":["_doc"]}`, "export"},
 		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, "export"},
 		{"/news-1/_search", "", `{"retriever":{"rrf":{"retrievers":[]}}}`, "vector"},
+		{"/news-1/_search", "", `{"query":{"bool":{"filter":[{"percolate" : {"field":"query","document":{}}}]}}}`, "percolate"},
+		{"/news-1/_search", "", `{"query":{"match":{"percolate":"percolate"}}}`, ""},
 		{"/news-1/_search", "", `{"from":9990}`, ""},
 		{"/news-1/_search", "filter_path=took", ``, ""},
 		{"/news-1/_search", "format=yaml", ``, "format"},
