@@ -188,6 +188,7 @@ func (x *examples) opensearch(t *testing.T) {
 	if diff := cmp.Diff(want, shown[0]); diff != "" || len(shown[1]) != 7 || !strings.Contains(out, " agrees by 0.") {
 		t.Errorf("%s\n%s", diff, out)
 	}
+	x.alerts(t, direct, x.block(t, "alerts_opensearch.py"), "http://localhost:9201", base+" --index stories"+x.suffix)
 }
 
 // toldSearch is one search as a script in Python prints it.
@@ -309,4 +310,6 @@ func (x *examples) typesense(t *testing.T) {
 	if counted := fmt.Sprintf(": %d found, %d shown\n", len(usual), len(usual)); !strings.HasSuffix(list[4].headline, counted) {
 		t.Errorf("%q, want %s", list[4].headline, counted)
 	}
+	x.alerts(t, api{e: e, base: e.URL}, x.block(t, "alerts_typesense.py"),
+		"TYPESENSE_API_KEY=xyz", "TYPESENSE_API_KEY="+e.Key, "http://localhost:8109", through.base+" --collection stories"+x.suffix)
 }
