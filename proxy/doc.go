@@ -1,7 +1,8 @@
 // Package proxy carries the live traffic between clients and one engine. Each kind of request has its flow, and calls these functions in order:
 //
 //	ServeHTTP                     proxy.go           begins and ends the request (underway.go), and chooses its flow
-//	  answersSimilar              similar.go         near-duplicates of a document, and the comparison of two: ours to answer
+//	  answersSimilar              similar.go         near-duplicates of a document, the comparison of two, and lists to deduplicate (dedupe.go): ours
+//	                                                 to answer
 //	  Classify                    of the dialect     write, search, read or pass
 //
 //	  answerSearch                search.go          read whole, asked wider, collapsed

@@ -76,7 +76,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 // start makes the series whose labels are known beforehand, so that they begin at zero.
 func (m *Metrics) start() {
-	for _, kind := range []string{"pass", "write", "read", "search", "similar", "compare"} {
+	for _, kind := range []string{"pass", "write", "read", "search", "similar", "compare", "dedupe"} {
 		m.requests.WithLabelValues(kind)
 		m.engine.WithLabelValues(kind)
 		m.added.WithLabelValues(kind)

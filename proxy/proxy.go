@@ -72,6 +72,8 @@ type Engine struct {
 	Document func(index, id string) *adapters.Request
 	// Rules say which documents are sketched and how hits fold.
 	Rules rule.Rules
+	// Presets are the rules for texts that belong to no index, by their names; [DefaultPreset] is the one for a request that names none.
+	Presets map[string]*rule.Rule
 	// Decided, if set, returns what people have decided about pairs of documents.
 	Decided func() *decided.Set
 	// URLs are the engine's nodes: scheme and host, and a path if the engine has one in front of it.

@@ -29,10 +29,10 @@ const (
 	defaultAlike, maxAlike = 10, 1000
 )
 
-// question is a request for near-duplicates, or for the comparison of two documents.
+// question is a request for near-duplicates, for the comparison of two documents, or for a list without its near-duplicates.
 type question struct {
-	index, id        string
-	stored, compares bool // the document is one that the engine has; two are compared
+	index, id                 string
+	stored, compares, dedupes bool // the document is one that the engine has; two are compared; a list is deduplicated
 }
 
 // similarOf reads a method and an escaped path. ours is false for other requests.
@@ -52,6 +52,8 @@ func similarOf(method, path string) (a question, ours bool) {
 	switch {
 	case method == http.MethodPost && len(parts) == 1 && parts[0] == "compare":
 		return question{compares: true}, true
+	case method == http.MethodPost && len(parts) == 1 && parts[0] == "dedupe":
+		return question{dedupes: true}, true
 	case method == http.MethodPost && len(parts) == 2 && parts[1] == "similar":
 		return question{index: parts[0]}, true
 	case method == http.MethodGet && len(parts) == 3 && parts[1] == "similar":
@@ -87,7 +89,7 @@ func likenessOf(rawQuery string) (l similar.Likeness, err error) {
 }
 
 // answersSimilar answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
-// matches: that goes to the engine as it came.
+// matches: that goes to the engine as it came. A list to deduplicate needs no index.
 func (h *Handler) answersSimilar(u *underway, r *http.Request) bool {
 	asks, ours := similarOf(r.Method, rawPath(r))
 	if !ours || signed(r) { // a look-up under another request's signature would be refused
@@ -97,19 +99,24 @@ func (h *Handler) answersSimilar(u *underway, r *http.Request) bool {
 	defer cancel()
 	s := similarity{h: h, u: u, r: r, asks: asks, who: u.sender.client()}
 	kind, answer := "similar", s.answer
-	if asks.compares { // the body names the index, anywhere
+	switch {
+	case asks.compares:
 		kind, answer = "compare", s.compare
+	case asks.dedupes:
+		kind, answer = "dedupe", s.dedupe
+	}
+	if asks.compares || asks.dedupes { // the body names the index, anywhere
 		err := s.readObject()
-		if _, isBad := errors.AsType[badRequest](err); err != nil && !isBad {
+		if _, isBad := errors.AsType[badRequest](err); err != nil && (asks.dedupes || !isBad) {
 			s.fail(err)
 			return true
 		}
-		asks.index, _ = jsonedit.Text(jsonedit.Get(s.members, "index"))
+		s.asks.index, _ = jsonedit.Text(jsonedit.Get(s.members, "index"))
 	}
-	if asks.index != "" {
-		s.indices = s.configured(within, asks.index)
+	if s.asks.index != "" {
+		s.indices = s.configured(within, s.asks.index)
 	}
-	if len(s.indices) == 0 {
+	if len(s.indices) == 0 && !asks.dedupes {
 		return false
 	}
 	h.countAs(u, kind)
@@ -166,7 +173,7 @@ func (s *similarity) answer(ctx context.Context) error {
 	began := time.Now()
 	likeness, err := likenessOf(s.r.URL.RawQuery)
 	if err != nil {
-		return badRequest{http.StatusBadRequest, err.Error()}
+		return bad(err)
 	}
 	likeness.Room, likeness.Decided = s.h.Limits.MaxReply, s.h.decidedPairs()
 	store := s.h.Open(s.who.header, s.who.query)
@@ -240,13 +247,22 @@ func (s *similarity) readObject() error {
 		return badRequest{http.StatusBadRequest, "the body can't be read: " + string(read.unread)}
 	}
 	if s.members, err = jsonedit.Members(read.body); err != nil {
-		return badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
+		return bad(errors.New(`the body is no JSON object: send one, such as {"text": "…"}, or {"texts": ["…"]} to dedupe`))
 	}
 	return nil
 }
 
 // nobody is the id of no document. To look for it takes no more than the right to search.
 const nobody = rule.FieldPrefix + "nobody"
+
+// known returns an error if the index could not be looked up, and the engine does not let the client search it either.
+func (s *similarity) known(ctx context.Context) error {
+	if !s.unknown {
+		return nil
+	}
+	index, one := s.indices[0], adapters.Selection{IDs: []string{nobody}, Brief: true}
+	return s.h.Open(s.who.header, s.who.query).Scan(ctx, index.Name, index.Rule(s.h.Rules), one, func(adapters.Page) error { return nil })
+}
 
 // compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
 func (s *similarity) compare(ctx context.Context) error {
@@ -261,12 +277,8 @@ func (s *similarity) compare(ctx context.Context) error {
 		}
 	}
 	index := s.indices[0]
-	if s.unknown { // is the client one that the engine knows at all?
-		one := adapters.Selection{IDs: []string{nobody}, Brief: true}
-		err := s.h.Open(s.who.header, s.who.query).Scan(ctx, index.Name, index.Rule(s.h.Rules), one, func(adapters.Page) error { return nil })
-		if err != nil {
-			return err
-		}
+	if err := s.known(ctx); err != nil {
+		return err
 	}
 	return s.reply(struct {
 		Index string `json:"index"`

@@ -12,7 +12,7 @@ import (
 func FuzzSimilarPath(f *testing.F) {
 	for _, path := range []string{
 		"/_neardup/news/similar/1", "/_neardup/news/similar", "/_neardup/compare", "/_neardup/news/similar/a%2Fb", "/_neardup/%zz/similar/1",
-		"/_neardup//similar/1", "/_neardup/compare/similar", "/_neardup/a%20b/similar/%E4%BD%A0?", "/_neardup/a/similar/", "/_neardup/",
+		"/_neardup//similar/1", "/_neardup/compare/similar", "/_neardup/dedupe", "/_neardup/a%20b/similar/%E4%BD%A0?", "/_neardup/a/similar/", "/_neardup/",
 	} {
 		f.Add("GET", path)
 		f.Add("POST", path)
@@ -25,14 +25,17 @@ func FuzzSimilarPath(f *testing.F) {
 			}
 			return
 		}
-		again := ownPrefix + "compare"
-		if !ask.compares {
+		again, listed := ownPrefix+"compare", ask.compares || ask.dedupes
+		switch {
+		case ask.dedupes:
+			again = ownPrefix + "dedupe"
+		case !ask.compares:
 			again = ownPrefix + url.PathEscape(ask.index) + "/similar"
 		}
 		if ask.stored {
 			again += "/" + url.PathEscape(ask.id)
 		}
-		if other, ours := similarOf(method, again); !ours || other != ask || ask.index == "" != ask.compares || (ask.id != "") != ask.stored {
+		if other, ours := similarOf(method, again); !ours || other != ask || ask.index == "" != listed || (ask.id != "") != ask.stored {
 			t.Errorf("%s %s: %+v, and %s: %+v", method, path, ask, again, other)
 		}
 		expect.Same(t, strings.Count(path, "/"), strings.Count(again, "/"), "%s is read as %s", path, again)

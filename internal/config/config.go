@@ -105,6 +105,8 @@ type Engine struct {
 	Limits          Limits  `yaml:"limits"`
 	Decided         Decided `yaml:"decided"`
 	Indices         []Index `yaml:"indices"`
+	// Sketch is the section sketch of the whole configuration.
+	Sketch Sketch `yaml:"-"`
 }
 
 // Decided is the section decided: how often decided pairs are read, for searches to obey them; 0 is never.
@@ -185,6 +187,7 @@ func Default() Config {
 func DefaultEngine() Engine {
 	return Engine{
 		OnFailure: "open",
+		Sketch:    Default().Sketch,
 		Limits: Limits{
 			MaxReply: proxy.DefaultMaxReply, EngineMaxBody: proxy.DefaultEngineMaxBody, MaxWindow: proxy.DefaultMaxWindow,
 			Deadline: Span(proxy.DefaultDeadline), MaxSearches: proxy.DefaultMaxSearches, MaxHeld: proxy.DefaultMaxHeld,

@@ -236,16 +236,48 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 
 // Rules returns the rules of the engine. Rules with the same scheme share a sketcher.
 func (e *Engine) Rules() (rules rule.Rules, err error) {
-	made := map[uint32]*sketch.Sketcher{}
+	made := sketchers{}
 	for _, index := range e.Indices {
-		scheme := index.Scheme()
-		id := scheme.ID()
-		if made[id] == nil {
-			if made[id], err = sketch.New(scheme); err != nil {
-				return nil, err
-			}
+		sketcher, err := made.of(index.Scheme())
+		if err != nil {
+			return nil, err
 		}
-		rules = append(rules, index.Rule(made[id]))
+		rules = append(rules, index.Rule(sketcher))
 	}
 	return rules, nil
+}
+
+// PresetRules returns the rules for texts that belong to no index, by the names of their presets. A preset that does not go with the section sketch is left
+// out. If the section has a seed, these rules have another one, made from it: anybody may compare texts by them, and so learns nothing about the sketches
+// of the indices.
+func (e *Engine) PresetRules() map[string]*rule.Rule {
+	section := e.Sketch
+	if section.Seed.IsSet() {
+		section.Seed = SecretOf("texts of no index\n" + section.Seed.Reveal())
+	}
+	rules, made := map[string]*rule.Rule{}, sketchers{}
+	for _, p := range Presets() {
+		index := p.Start(section)
+		index.Fields = []string{rule.TextField}
+		if sketcher, err := made.of(index.Scheme()); err == nil {
+			rules[p.Name] = index.Rule(sketcher)
+		}
+	}
+	return rules
+}
+
+// sketchers are those that were made, by the ids of their schemes.
+type sketchers map[uint32]*sketch.Sketcher
+
+// of returns the sketcher of a scheme.
+func (s sketchers) of(scheme sketch.Scheme) (*sketch.Sketcher, error) {
+	id := scheme.ID()
+	if s[id] != nil {
+		return s[id], nil
+	}
+	made, err := sketch.New(scheme)
+	if err == nil {
+		s[id] = made
+	}
+	return made, err
 }

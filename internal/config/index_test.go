@@ -282,3 +282,23 @@ func TestRulesThatGoByClusters(t *testing.T) {
 		expect.Same(t, c.faults, len(f), "%+v: %v", c, f)
 	}
 }
+
+// TestPresetRules: texts of no index go by the section sketch, but never under the seed of an index. Presets that do not fit are left out.
+func TestPresetRules(t *testing.T) {
+	for section, names := range map[string]int{
+		"":                                   len(Presets()),
+		"seed: a":                            len(Presets()),
+		"seed: b, positions: 64":             len(Presets()),
+		"family: hamming, features: value64": len(Presets()) - 2, // goods has tags, plagiarism sets
+	} {
+		text := "sketch: {" + section + `}
+engines: [{listen: ":1", kind: elasticsearch, urls: ["http://h:1"], indices: [{match: a, fields: [t]}]}]`
+		c := expect.Value(Parse([]byte(text), environment()))(t)
+		own, rules := expect.Value(c.Engines[0].Rules())(t)[0], c.Engines[0].PresetRules()
+		expect.Same(t, names, len(rules), "presets with %q", section)
+		secret := strings.Contains(section, "seed")
+		expect.Same(t, secret, rules["default"].Sketcher.SchemeID() != own.Sketcher.SchemeID(), "another seed with %q", section)
+		expect.Same(t, own.Profile, rules["default"].Profile, "the profile")
+		expect.Same(t, own.Sketcher.Scheme().Positions, rules["safe"].Sketcher.Scheme().Positions, "the positions with %q", section)
+	}
+}

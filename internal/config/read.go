@@ -59,8 +59,9 @@ func (r *reader) read(key string, value any, field reflect.Value) {
 	switch entry := field.Addr().Interface().(type) {
 	case *Engine:
 		*entry = DefaultEngine()
+		entry.Sketch = r.config.Sketch // it was read before the engines
 		entry.Limits.EngineMaxBody = cmp.Or(Size(kind.Of(r.textOf(value, "kind")).MaxBody), entry.Limits.EngineMaxBody)
-	case *Index: // the section sketch was read before the engines
+	case *Index:
 		*entry = PresetOf(r.textOf(value, "preset")).Start(r.config.Sketch)
 	}
 	want, ok := r.set(key, value, field)

@@ -89,7 +89,7 @@ func (u *backend) proxy(e *config.Engine, rules rule.Rules, metrics *proxy.Metri
 	}
 	open := k.Open(metrics.Transport(u.transport, traces), u.urls, rules)
 	return proxy.New(proxy.Engine{
-		Dialect: dialect, Rules: rules,
+		Dialect: dialect, Rules: rules, Presets: e.PresetRules(),
 		Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) },
 		URLs: u.urls, Transport: u.transport, Decided: u.decided, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,

@@ -1,2 +1,2 @@
-// Package similar finds the stored documents that are near-duplicates of one, and says what two documents share.
+// Package similar finds the stored documents that are near-duplicates of one, says what two documents share, and drops near-duplicates from a list.
 package similar
