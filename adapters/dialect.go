@@ -261,6 +261,9 @@ type Asked struct {
 	From, Size, Limit int
 	// Short, if not empty, is the reason for which a search is left alone whose page Limit cuts short.
 	Short Reason
+	// Shorter, if not empty, says that the list may end before all hits that the engine counts are in it. It is the reason that stands beside a page
+	// that is shorter than the engine's own for that.
+	Shorter Reason
 	// Unseen, if not empty, says that only the engine's reply tells the page: From and Size are a guess. It is the reason for which the search
 	// is left alone where the engine's own reply is all that can be had.
 	Unseen Reason
@@ -376,6 +379,8 @@ type Outcome struct {
 	Without int
 	// Sketches are those of the hits that were looked at.
 	Sketches rule.Sketches
+	// Shorter is that of [Asked]. It counts if the page was Limited.
+	Shorter Reason
 	// Exact says that Folded is final for the whole window.
 	Exact bool
 	// Rounds is how often the engine was asked; Window the ranks collapsed over.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"net"
@@ -96,7 +97,7 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 		sum.Exact, sum.DryRun, sum.Native = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.Native && o.Native
 		sum.CursorLost = sum.CursorLost || o.CursorLost
 		if o.Limited {
-			reasons = append(reasons, adapters.ReasonEngineLimit)
+			reasons = append(reasons, cmp.Or(o.Shorter, adapters.ReasonEngineLimit))
 		}
 		if o.Fell != "" {
 			reasons = append(reasons, o.Fell)

@@ -262,6 +262,8 @@ type Stats struct {
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
 	Limited bool
+	// Length is how many ranks the list has, as far as the readings showed: more than there can be where they did not. It counts where the page is short.
+	Length int
 	// Reach is the number, from 1 on, of the least length of a first reading that would have been enough for the page, of those that were weighed. It is
 	// 0 where they were not weighed by a learned rate.
 	Reach int
@@ -293,6 +295,9 @@ func (f *Found) Stats() Stats {
 		s.Folded += len(g.Folded)
 	}
 	limit := f.page.Limit
+	if s.Length = f.end; limit > 0 {
+		s.Length = min(s.Length, limit)
+	}
 	s.Limited = limit > 0 && f.end == unknown && len(f.pageRanks()) < f.page.end()-f.page.From
 	return s
 }

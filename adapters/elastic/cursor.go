@@ -24,7 +24,7 @@ func (q *clientSearch) cursorReason() adapters.Reason {
 		return "cursor"
 	case q.asked.From > 0: // the engine says so
 		return "not_understood"
-	case q.has("knn", "rescore", "retriever"):
+	case q.has("knn", "rescore", "retriever", "rank"):
 		return "cursor"
 	}
 	return ""

@@ -31,7 +31,7 @@ const mostAggregations = 10
 func (d Dialect) collapsesOver(q *clientSearch) bool {
 	switch {
 	case q.after != nil, q.asked.Limit != maxResultWindow, q.namesOurs, remote(q.asked.Target),
-		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
+		q.has("pit", "knn", "retriever", "rank", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
 		d.judgedApart(q, []rule.Deciding{{Field: rule.ClusterField}}), q.hasParam("terminate_after", "search_type"):
 		return false
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -19,6 +18,12 @@ const maxNeighbours = 10000
 func (q *clientSearch) readNeighbours(least int) error {
 	pinned, _, err := raised(q.body, q.asked.Size, 0)
 	if err != nil {
+		return err
+	}
+	if q.fused != nil {
+		q.base = pinned
+		err = q.extend(least)
+		q.asked.Scope.Window = min(q.asked.Scope.Window, q.asked.Limit)
 		return err
 	}
 	longer, most, err := raised(q.body, q.asked.Size, least)
@@ -119,22 +124,6 @@ func (r *raise) query(in *jsonedit.Reader, depth int) {
 }
 
 var errTooDeep = errors.New("the query is nested too deep")
-
-// simpleRetriever reports whether a retriever's list is the same for every size. Those that rank or rescore the lists of
-// others take a window, often the size itself, over which they do so.
-func simpleRetriever(value []byte) bool {
-	members, err := jsonedit.Members(value)
-	if err != nil || len(members) != 1 {
-		return false
-	}
-	if members[0].Key != "standard" {
-		return members[0].Key == "knn"
-	}
-	inner, err := jsonedit.Members(members[0].Value) // which may hold a cursor, a sort and a collapse of the client's
-	return err == nil && !slices.ContainsFunc(inner, func(m jsonedit.Member) bool {
-		return m.Key != "query" && m.Key != "filter" && m.Key != "min_score" && m.Key != "_name"
-	})
-}
 
 // retriever descends the retrievers whose list is that of a query or of neighbours.
 func (r *raise) retriever(in *jsonedit.Reader) {

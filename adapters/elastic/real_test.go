@@ -119,6 +119,12 @@ func planOf(rules rule.Rules, lacking bool, rate float64) adapters.Plan {
 // answer runs a search through the dialect.
 func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adaptertest.Answer, error) {
 	l.t.Helper()
+	return l.answerBy(l.send, r, plan)
+}
+
+// answerBy does so with an engine of the test's own.
+func (l *larder) answerBy(send func(*adapters.Request) *adapters.Reply, r *adapters.Request, plan adapters.Plan) (*adaptertest.Answer, error) {
+	l.t.Helper()
 	l.asked = nil
 	parsed := l.d.ParseSearch(l.d.Classify(r), r, plan)
 	switch {
@@ -129,7 +135,7 @@ func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adaptertest.A
 	}
 	return adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
 		l.asked = append(l.asked, ask)
-		return l.send(ask)
+		return send(ask)
 	})
 }
 

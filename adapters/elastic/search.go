@@ -36,6 +36,7 @@ type clientSearch struct {
 	picks, narrows, numbers bool
 	base                    []byte // the body that readings are made from: the list that it asks for does not depend on the size of a reading
 	raised                  []byte // the same for more neighbours, nil for most searches
+	fused                   *fused // nil for most searches
 	after                   []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
 }
 
@@ -77,7 +78,7 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		if q.usesCursor() {
 			q.asked.Cursor = q
 		}
-		if q.after == nil && !q.has("knn", "rescore", "retriever") {
+		if q.after == nil && !q.has("knn", "rescore", "retriever", "rank") {
 			q.asked.Sequence = q
 		}
 		s.List, s.Single = []adapters.Search{q}, true
@@ -127,17 +128,14 @@ func (q *clientSearch) check() adapters.Reason {
 		return "off"
 	}
 	for _, m := range q.members {
-		switch {
-		case !slices.Contains(bodyKeys, m.Key):
+		if !slices.Contains(bodyKeys, m.Key) {
 			return cmp.Or(leftFor[m.Key], "not_understood")
-		case m.Key == "retriever" && !simpleRetriever(m.Value):
-			return "vector"
 		}
 	}
 	if percolating.Match(q.body) {
 		return "percolate"
 	}
-	return paramsReason(q.params)
+	return cmp.Or(q.readFused(), paramsReason(q.params))
 }
 
 // percolating matches a percolate query. Its hits are saved searches: two that look alike are still two, of two people.
@@ -191,6 +189,9 @@ func (q *clientSearch) readPage() adapters.Reason {
 	if strings.Contains(q.value("stored_fields"), "_none_") {
 		return "not_understood" // such hits have no id to tell them by
 	}
+	if q.fused != nil {
+		return q.readFusedPage()
+	}
 	return ""
 }
 
@@ -229,7 +230,7 @@ func (q *clientSearch) readRules() adapters.Reason {
 	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
 	a.Ways = q.ways()
-	if a.Limit < maxResultWindow {
+	if a.Limit < maxResultWindow && q.fused == nil {
 		a.Short = "rescore"
 	}
 	if a.Scope.Native != nil && d.collapsesOver(q) {
@@ -342,7 +343,7 @@ var (
 	bodyKeys = strings.Fields(`
 		query post_filter sort from size _source fields docvalue_fields stored_fields script_fields highlight aggs aggregations suggest
 		track_total_hits track_scores min_score timeout terminate_after explain version seq_no_primary_term indices_boost runtime_mappings
-		stats profile pit rescore search_after slice knn retriever derived`)
+		stats profile pit rescore search_after slice knn retriever rank sub_searches derived`)
 	urlParams = strings.Fields(`
 		q df analyzer analyze_wildcard default_operator lenient from size sort _source _source_includes _source_excludes stored_fields
 		docvalue_fields routing preference timeout track_total_hits track_scores rest_total_hits_as_int typed_keys ignore_unavailable
@@ -354,7 +355,7 @@ var (
 
 // leftFor are keys and parameters for which a search is left alone, with the reason where that is known.
 var leftFor = map[string]adapters.Reason{
-	"collapse": "client_collapse", "rank": "vector", "sub_searches": "vector", "scroll": "export", "format": "format",
+	"collapse": "client_collapse", "scroll": "export", "format": "format",
 }
 
 // canFilter reports whether we can filter a reply by the filter_path of the request as the engine does.
@@ -421,7 +422,11 @@ func (q *clientSearch) unsorted() bool {
 		field, _, _ := strings.Cut(value, ":")
 		return indexOrder(field)
 	}
-	sort := jsonedit.Get(q.members, "sort")
+	return unsorted(jsonedit.Get(q.members, "sort"))
+}
+
+// unsorted reports whether such a sort is by index order alone.
+func unsorted(sort []byte) bool {
 	if list, err := jsonedit.Elements(sort); err == nil {
 		if len(list) != 1 {
 			return false

@@ -132,7 +132,7 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"slice":{"id":0,"max":2}}`, "export"},
 		{"/news-1/_search", "", `{"sort":["_doc"]}`, "export"},
 		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, "export"},
-		{"/news-1/_search", "", `{"retriever":{"rrf":{"retrievers":[]}}}`, "vector"},
+		{"/news-1/_search", "", `{"retriever":{"unheard_of":{}}}`, "vector"},
 		{"/news-1/_search", "", `{"query":{"bool":{"filter":[{"percolate" : {"field":"query","document":{}}}]}}}`, "percolate"},
 		{"/news-1/_search", "", `{"query":{"match":{"percolate":"percolate"}}}`, ""},
 		{"/news-1/_search", "", `{"from":9990}`, ""},

@@ -270,7 +270,7 @@ func (s *search) ranks() []int {
 func (s *search) outcome() adapters.Outcome {
 	o := adapters.Outcome{
 		Target: s.asked.Target, Raw: s.total(), Stats: s.found.Stats(), Without: s.judge.Lacking, Sketches: s.judge.Sketches(),
-		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun,
+		Rounds: s.rounds, Window: s.page.Window, DryRun: s.asked.Scope.DryRun, Shorter: s.asked.Shorter,
 	}
 	o.Exact = o.Ended
 	if o.Raw < 0 {

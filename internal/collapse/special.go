@@ -122,6 +122,10 @@ func (s *search) noteSpecial(o *adapters.Outcome) {
 		_, exact := s.collapsedTotal()
 		o.Exact = o.Exact && exact
 	}
+	if s.asked.Shorter != "" {
+		own := min(s.page.Size, o.Length-s.page.From) // hits of the engine's own page
+		o.Limited = len(s.found.Ranks) < own && (s.total() < 0 || s.total() > o.Length)
+	}
 	if s.page.After != nil { // the page's own is what is left of it
 		o.Window = s.asked.Scope.Window
 	}

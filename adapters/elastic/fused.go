@@ -1,0 +1,169 @@
+package elastic
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
+)
+
+// A fused list is made from other lists: by their ranks, by their scores, or by scoring the best of one again. The engine reads as many hits of each
+// as its window says, and the fused list holds no more than that. What is read of the parts follows from the window and not from the size of the
+// search, so readings of any size are the beginning of one list. With a larger window the list would have another order. So it is
+// read as it is, no further than the window, and a page can be shorter than the engine's own.
+
+// rankWindow is the window of a fused list for which the client gives none, in all versions (RankBuilder.DEFAULT_RANK_WINDOW_SIZE).
+const rankWindow = 10
+
+// reasonRankWindow: the page reaches beyond the window of a fused list.
+const reasonRankWindow adapters.Reason = "rank_window"
+
+// fused says how far a fused list goes. Of all other lists it is nil.
+type fused struct {
+	window int // the engine refuses a search for more hits than that
+	length int // how many hits the list holds at most
+	// extends says that a larger window only makes the list longer.
+	extends bool
+}
+
+// readFused finds out whether the list is a fused one. It returns why the search is left alone, or nothing.
+func (q *clientSearch) readFused() adapters.Reason {
+	retriever, rank := jsonedit.Get(q.members, "retriever"), jsonedit.Get(q.members, "rank")
+	switch {
+	case retriever != nil:
+		return q.readRetriever(retriever)
+	case rank != nil:
+		if kind, in := single(rank); kind == "rrf" {
+			return q.fuse(windowOf(in, "rank_window_size", windowOf(in, "window_size", rankWindow)))
+		}
+		return adapters.ReasonVector
+	case q.has("sub_searches"):
+		return adapters.ReasonVector
+	}
+	return ""
+}
+
+// readRetriever does so for a retriever. The retrievers within one that fuses need not be known: they are read in its window.
+func (q *clientSearch) readRetriever(retriever []byte) adapters.Reason {
+	kind, in := single(retriever)
+	switch kind {
+	case "knn":
+		return ""
+	case "standard":
+		return standardReason(in)
+	case "rrf", "linear", "text_similarity_reranker":
+		return q.fuse(windowOf(in, "rank_window_size", rankWindow))
+	case "pinned", "rule":
+		reason := q.fuse(windowOf(in, "rank_window_size", rankWindow))
+		// Of a query's list it takes the first hits, some of which it puts before the others.
+		inner, _ := single(jsonedit.Get(in, "retriever"))
+		q.fused.extends = inner == "standard"
+		return reason
+	case "rescorer":
+		return q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
+	case "diversify": // of the hits in its window it keeps so many
+		reason := q.fuse(windowOf(in, "rank_window_size", rankWindow))
+		q.fused.length = min(q.fused.length, windowOf(in, "size", rankWindow))
+		return reason
+	}
+	return adapters.ReasonVector
+}
+
+// standardReason returns why a search by such a retriever is left alone, or nothing. Its list is that of a query.
+func standardReason(in []jsonedit.Member) adapters.Reason {
+	for _, m := range in {
+		switch m.Key {
+		case "query", "filter", "min_score", "_name", "terminate_after":
+		case "sort":
+			if unsorted(m.Value) {
+				return "export"
+			}
+		case "collapse":
+			return "client_collapse"
+		case "search_after":
+			return adapters.ReasonCursor
+		default:
+			return adapters.ReasonNotUnderstood
+		}
+	}
+	return ""
+}
+
+// fuse notes a fused list of that window, and returns why the search is left alone, or nothing.
+func (q *clientSearch) fuse(window int) adapters.Reason {
+	q.fused = &fused{window: window, length: window}
+	if window < 1 {
+		return adapters.ReasonNotUnderstood // the engine says what is wrong with it
+	}
+	return ""
+}
+
+// single returns the key of an object that has one, and the members of its value. It returns no key for anything else.
+func single(object []byte) (key string, in []jsonedit.Member) {
+	members, err := jsonedit.Members(object)
+	if err != nil || len(members) != 1 {
+		return "", nil
+	}
+	if in, err = jsonedit.Members(members[0].Value); err != nil || jsonedit.Repeated(in) {
+		return "", nil
+	}
+	return members[0].Key, in
+}
+
+// windowOf returns a number in an object, or that instead where it is missing; 0 for anything but a number.
+func windowOf(in []jsonedit.Member, key string, instead int) int {
+	value := jsonedit.Get(in, key)
+	if value == nil {
+		return instead
+	}
+	n, _ := strconv.Atoi(strings.Trim(string(value), `"`)) // engines take 10 and "10"
+	return n
+}
+
+// leastWindow returns the window of a list that is rescored by one rescorer, or by several.
+func leastWindow(rescore []byte) (least int) {
+	rescorers, err := jsonedit.Elements(rescore)
+	if err != nil {
+		rescorers = [][]byte{rescore}
+	}
+	for i, rescorer := range rescorers {
+		members, err := jsonedit.Members(rescorer)
+		if err != nil {
+			return 0
+		}
+		if window := windowOf(members, "window_size", rankWindow); i == 0 || window < least {
+			least = window
+		}
+	}
+	return least
+}
+
+// readFusedPage bounds the page of a fused list, and says why it can't be collapsed.
+func (q *clientSearch) readFusedPage() adapters.Reason {
+	a := &q.asked
+	if a.Size > q.fused.window { // the engine says so
+		return reasonRankWindow
+	}
+	a.Limit, a.Shorter = min(a.Limit, q.fused.length), reasonRankWindow
+	return ""
+}
+
+// extend makes a list that can be longer as long as least, so that pages fill. They end where they would without that.
+func (q *clientSearch) extend(least int) (err error) {
+	a, list := &q.asked, q.fused
+	if !list.extends || least <= list.length || a.From >= list.length {
+		return nil
+	}
+	retriever := jsonedit.Get(q.members, "retriever")
+	kind, _ := single(retriever)
+	longer, err := jsonedit.Set(jsonedit.Lookup(retriever, kind), "rank_window_size", strconv.AppendInt(nil, int64(least), 10))
+	if err == nil {
+		longer, err = jsonedit.Set(retriever, kind, longer)
+	}
+	if err == nil {
+		q.base, err = jsonedit.Set(q.base, "retriever", longer)
+	}
+	a.Size, a.Limit = min(a.Size, list.length-a.From), least
+	return err
+}

@@ -1,0 +1,74 @@
+package elastic
+
+import (
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
+)
+
+// TestFused: which lists are fused, how far they are read, and what is asked of the engine for them.
+func TestFused(t *testing.T) {
+	rrf := func(more string) string { return `{"retriever":{"rrf":{"retrievers":[]` + more + `}}}` }
+	plan := searchPlan(t, false)
+	scope := plan.Scope("news-1")
+	scope.VectorWindow = 50
+	plan.Scope = func(string) adapters.Scope { return scope }
+	for _, c := range []struct {
+		body        string
+		limit, size int
+		base        string // empty: the client's own
+	}{
+		{rrf(``), 10, 10, ""},
+		{rrf(`,"rank_window_size":7},"x":{"y":1`), 0, 0, "vector"},
+		{rrf(`,"rank_window_size":50`), 50, 10, ""},
+		{rrf(`,"rank_window_size":"50"`), 50, 10, ""},
+		{rrf(`,"rank_window_size":7`), 0, 0, "rank_window"},
+		{rrf(`,"rank_window_size":"x"`), 0, 0, "not_understood"},
+		{`{"from":40,"size":20,"retriever":{"linear":{"rank_window_size":50,"query":"a"}}}`, 50, 20, ""},
+		{`{"retriever":{"text_similarity_reranker":{"rank_window_size":20}}}`, 20, 10, ""},
+		{`{"size":5,"retriever":{"rescorer":{"rescore":[{"window_size":30},{"query":{}},{"window_size":20}],"retriever":{}}}}`, 10, 5, ""},
+		{`{"size":11,"retriever":{"rescorer":{"rescore":{"query":{}},"retriever":{}}}}`, 0, 0, "rank_window"},
+		{`{"retriever":{"diversify":{"rank_window_size":60,"size":30}}}`, 30, 10, ""},
+		{`{"retriever":{"diversify":{}}}`, 10, 10, ""},
+		{`{"retriever":{"pinned":{"ids":["a"],"retriever":{"standard":{}}}}}`, 50, 10,
+			`{"retriever":{"pinned":{"ids":["a"],"retriever":{"standard":{}},"rank_window_size":50}}}`},
+		{`{"from":8,"retriever":{"rule":{"rank_window_size":12,"retriever":{"standard":{}}}}}`, 50, 4,
+			`{"from":8,"retriever":{"rule":{"rank_window_size":50,"retriever":{"standard":{}}}}}`},
+		{`{"from":10,"retriever":{"pinned":{"retriever":{"standard":{}}}}}`, 10, 10, ""},
+		{`{"retriever":{"pinned":{"rank_window_size":60,"retriever":{"standard":{}}}}}`, 60, 10, ""},
+		{`{"retriever":{"pinned":{"retriever":{"rrf":{}}}}}`, 10, 10, ""},
+		{`{"rank":{"rrf":{"rank_window_size":30}},"sub_searches":[]}`, 30, 10, ""},
+		{`{"rank":{"rrf":{}},"knn":{"field":"v","query_vector":[1]}}`, 10, 10, `{"rank":{"rrf":{}},"knn":{"field":"v","query_vector":[1],"k":10}}`},
+		{`{"rank":{"other":{}}}`, 0, 0, "vector"},
+		{`{"sub_searches":[]}`, 0, 0, "vector"},
+		{`{"retriever":{"unheard_of":{}}}`, 0, 0, "vector"},
+		{`{"retriever":{"standard":{"query":{},"sort":["n"],"terminate_after":5,"min_score":1,"filter":[],"_name":"a"}}}`, maxResultWindow, 10, ""},
+		{`{"retriever":{"standard":{"sort":"_doc"}}}`, 0, 0, "export"},
+		{`{"retriever":{"standard":{"collapse":{"field":"n"}}}}`, 0, 0, "client_collapse"},
+		{`{"retriever":{"standard":{"search_after":[1]}}}`, 0, 0, "cursor"},
+		{`{"retriever":{"standard":{"unheard_of":1}}}`, 0, 0, "not_understood"},
+	} {
+		class, r := searchFor("/news-1/_search", "", c.body)
+		parsed := Dialect{}.ParseSearch(class, r, plan)
+		if c.limit == 0 {
+			expect.Same(t, adapters.Reason(c.base), parsed.Reason, "%s", c.body)
+			continue
+		}
+		if parsed.Left() {
+			t.Errorf("%s is left alone: %s", c.body, parsed.Reason)
+			continue
+		}
+		q := parsed.List[0].(*clientSearch)
+		if c.base == "" {
+			c.base = c.body
+		}
+		expect.Same(t, c.base, string(q.base), "what is asked for")
+		expect.Same(t, c.limit, q.asked.Limit, "the limit of %s", c.body)
+		expect.Same(t, c.size, q.asked.Size, "the size of %s", c.body)
+		fused := c.limit < maxResultWindow
+		if fused && (q.asked.Scope.Window > c.limit || q.asked.Sequence != nil || q.asked.Point != nil || q.asked.Cursor != nil || q.picks || q.raised != nil) {
+			t.Errorf("%s is read as if its list did not depend on what is asked for", c.body)
+		}
+	}
+}
