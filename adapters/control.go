@@ -41,11 +41,14 @@ type Controls struct {
 	Explain *bool
 	// Collapsed, if not nil, says whether the total shows what the collapsed list holds.
 	Collapsed *bool
+	// Group, if not nil, says whether each hit says which group it belongs to.
+	Group *bool
 }
 
 // controls are the names of all controls as they stand in a URL or a body; in the header they stand without the prefix.
 var controls = []string{
 	"neardup", "neardup_threshold", "neardup_keep", "neardup_window", "neardup_expand", "neardup_explain", "neardup_totals",
+	"neardup_group",
 }
 
 // IsControl reports whether a URL parameter or a key of a search body is meant for us.
@@ -102,12 +105,16 @@ func (c *Controls) set(name, value string) error {
 			return fmt.Errorf("must be off, ids or source, not [%s]", value)
 		}
 		c.Expand = &expand
-	case "neardup_explain":
-		explain := value == "true" || value == ""
-		if !explain && value != "false" {
+	case "neardup_explain", "neardup_group":
+		yes := value == "true" || value == ""
+		if !yes && value != "false" {
 			return fmt.Errorf("must be true or false, not [%s]", value)
 		}
-		c.Explain = &explain
+		if name == "neardup_group" {
+			c.Group = &yes
+		} else {
+			c.Explain = &yes
+		}
 	case "neardup_totals":
 		collapsed := value == "collapsed"
 		if !collapsed && value != "engine" {
@@ -151,6 +158,7 @@ func (c Controls) Merge(narrow Controls) Controls {
 	c.Expand = cmp.Or(narrow.Expand, c.Expand)
 	c.Explain = cmp.Or(narrow.Explain, c.Explain)
 	c.Collapsed = cmp.Or(narrow.Collapsed, c.Collapsed)
+	c.Group = cmp.Or(narrow.Group, c.Group)
 	return c
 }
 

@@ -158,7 +158,7 @@ type Cursors interface {
 }
 
 // Scope is what is known of a search's target under the client's credentials. A default rule (config.Preset.Start) sets only Configured,
-// Window, VectorWindow and Texts: it groups by leaders and shows these, expand is off, no field decides, it is no dry run, and missing sketches are
+// Window, VectorWindow and Texts: it groups by leaders and shows these, expand and group are off, no field decides, it is no dry run, and missing sketches are
 // computed. Widening, Lacking, Decided and Piped are not of a rule: they were learned from the target.
 type Scope struct {
 	// Configured says that a rule matches an index of the target, or may do so.
@@ -171,10 +171,13 @@ type Scope struct {
 	Chooses bool
 	// Transitive says that a rule groups by connected components. It takes the whole window.
 	Transitive bool
-	// CollapsedTotals, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
+	// CollapsedTotals, Expand, Group and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
 	CollapsedTotals bool
 	Expand          rule.Expand
+	Group           bool
 	DryRun          bool
+	// Clusters says that documents of the target may store the ids of their clusters.
+	Clusters bool
 	// Threshold and Keep, if above 0, replace those of the rules. Explains says that hits come with the reason why they were folded or shown.
 	Threshold float64
 	Keep      int
@@ -241,7 +244,7 @@ type Search interface {
 	// Narrowed returns the search to go on with after an error of a reading, or nil.
 	Narrowed(err error) Search
 	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. groups, if not nil, are
-	// what is folded into each of the hits. total, if not negative, replaces the engine's.
+	// what is to be shown of the group of each hit. total, if not negative, replaces the engine's.
 	Render(frame *Listing, page []*rule.Seen, groups []*Group, total int) (Pieces, error)
 	// Name returns a JSON object that names the document of a hit.
 	Name(hit *rule.Seen) []byte

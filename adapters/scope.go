@@ -14,6 +14,7 @@ func (s *Scope) Add(r *rule.Rule) {
 	s.Chooses, s.Transitive = s.Chooses || !r.Choice.Ranked(), s.Transitive || r.Transitive
 	s.CollapsedTotals = s.CollapsedTotals || r.CollapsedTotals
 	s.Expand = max(s.Expand, r.Expand)
+	s.Group, s.Clusters = s.Group || r.Group, s.Clusters || r.Clusters
 	for _, d := range r.Deciding() {
 		if !slices.Contains(s.Deciding, d) {
 			s.Deciding = append(s.Deciding, d)
@@ -33,6 +34,9 @@ func (s Scope) Under(c Controls, maxWindow int) Scope {
 	s.Threshold, s.Keep, s.Explains = c.Threshold, c.Keep, c.Explain != nil && *c.Explain
 	if c.Collapsed != nil {
 		s.CollapsedTotals = *c.Collapsed
+	}
+	if c.Group != nil {
+		s.Group = *c.Group
 	}
 	if c.Expand != nil {
 		s.Expand = *c.Expand

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -61,14 +63,39 @@ func (d *Declined) HTTPStatus() int { return d.Status }
 // ErrMoved: the list changed between two readings, or between two parts of one.
 var ErrMoved = errors.New("the list moved while it was read")
 
-// Group is what the client gets to see of the hits that are folded into one hit. Numbers and reasons are JSON.
+// Group is what the client gets to see of a hit's group: its Label, nil where that is not asked for, and the hits that are folded into the hit, where
+// [Scope].Expand asks for them. Numbers and reasons are JSON.
 type Group struct {
+	Label  *Label
 	Folded []Folded
 	// Exact says that no more hits of the list can fold into this one.
 	Exact bool
 	// Why, if not nil, says why the hit is shown. A further member of a group that is shown has Beside in its place: how far it agrees with the
 	// leader.
 	Why, Beside []byte
+}
+
+// Label says which group a hit belongs to.
+type Label struct {
+	// ID is the id of its leader's cluster where that is stored, or else one of the leader: see [rule.Judge.GroupID].
+	ID string
+	// Size is how many hits of the group there are, 0 where that is not known. Exact says that no more can come.
+	Size  int
+	Exact bool
+	// Agreement is the lowest one of a member with the leader, nil where nothing was compared.
+	Agreement []byte
+}
+
+// Members returns the label as the members of an object, in JSON without the braces.
+func (l *Label) Members() []byte {
+	out := jsonedit.AppendString([]byte(`"group":`), l.ID)
+	if l.Size > 0 {
+		out = strconv.AppendBool(append(strconv.AppendInt(append(out, `,"size":`...), int64(l.Size), 10), `,"exact":`...), l.Exact)
+	}
+	if l.Agreement != nil {
+		out = append(append(out, `,"agreement":`...), l.Agreement...)
+	}
+	return out
 }
 
 // Folded is a folded hit.

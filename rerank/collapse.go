@@ -23,6 +23,8 @@ type Hit struct {
 	Traits Traits
 	// Decided is what people have decided about the hit, nil for nothing.
 	Decided *Decided
+	// Label is for the caller: what it calls the group that the hit leads. A [Walk] keeps it.
+	Label string
 	// Others are the Traits under the other bases of a search ([Profile.Basis]). A condition uses the basis of the hit that may fold, the
 	// choice of a representative that of the leader. Without Traits of that basis nothing folds under a condition, and the hit has no merit.
 	Others map[string]Traits

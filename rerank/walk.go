@@ -49,7 +49,7 @@ func (w *Walk) Bytes() int {
 	}
 	for i := range w.leaders.list {
 		h := w.leaders.list[i].hit
-		n += 400 + len(h.ID) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
+		n += 400 + len(h.ID) + len(h.Label) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
 		if h.Decided != nil {
 			n += 32
 		}
@@ -98,7 +98,7 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 func (w *Walk) lead(hit *Hit, n int) {
 	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
 	sketch.Payload = bytes.Clone(sketch.Payload)
-	own.ID, own.Sketch = strings.Clone(own.ID), &sketch
+	own.ID, own.Label, own.Sketch = strings.Clone(own.ID), strings.Clone(own.Label), &sketch
 	if own.Decided != nil { // later hits say what was decided about both
 		own.Decided = &Decided{Document: own.Decided.Document}
 	}
@@ -130,6 +130,18 @@ func (f *Found) Walk(ranks int) *Walk {
 		}
 	}
 	return w
+}
+
+// Walked returns the leader in front of the list into whose group the hit of a rank falls, nil if there is none.
+func (f *Found) Walked(rank int) *Hit {
+	hit := f.Hit(rank)
+	if hit == nil || rank >= f.page.Window || f.page.After == nil {
+		return nil
+	}
+	if at := f.page.After.leaders.place(hit); at >= 0 {
+		return f.page.After.leaders.list[at].hit
+	}
+	return nil
 }
 
 // end returns where the walk ends.

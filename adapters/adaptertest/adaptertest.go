@@ -125,6 +125,7 @@ func testWhole(t *testing.T, s Subject) {
 
 func testSearches(t *testing.T, s Subject, trials []*trial) {
 	t.Run("pages", func(t *testing.T) { testPages(t, s) })
+	t.Run("groups", func(t *testing.T) { testGroups(t, s) })
 	t.Run("strange replies", func(t *testing.T) { testStrange(t, trials) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, trials) })
 	t.Run("controls", func(t *testing.T) { testControls(t, trials) })

@@ -122,8 +122,8 @@ func (c *corpus) choose(random *rand.Rand) {
 	}
 }
 
-// collapsed returns the ranks of the collapsed list, by its definition.
-func (c *corpus) collapsed(target []string, window int) []int {
+// hits returns what is compared of the documents. Their labels are the clusters that they store under their rules.
+func (c *corpus) hits(target []string) []rerank.Hit {
 	documents := c.of(target)
 	hits := make([]rerank.Hit, len(documents))
 	for i, d := range documents {
@@ -132,6 +132,7 @@ func (c *corpus) collapsed(target []string, window int) []int {
 		if r == nil {
 			continue
 		}
+		hits[i].Label = r.ClusterOf(d.Source)
 		computed, stored := r.SketchOf(d.Source)
 		if stored == nil && r.Compute {
 			stored = computed
@@ -143,12 +144,21 @@ func (c *corpus) collapsed(target []string, window int) []int {
 			hits[i].Traits.Merit = rerank.Merit{Known: true, Number: float64(stored.Shingles)}
 		}
 	}
-	collapse := rerank.Collapse
+	return hits
+}
+
+// collapse returns the collapsed list over a window, by its definition.
+func (c *corpus) collapse(target []string, window int) rerank.Collapsed {
 	if c.scope(target).Transitive {
-		collapse = rerank.CollapseTransitive
+		return rerank.CollapseTransitive(c.hits(target), window)
 	}
-	ranks := collapse(hits, window).Shown
-	for rank := window; rank < len(hits); rank++ {
+	return rerank.Collapse(c.hits(target), window)
+}
+
+// collapsed returns the ranks of the collapsed list.
+func (c *corpus) collapsed(target []string, window int) []int {
+	ranks := c.collapse(target, window).Shown
+	for rank := window; rank < len(c.of(target)); rank++ {
 		ranks = append(ranks, rank)
 	}
 	return ranks

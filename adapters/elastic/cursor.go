@@ -88,7 +88,7 @@ func (q *clientSearch) List() string { return q.listKey(q.pit()) }
 
 // listKey returns a key for a list, of all that decides which one it is, and for what is given.
 func (q *clientSearch) listKey(parts ...string) string {
-	controls := fmt.Sprint(q.asked.Scope.Window, q.asked.Scope.Threshold, q.asked.Scope.Keep, q.asked.Scope.DryRun)
+	controls := fmt.Sprint(q.asked.Scope.Window, q.asked.Scope.Threshold, q.asked.Scope.Keep, q.asked.Scope.DryRun, q.asked.Scope.Group)
 	parts = append(parts, q.asked.Target, controls)
 	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
 	// Stable, since the last of a name counts.

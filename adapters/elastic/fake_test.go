@@ -153,7 +153,7 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 	}
 	var fields []string
 	for i, m := range members {
-		doc := m.Key == "n" || m.Key == rule.SketchField // the texts have no doc values
+		doc := m.Key == "n" || m.Key == rule.SketchField || m.Key == rule.ClusterField // the texts have no doc values
 		if slices.Contains(b.Fields, m.Key) || doc && fakeListed(b.Doc, m.Key) {
 			fields = append(fields, fmt.Sprintf(`%q:[%s]`, members[i].Key, m.Value))
 		}

@@ -115,6 +115,9 @@ func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.S
 		if r.Judged {
 			seen[i].Stored = sketchIn(one.at(one.sketch))
 		}
+		if q.asked.Scope.Group {
+			seen[i].Cluster = clusterOf(one)
+		}
 	}
 	return seen, nil
 }

@@ -125,13 +125,23 @@ func (q *clientSearch) NativePage(replies []*adapters.Reply) (*adapters.NativePa
 	if len(read.hits) > p.Raw || len(read.hits) > q.asked.Size || slices.ContainsFunc(read.hits, alien) {
 		return nil, adapters.ErrUnclustered
 	}
+	list, total := rawOf(read.hits), []byte(nil)
+	if q.asked.Scope.Group {
+		for i := range read.hits {
+			if list[i], err = withLabel(list[i], &adapters.Label{ID: clusterOf(&read.hits[i])}); err != nil {
+				return nil, err
+			}
+		}
+	}
 	// Where the engine counts up to a limit alone, and there are more clusters than that, its own total stays true.
 	if q.asked.Scope.CollapsedTotals && !(read.lowest && p.Shown >= read.total) {
-		total := totalOf(read.of(read.count), p.Shown)
+		total = totalOf(read.of(read.count), p.Shown)
 		if read.lowest {
 			total, err = jsonedit.Set(total, "relation", []byte(`"eq"`))
 		}
-		reply = read.with(rawOf(read.hits), total)
+	}
+	if total != nil || q.asked.Scope.Group {
+		reply = read.with(list, total)
 	}
 	p.Result = jsonedit.Cleaned(reply, inDocument)
 	return p, err

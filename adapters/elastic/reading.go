@@ -51,8 +51,10 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 		body, err = jsonedit.Append(body, ranks)
 	}
 	q.setBeside(r, set)
-	if err == nil && r.Judged {
-		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, q.asked.Scope.Deciding))
+	if scope := &q.asked.Scope; err == nil && r.Judged {
+		body, err = listed(body, "docvalue_fields", q.extractions(r.Sources, scope.Deciding))
+	} else if err == nil && scope.Group && scope.Clusters && r.Sources && !q.asked.Ways.Apart {
+		body, err = listed(body, "docvalue_fields", [][]byte{[]byte(`"` + rule.ClusterField + `"`)})
 	}
 	request := q.sentWith(body, void, !r.Sources && q.header == nil)
 	request.Hits = to - from

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// innerHits is the name of a hit's folded ones among its inner hits.
-	innerHits = "neardup"
+	// innerHits is the name of a hit's folded ones among its inner hits, labelMember that of a hit's member which says what group it belongs to.
+	innerHits   = "neardup"
+	labelMember = "neardup"
 	// agreementField and explainField are where further things are said of a hit, as if they were fields of it.
 	agreementField = rule.FieldPrefix + "agreement"
 	explainField   = rule.FieldPrefix + "explain"
@@ -53,8 +54,21 @@ func (q *clientSearch) Clean(raw []byte) []byte {
 	return jsonedit.Cleaned(raw, inDocument)
 }
 
-// withGroup returns a hit of the page with its folded hits and, where that is asked for, why it is shown.
+// withLabel returns a hit with the group that it belongs to.
+func withLabel(hit []byte, l *adapters.Label) ([]byte, error) {
+	return jsonedit.Set(hit, labelMember, slices.Concat([]byte("{"), l.Members(), []byte("}")))
+}
+
+// withGroup returns a hit of the page with what is to be shown of its group: which it is, its folded hits and why it is shown.
 func (q *clientSearch) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
+	if g.Label != nil {
+		if hit, err = withLabel(hit, g.Label); err != nil {
+			return nil, err
+		}
+	}
+	if q.asked.Scope.Expand == rule.ExpandOff {
+		return hit, nil
+	}
 	for _, why := range [][]byte{g.Why, g.Beside} {
 		if hit, err = withField(hit, explainField, why); err != nil {
 			return nil, err

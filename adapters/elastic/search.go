@@ -222,12 +222,15 @@ func (q *clientSearch) readRules() adapters.Reason {
 		return "cursor"
 	}
 	a.Scope.Deciding = decidingOf(a.Scope.Deciding)
+	if a.Scope.Group && a.Scope.Clusters {
+		a.Scope.Deciding = append(a.Scope.Deciding, rule.Deciding{Field: rule.ClusterField})
+	}
 	a.Scope.Texts = slices.Clone(a.Scope.Texts)
 	slices.Sort(a.Scope.Texts)
 	a.Scope.Texts = slices.Compact(a.Scope.Texts)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()
-	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && q.after == nil &&
+	q.numbers = q.picks && !d.Named && a.Scope.Expand == rule.ExpandOff && !a.Scope.Group && q.after == nil &&
 		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
 	a.Ways = q.ways()
 	if a.Limit < maxResultWindow && q.fused == nil {

@@ -125,6 +125,9 @@ func (q *query) seen(collection string, shown, judging content, list, judged []h
 		*s = rule.Seen{
 			Index: collection, ID: h.id, Document: h.id, Stored: last.stored, Shown: h, Withheld: !readable || q.hidesID(), Pinned: h.curated,
 		}
+		if q.asked.Scope.Group {
+			s.Cluster, _ = jsonedit.Text(jsonedit.Lookup(last.document, rule.ClusterField))
+		}
 		if h.id == "" { // the document is all that tells it from others
 			s.ID = "\x00" + string(h.document)
 		}

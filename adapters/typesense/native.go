@@ -146,7 +146,8 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		if len(key) != 1 || len(inside) != 1 {
 			return nil, 0, adapters.ErrUnclustered
 		}
-		if id, _ := jsonedit.Text(key[0]); !by.Clustered(id) {
+		id, _ := jsonedit.Text(key[0])
+		if !by.Clustered(id) {
 			return nil, 0, adapters.ErrUnclustered
 		}
 		h, err := parseHit(inside[0])
@@ -158,11 +159,18 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		case h.neighbour:
 			return nil, 0, errors.New("the list is one of neighbours")
 		}
-		hit, err := q.appendHit(nil, &h)
+		pieces, err := q.appendHit(nil, &h)
 		if err != nil {
 			return nil, 0, err
 		}
-		hits = append(hits, hit.Bytes())
+		hit := pieces.Bytes()
+		if q.asked.Scope.Group {
+			label := adapters.Label{ID: id, Size: max(whole(member(group, "found")), 0), Exact: true}
+			if hit, err = withMember(hit, label.Members()); err != nil {
+				return nil, 0, err
+			}
+		}
+		hits = append(hits, hit)
 	}
 	return hits, r.found, nil
 }

@@ -148,6 +148,9 @@ func (q *query) cover(from, to, limit int) (list []enginePage) {
 // fieldsOf returns the fields to include and to exclude for a content.
 func (q *query) fieldsOf(c content) (include, exclude []string) {
 	ours := []string{"id", rule.SketchField}
+	if q.asked.Scope.Group && q.asked.Scope.Clusters {
+		ours = append(ours, rule.ClusterField)
+	}
 	switch c {
 	case sketches:
 		return slices.Concat(ours, q.deciding), nil

@@ -70,28 +70,53 @@ func (q *query) documentOf(h *hit) ([]byte, error) {
 	})
 }
 
-// appendWithGroup appends a hit with what is folded into it.
+// appendWithGroup appends a hit with what is to be shown of its group, all in one member.
 func (q *query) appendWithGroup(dst adapters.Pieces, h *hit, g *adapters.Group) (adapters.Pieces, error) {
 	pieces, err := q.appendHit(nil, h)
 	if err != nil {
 		return nil, err
 	}
-	out := strconv.AppendInt([]byte(`{"found":`), int64(len(g.Folded)), 10)
-	out = append(strconv.AppendBool(append(out, `,"exact":`...), g.Exact), `,"hits":[`...)
-	for i := range g.Folded {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if out, err = q.appendFolded(out, &g.Folded[i]); err != nil {
+	var out []byte
+	if g.Label != nil {
+		out = append(out, g.Label.Members()...)
+	}
+	if q.asked.Scope.Expand > rule.ExpandOff {
+		if out, err = q.appendList(out, g); err != nil {
 			return nil, err
 		}
 	}
-	out = append(out, ']')
-	if g.Why != nil {
-		out = append(append(out, `,"explain":`...), g.Why...)
-	}
-	whole, err := jsonedit.Set(pieces.Bytes(), "neardup", append(out, '}'))
+	whole, err := withMember(pieces.Bytes(), out)
 	return append(dst, whole), err
+}
+
+// withMember returns a hit with the member of ours that has these members.
+func withMember(hit, members []byte) ([]byte, error) {
+	return jsonedit.Set(hit, "neardup", slices.Concat([]byte("{"), members, []byte("}")))
+}
+
+// appendList appends, as members, the hits that are folded into one, and why it is shown.
+func (q *query) appendList(dst []byte, g *adapters.Group) (_ []byte, err error) {
+	if len(dst) > 0 {
+		dst = append(dst, ',')
+	}
+	dst = strconv.AppendInt(append(dst, `"found":`...), int64(len(g.Folded)), 10)
+	if g.Label == nil || g.Label.Size == 0 { // a size says whether both are exact
+		dst = strconv.AppendBool(append(dst, `,"exact":`...), g.Exact)
+	}
+	dst = append(dst, `,"hits":[`...)
+	for i := range g.Folded {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = q.appendFolded(dst, &g.Folded[i]); err != nil {
+			return nil, err
+		}
+	}
+	dst = append(dst, ']')
+	if g.Why != nil {
+		dst = append(append(dst, `,"explain":`...), g.Why...)
+	}
+	return dst, nil
 }
 
 // appendFolded appends what is shown of a folded hit.

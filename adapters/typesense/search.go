@@ -324,7 +324,7 @@ func (q *query) mayRead(names []string) bool { return q.key.shows().all(names) }
 // List implements adapters.Sequence.
 func (q *query) List() string {
 	scope := &q.asked.Scope
-	parts := []string{fmt.Sprint(scope.Window, scope.Threshold, scope.Keep), q.key.text}
+	parts := []string{fmt.Sprint(scope.Window, scope.Threshold, scope.Keep, scope.Group), q.key.text}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if name != "page" {
 			parts = append(parts, name, q.values[name])

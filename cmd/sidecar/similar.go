@@ -42,7 +42,7 @@ func similarCommand() *cobra.Command {
 documents that would fold in a search (docs/guarantees.md, What folds). The conditions within, same and different do not count. If --index is an alias or a pattern, each of its indices is searched by its own rule.
 
 It prints a line for each, the most alike first: index, id, agreement, its standard error, and whether the texts are the same, or decided.
---source shows the documents too, with the exact resemblance.
+--source shows the documents too, with the exact resemblance. Where the index stores clusters, the ids of these are its groups.
 
 It looks them up by bands, which the rule must store (bands: auto). This finds at least 99 of 100 documents whose agreement is exactly
 the rule's threshold, and more of those above it. With a --threshold below the rule's it misses more, and prints which percentage it
@@ -167,7 +167,12 @@ func (s *similarJob) text(found similar.Similar) string {
 
 func (s *similarJob) table(b *bytes.Buffer, found similar.Similar) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprint(w, "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE\n")
+	grouped := found.Group != "" || slices.ContainsFunc(found.Alike, func(a similar.Alike) bool { return a.Group != "" })
+	head := "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE"
+	if grouped {
+		head += "\tGROUP"
+	}
+	_, _ = fmt.Fprintln(w, head)
 	for _, a := range found.Alike {
 		same, resemblance := map[bool]string{true: "yes"}[a.SameText], ""
 		if a.Decided {
@@ -176,9 +181,16 @@ func (s *similarJob) table(b *bytes.Buffer, found similar.Similar) {
 		if a.Resemblance != nil {
 			resemblance = fmt.Sprintf("%.3f", *a.Resemblance)
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%.3f\t%.3f\t%s\t%s\n", a.Index, inTable(a.ID), a.Agreement, a.Error, same, resemblance)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.3f\t%.3f\t%s\t%s", a.Index, inTable(a.ID), a.Agreement, a.Error, same, resemblance)
+		if grouped {
+			_, _ = fmt.Fprint(w, "\t"+a.Group)
+		}
+		_, _ = fmt.Fprintln(w)
 	}
 	_ = w.Flush()
+	if found.Group != "" {
+		fmt.Fprintf(b, "the document itself is of group %s\n", found.Group)
+	}
 	if found.Total > len(found.Alike) {
 		fmt.Fprintf(b, "%d by their sketches in all: show more with --size\n", found.Total)
 	}

@@ -17,38 +17,73 @@ import (
 
 // groups are those of the list that was read. It is for a page that is to show them.
 type groups struct {
-	of   map[int]rerank.Group // by the rank that is shown for each
-	with map[int]int          // the rank that each member is compared with: the leader, and it with the representative
+	of   map[int]*rerank.Group // by the ranks of their members
+	with map[int]int           // the rank that each member is compared with: the leader, and it with the representative
 }
 
-// groupsOf returns what is folded into each of the page's hits.
+// groupsOf returns what is to be shown of the group of each of the page's hits.
 func (s *search) groupsOf(page []*rule.Seen, ranks []int) ([]*adapters.Group, error) {
 	shown, list := s.groups(), make([]*adapters.Group, len(page))
 	for i, rank := range ranks {
 		if s.asked.Scope.Explains && s.all.Plan.Late() {
 			return nil, adapters.ErrLate
 		}
-		list[i] = s.group(rank, s.judge.Rule(page[i].Index), shown)
+		list[i] = &adapters.Group{}
+		if s.asked.Scope.Expand > rule.ExpandOff {
+			list[i] = s.group(rank, s.judge.Rule(page[i].Index), shown)
+		}
+		if s.asked.Scope.Group {
+			list[i].Label = s.label(rank, page[i], shown.of[rank])
+		}
 	}
 	return list, nil
 }
 
 func (s *search) groups() *groups {
-	gs := &groups{of: map[int]rerank.Group{}, with: map[int]int{}}
-	for _, g := range s.found.Groups {
-		gs.of[g.Representative] = g
-		for _, rank := range slices.Concat(g.Kept, g.Folded, []int{g.Representative}) {
-			gs.with[rank] = g.Leader
+	gs := &groups{of: map[int]*rerank.Group{}, with: map[int]int{}}
+	for i := range s.found.Groups {
+		g := &s.found.Groups[i]
+		for _, rank := range members(g) {
+			gs.of[rank], gs.with[rank] = g, g.Leader
 		}
 		gs.with[g.Leader] = g.Representative
 	}
 	return gs
 }
 
+// members returns the ranks of all members of a group.
+func members(g *rerank.Group) []int { return slices.Concat(g.Kept, g.Folded, []int{g.Representative}) }
+
+// label returns which group the hit of a rank belongs to, which is shown; own is nil where that begins in front of the list, or the hit was not compared.
+func (s *search) label(rank int, hit *rule.Seen, own *rerank.Group) *adapters.Label {
+	if own == nil {
+		if leader := s.found.Walked(rank); leader != nil { // earlier pages have shown how many there are
+			return &adapters.Label{ID: leader.Label}
+		}
+		return &adapters.Label{ID: s.judge.GroupID(hit), Size: 1, Exact: s.found.Stats().Ended}
+	}
+	all := members(own)
+	l := &adapters.Label{ID: s.found.Hit(own.Leader).Label, Size: len(all), Exact: s.found.Stats().Ended}
+	least := 2.0
+	for _, rank := range all {
+		if rank != own.Leader {
+			least = min(least, s.estimate(rank, own.Leader).Value)
+		}
+	}
+	if len(all) > 1 {
+		l.Agreement = agreementText(least)
+	}
+	return l
+}
+
 // group returns what is to be shown of the hits that are folded into a rank's, in an index with the rule. None are folded into a further member
 // of a group that is shown beside its representative.
 func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
-	own, represents := gs.of[rank]
+	own := gs.of[rank]
+	represents := own != nil && own.Representative == rank
+	if !represents {
+		own = &rerank.Group{}
+	}
 	g := &adapters.Group{Exact: s.found.Stats().Ended || !represents}
 	for _, folded := range own.Folded {
 		f := adapters.Folded{Judged: s.sight(folded)}
@@ -67,7 +102,7 @@ func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
 
 // why returns why the hit of a rank is shown: {"representative", "leader", "folded", "threshold", "measure", "window"}. The leader is left out
 // where it is the hit itself.
-func (s *search) why(rank int, r *rule.Rule, g rerank.Group, represents bool) []byte {
+func (s *search) why(rank int, r *rule.Rule, g *rerank.Group, represents bool) []byte {
 	by, leader := rule.ByRank, rank
 	if r != nil {
 		by = cmp.Or(r.Choice.By, by)
@@ -91,7 +126,6 @@ func (s *search) why(rank int, r *rule.Rule, g rerank.Group, represents bool) []
 // it says why too: {"agreement", "error", "by", "shingles": [its own, the other's], "shared"}.
 func (s *search) pair(rank, other int) (agreement, why []byte) {
 	hit, with, by := s.found.Hit(rank), s.found.Hit(other), "sketch"
-	var estimate sketch.Estimate
 	var shingles [2]uint32
 	if hit != nil && with != nil && hit.Sketch != nil && with.Sketch != nil {
 		shingles = [2]uint32{hit.Sketch.Shingles, with.Sketch.Shingles}
@@ -104,11 +138,9 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 		if hit.Decision(with) != nil {
 			by = "decided"
 		}
-		if e, comparable := hit.Profile.Estimate(hit.Sketch, with.Sketch); comparable {
-			estimate = e
-		}
 	}
-	agreement = fmt.Appendf(nil, "%.4f", max(estimate.Value, 0))
+	estimate := s.estimate(rank, other)
+	agreement = agreementText(estimate.Value)
 	if !s.asked.Scope.Explains {
 		return agreement, nil
 	}
@@ -122,6 +154,21 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 	}
 	return agreement, append(why, '}')
 }
+
+// estimate returns how far the hits of two ranks agree, by the profile of the first: the zero Estimate where they are not comparable.
+func (s *search) estimate(rank, other int) (e sketch.Estimate) {
+	hit, with := s.found.Hit(rank), s.found.Hit(other)
+	if hit == nil || with == nil || hit.Sketch == nil || with.Sketch == nil {
+		return e
+	}
+	if own, comparable := hit.Profile.Estimate(hit.Sketch, with.Sketch); comparable {
+		e = own
+	}
+	return e
+}
+
+// agreementText returns an agreement as it is shown.
+func agreementText(value float64) []byte { return fmt.Appendf(nil, "%.4f", max(value, 0)) }
 
 // sight returns a rank's hit as it was judged, nil where it was not.
 func (s *search) sight(rank int) *rule.Seen {

@@ -102,6 +102,7 @@ func (c *conversation) newSearch(query adapters.Search) *search {
 func (s *search) newJudge() *rule.Judge {
 	judge := rule.NewJudge(s.all.Plan.Rules, s.asked.Scope.Threshold, s.asked.Scope.Keep)
 	judge.Doubting, judge.Decided, judge.Deadline = s.asked.Doubting, s.asked.Scope.Decided, s.all.Plan.Deadline
+	judge.Labels = s.asked.Scope.Group
 	return judge
 }
 
@@ -213,8 +214,8 @@ func (l *ranked) at(rank int) *rule.Seen {
 	return &l.hits[place]
 }
 
-// rendered returns the result that the client gets, once the page is known: its hits, with what is folded into them where that is to be shown, in
-// place of those of the frame.
+// rendered returns the result that the client gets, once the page is known: its hits, with what is to be shown of their groups, in place of those of the
+// frame.
 func (s *search) rendered() (result adapters.Pieces, err error) {
 	scope := &s.asked.Scope
 	if scope.DryRun {
@@ -230,7 +231,7 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 		total, _ = s.collapsedTotal()
 	}
 	var groups []*adapters.Group
-	if scope.Expand > rule.ExpandOff {
+	if scope.Expand > rule.ExpandOff || scope.Group {
 		if groups, err = s.groupsOf(page, ranks); err != nil {
 			return nil, err
 		}

@@ -141,6 +141,7 @@ func (i Index) describe(section Sketch) []string {
 	parts.addIf(i.Transitive, "transitive")
 	parts.addIf(rule.CollapsedTotals, "totals: %s", i.Totals)
 	parts.addIf(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
+	parts.addIf(i.Group, "each hit says which group it is of")
 	parts.addIf(i.DryRun, "dry run: nothing is folded")
 	parts.addIf(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
 	parts.addIf(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)

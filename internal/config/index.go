@@ -38,6 +38,7 @@ type Index struct {
 
 	Totals string `yaml:"totals"`
 	Expand string `yaml:"expand"`
+	Group  bool   `yaml:"group"`
 	DryRun bool   `yaml:"dry_run"`
 
 	Bands       string `yaml:"bands"`
@@ -230,7 +231,7 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 			Same: i.Same, Different: i.Different,
 		},
 		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed,
-		Expand: expands[i.Expand], DryRun: i.DryRun,
+		Expand: expands[i.Expand], Group: i.Group, DryRun: i.DryRun,
 	}
 }
 

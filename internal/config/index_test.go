@@ -67,6 +67,7 @@ func TestRuleOfKeys(t *testing.T) {
 		{"transitive: true, totals: collapsed, dry_run: true", func(r *rule.Rule) {
 			r.Transitive, r.CollapsedTotals, r.DryRun = true, true, true
 		}},
+		{"group: true", func(r *rule.Rule) { r.Group = true }},
 		{"expand: ids", func(r *rule.Rule) { r.Expand = rule.ExpandIDs }},
 		{"expand: source", func(r *rule.Rule) { r.Expand = rule.ExpandSource }},
 	} {
@@ -105,7 +106,7 @@ func TestEveryRuleKey(t *testing.T) {
 		"host_field":            {"same: [host_field], host_field: h", "same: [host_field], host_field: i"},
 		"within.field":          {"within: {span: 3d, field: d}", "within: {span: 3d, field: e}"}, "within.span": {"within: {span: 3d, field: d}", "within: {span: 4d, field: d}"},
 		"same": {"", "same: [x]"}, "different": {"", "different: [x]"}, "transitive": {"", "transitive: true"}, "totals": {"", "totals: collapsed"},
-		"expand": {"", "expand: ids"}, "dry_run": {"", "dry_run: true"}, "bands": {"", "bands: 24x4"}, "on_duplicate": {"bands: auto", "bands: auto, on_duplicate: skip"},
+		"expand": {"", "expand: ids"}, "group": {"", "group: true"}, "dry_run": {"", "dry_run: true"}, "bands": {"", "bands: 24x4"}, "on_duplicate": {"bands: auto", "bands: auto, on_duplicate: skip"},
 		"native": {"", "native: true"}, "sketch": {"", "sketch: {positions: 64}"}, "advanced.vector_window": {"", "advanced: {vector_window: 9}"},
 		"cases": {"", "cases: [{same: [x, y]}]"},
 	}

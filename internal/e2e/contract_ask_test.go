@@ -58,7 +58,7 @@ func (a ask) at(place string) map[string]string {
 		return a.controls
 	case both && place == wide:
 		others := map[string]string{"neardup": "off", "neardup_threshold": "0.01", "neardup_window": "3", "neardup_keep": "9",
-			"neardup_expand": "off", "neardup_explain": "false", "neardup_totals": "engine"}
+			"neardup_expand": "off", "neardup_explain": "false", "neardup_totals": "engine", "neardup_group": "false"}
 		for name := range others {
 			if _, ok := a.controls[name]; !ok {
 				delete(others, name)
@@ -278,6 +278,7 @@ type wishes struct {
 	window                int
 	transitive, collapsed bool
 	off, dry, explain     bool
+	group                 bool   // each hit says which group it is of
 	expand                string // off, ids or source
 }
 
@@ -287,13 +288,16 @@ func (c *contract) wishes(a ask) (w wishes) {
 	reach := []string{"off", "ids", "source"}
 	for _, r := range c.rules(a) {
 		w.window, w.transitive, w.collapsed = max(w.window, r.window), w.transitive || r.transitive, w.collapsed || r.collapsed
-		w.dry = w.dry && r.dry
+		w.dry, w.group = w.dry && r.dry, w.group || r.group
 		if slices.Index(reach, r.expand) > slices.Index(reach, w.expand) {
 			w.expand = r.expand
 		}
 	}
 	if totals, asked := a.controls["neardup_totals"]; asked {
 		w.collapsed = totals == "collapsed"
+	}
+	if group, asked := a.controls["neardup_group"]; asked {
+		w.group = group != "false"
 	}
 	if expand, asked := a.controls["neardup_expand"]; asked {
 		w.expand = map[string]string{"": "ids", "true": "ids", "false": "off"}[expand]

@@ -180,7 +180,7 @@ func (c *contract) compare(a ask, v verdict, direct reply, result []byte, r repl
 		}
 		plain = withTotal(c, plain, stated, v.total)
 	}
-	if v.shows() || a.params["pretty"] != "" { // which puts white space between hits
+	if v.shows() || v.labels() || a.params["pretty"] != "" { // which puts white space between hits
 		var wrong string
 		if plain, wrong = c.stripped(v, plain, header); wrong != "" {
 			return wrong + "\nheader: " + header
@@ -297,6 +297,9 @@ func (c *contract) fail(a ask, wrong string) {
 	}
 	c.t.Fatalf("%s%s", b.String(), wrong)
 }
+
+// labels reports whether the hits of the answer say which group they are of.
+func (v *verdict) labels() bool { return v.state == "collapsed" && v.group }
 
 // shows reports whether the answer shows what was folded.
 func (v *verdict) shows() bool { return v.state == "collapsed" && v.expand != "off" }

@@ -32,6 +32,7 @@ type terms struct {
 	transitive  bool
 	collapsed   bool // totals
 	expand      string
+	group       bool
 	dry         bool
 	alone       bool // missing: alone
 	scheme      scheme
@@ -401,6 +402,7 @@ func (r *terms) yaml(match string) string {
 		{r.transitive, "transitive", true},
 		{r.collapsed, "totals", "collapsed"},
 		{r.expand != "", "expand", r.expand},
+		{r.group, "group", true},
 		{r.dry, "dry_run", true},
 		{r.scheme != (scheme{}), "sketch", "{" + r.scheme.yaml() + "}"},
 	} {

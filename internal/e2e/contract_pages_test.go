@@ -181,6 +181,7 @@ func randomTerms(r *rand.Rand, transitive bool) *terms {
 	if r.IntN(6) == 0 {
 		t.expand = pick(r, "ids", "source", "off")
 	}
+	t.group = r.IntN(6) == 0
 	if r.IntN(2) == 0 {
 		t.by = pick(r, chooser{by: "newest"}, chooser{by: "oldest"}, chooser{by: "longest"}, chooser{by: "field", field: "votes"},
 			chooser{by: "field", field: "votes", ascending: true}, chooser{by: "field", field: "host"},
@@ -273,6 +274,9 @@ func (c *contract) randomControls(a *ask) {
 	}
 	if r.IntN(5) == 0 {
 		a.controls["neardup_explain"] = pick(r, "true", "", "false")
+	}
+	if r.IntN(3) == 0 {
+		a.controls["neardup_group"] = pick(r, "true", "true", "", "false")
 	}
 	if r.IntN(10) == 0 {
 		a.controls["neardup"] = pick(r, "on", "off", "dry_run", "true", "false")

@@ -53,7 +53,7 @@ type shownHit struct {
 	why       string
 }
 
-// stripped returns a result less what was folded and is shown, and what is wrong with that.
+// stripped returns a result less what is shown of the groups of its hits, and what is wrong with that.
 func (c *contract) stripped(v verdict, result, header string) (plain, wrong string) {
 	c.t.Helper()
 	var hits []json.RawMessage
@@ -62,16 +62,25 @@ func (c *contract) stripped(v verdict, result, header string) (plain, wrong stri
 		return result, "" // compared below
 	}
 	var bare []string
+	ids := map[int]string{} // by leader
 	for i, raw := range hits {
 		own := &v.list[v.page[i]]
 		var shown shownFold
 		left := []byte(raw)
+		if v.labels() {
+			if w := c.wrongLabel(v, v.page[i], ids, left, header); w != "" && wrong == "" {
+				wrong = fmt.Sprintf("hit %d, %v: %s\nas it stands: %.1500s", i, own, w, raw)
+			}
+			if !c.typesense() || !v.shows() {
+				left = must(jsonedit.Cut(left, func(name string) bool { return name == "neardup" }))(c.t)
+			}
+		}
 		switch {
 		case !v.shows():
 		case c.typesense():
-			left, shown = c.typesenseFold(raw)
+			left, shown = c.typesenseFold(left)
 		default:
-			left, shown = c.elasticFold(raw, []byte(own.raw))
+			left, shown = c.elasticFold(left, []byte(own.raw))
 		}
 		if bare = append(bare, string(left)); !v.shows() {
 			continue
@@ -81,6 +90,53 @@ func (c *contract) stripped(v verdict, result, header string) (plain, wrong stri
 		}
 	}
 	return framed(c, result, bare), wrong
+}
+
+// wrongLabel returns what is wrong with the group that the hit of a rank says it is of. ids are those of the groups of the page's hits before it.
+func (c *contract) wrongLabel(v verdict, rank int, ids map[int]string, hit []byte, header string) string {
+	c.t.Helper()
+	var label struct {
+		Group     string
+		Size      int
+		Exact     *bool
+		Agreement *float64
+	}
+	ours := jsonedit.Get(c.members(hit), "neardup")
+	if ours == nil {
+		return "it does not say of which group it is"
+	}
+	decode(c.t, ours, &label)
+	group := foldGroup{leader: rank, members: []int{rank}}
+	for _, g := range v.fold.groups {
+		if slices.Contains(g.members, rank) {
+			group = g
+		}
+	}
+	for leader, id := range ids {
+		if (leader == group.leader) != (id == label.Group) {
+			return fmt.Sprintf("the group of rank %d has the id %s", leader, id)
+		}
+	}
+	ids[group.leader] = label.Group
+	_, figures := stated(header)
+	least, n := 2.0, len(group.members)
+	for _, member := range group.members {
+		if member != group.leader {
+			agreement, _ := agreementOf(&v.list[member], &v.list[group.leader])
+			least = min(least, max(0, agreement))
+		}
+	}
+	chained := v.transitive && v.list[rank].rule != nil && v.list[rank].rule.measure == "containment" // of some no agreement is known
+	switch {
+	case label.Exact == nil && label.Size == 0 && label.Agreement == nil && !slices.Contains(v.page, group.representative): // an earlier page has said it
+	case len(label.Group) != 13 || label.Exact == nil || label.Size < 1 || label.Size > n || *label.Exact && label.Size != n:
+		return fmt.Sprintf("it has %d members", n)
+	case figures["exact"] == "true" && !*label.Exact:
+		return "the window was read to its end, and yet there can be more"
+	case (label.Agreement != nil) != (label.Size > 1), *label.Exact && n > 1 && !chained && !(math.Abs(*label.Agreement-least) < 0.5001e-4):
+		return fmt.Sprintf("their least agreement is %.4f", least)
+	}
+	return ""
 }
 
 func (c *contract) elasticFold(hit, own []byte) (left []byte, shown shownFold) {

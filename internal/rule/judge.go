@@ -2,7 +2,10 @@ package rule
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
@@ -20,6 +23,7 @@ type Judge struct {
 		known bool
 		index string
 		rule  *Rule
+		mark  string // of its clusters, once that was asked for
 	}
 	// Doubting says that a stored sketch is believed only after a look at the text, wherever that is at hand: for engines that store
 	// a backfill's sketch whatever became of the document.
@@ -35,6 +39,8 @@ type Judge struct {
 	payloads []byte
 	left     int   // how many hits of a list are still to be judged
 	found    texts // room for those that a stored sketch is held against
+	// Labels says that hits get their [Judge.GroupID] as their Label.
+	Labels bool
 	// Decided, if not nil, is asked about each hit whose document is known.
 	Decided Decisions
 	// Deadline, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
@@ -117,6 +123,8 @@ type Seen struct {
 	Document string
 	// Stored is the text in our field, empty if there is none.
 	Stored []byte
+	// Cluster is the id of its document's cluster as it is stored, empty where it is not known.
+	Cluster string
 	// Shown is the document, nil if nothing of it is at hand.
 	Shown Shown
 	// Withheld says that the text can't be read, whatever is asked for.
@@ -163,6 +171,9 @@ func (j *Judge) late() bool { return j.Deadline != nil && j.Deadline.Late() }
 // Hit returns what package rerank compares of a hit.
 func (j *Judge) Hit(seen Seen) rerank.Hit {
 	hit := rerank.Hit{ID: seen.ID, Pinned: seen.Pinned}
+	if j.Labels {
+		hit.Label = j.GroupID(&seen)
+	}
 	rule := j.Rule(seen.Index)
 	if rule == nil {
 		return hit
@@ -260,9 +271,24 @@ func (j *Judge) decode(rule *Rule, stored []byte) *sketch.Sketch {
 // Rule returns the rule of a concrete index, nil if there is none.
 func (j *Judge) Rule(index string) *Rule {
 	if !j.last.known || j.last.index != index { // most hits are of the index that the one before is of
-		j.last.known, j.last.index, j.last.rule = true, index, j.rules.For(index)
+		j.last.known, j.last.index, j.last.rule, j.last.mark = true, index, j.rules.For(index), ""
 	}
 	return j.last.rule
+}
+
+// GroupID returns the id of the group that a hit leads: the id of its cluster, where one of its rule is stored, or else 13 characters made of its index
+// and ID. Only the id of a cluster begins with "_".
+func (j *Judge) GroupID(seen *Seen) string {
+	if r := j.Rule(seen.Index); r != nil && r.Clusters && seen.Cluster != "" {
+		if j.last.mark == "" {
+			j.last.mark = r.ClusterMark()
+		}
+		if strings.HasPrefix(seen.Cluster, j.last.mark) {
+			return seen.Cluster
+		}
+	}
+	sum := sha256.Sum256([]byte(seen.Index + "\x00" + seen.ID)) // nobody is to make up documents with the id of another group
+	return idText(binary.BigEndian.Uint64(sum[:]))
 }
 
 // believes reports whether a stored sketch is that of the hit's text, as far as that can be seen.

@@ -37,8 +37,9 @@ type Rule struct {
 	Transitive bool
 	// CollapsedTotals has the total of hits show how many the collapsed list holds.
 	CollapsedTotals bool
-	// Expand says what is shown of the folded hits, DryRun that nothing is folded but counted.
+	// Expand says what is shown of the folded hits, Group that each hit says which group it belongs to, DryRun that nothing is folded but counted.
 	Expand Expand
+	Group  bool
 	DryRun bool
 	// Bands is how many bands of Rows positions each are stored with the sketch, as terms to look documents up by; 0 is none.
 	Bands, Rows int
@@ -229,6 +230,14 @@ type Encoded struct {
 // alone.
 func (r *Rule) GoesNative() bool {
 	return r.Native && r.Profile.Keep <= 1 && r.Profile.Measure != rerank.Containment && r.basis() == ""
+}
+
+// ClusterOf returns the id of its cluster that a document's JSON holds; empty where the rule stores none, or where it is one of another rule.
+func (r *Rule) ClusterOf(document []byte) string {
+	if id := OursOf(document).Cluster; r.Clusters && r.Clustered(id) {
+		return id
+	}
+	return ""
 }
 
 // Clustered reports whether a text is the id of a cluster made under the rule.

@@ -35,7 +35,7 @@ type Likeness struct {
 	Room int64
 	// Scan compares with all sketches of an index, where none can be looked up by their bands or none is to be missed.
 	Scan bool
-	// Except is the index and the id of a document that is not among the answers: the one that is asked about.
+	// Except is the index, the id and the group of a document that is not among the answers: the one that is asked about.
 	Except Alike
 	// Decided, if not nil, is what people have decided about the document of Except. Partners are the documents of these pairs in its index or data stream,
 	// as far as they are known. They are compared even if they share no band.
@@ -52,6 +52,8 @@ type Alike struct {
 	Error     float64 `json:"error"`
 	// SameText says that both texts are equal but for case and space.
 	SameText bool `json:"same_text"`
+	// Group is the id of its cluster, empty where none of its rule is stored.
+	Group string `json:"group,omitempty"`
 	// Decided says that people have decided that it is the same.
 	Decided bool `json:"decided,omitempty"`
 	// Resemblance is exact, of both texts; nil where they were not read.
@@ -74,6 +76,8 @@ type Searched struct {
 
 // Similar is what was found.
 type Similar struct {
+	// Group is that of the document that is asked about, as in [Alike].
+	Group string `json:"group,omitempty"`
 	// Total is how many near-duplicates there are by the sketches; Alike the most alike of them.
 	Total    int        `json:"total"`
 	Alike    []Alike    `json:"similar"`
@@ -92,6 +96,9 @@ func Document(ctx context.Context, rs rule.Rules, store adapters.Store, indices 
 	for _, index := range indices {
 		one := adapters.ReadByID(ctx, store, index.Name, index.Rule(rs), []string{id}, nil, func(d adapters.Stored) error {
 			source, at = d.Source, Alike{Index: index.Name, ID: d.ID}
+			if r := index.Rule(rs); r != nil {
+				at.Group = r.ClusterOf(d.Source)
+			}
 			return nil
 		})
 		if source != nil {
@@ -106,7 +113,7 @@ func Document(ctx context.Context, rs rule.Rules, store adapters.Store, indices 
 // The document is JSON; one that has none of the rule's fields but a text named text is that text. Near-duplicates are what folds
 // in a search: conditions of the rule on other fields are not looked at.
 func Find(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, document []byte, l Likeness) (Similar, error) {
-	all := Similar{Alike: []Alike{}, Searched: []Searched{}}
+	all := Similar{Group: l.Except.Group, Alike: []Alike{}, Searched: []Searched{}}
 	decidedIn := "" // the index or data stream of Except
 	if i := slices.IndexFunc(indices, func(i adapters.Index) bool { return i.Name == l.Except.Index }); i >= 0 {
 		decidedIn = indices[i].RuleName()
@@ -245,7 +252,7 @@ func (k *likening) page(p adapters.Page, partners bool) error {
 		if near {
 			k.found.Total++
 			one := k.alike(d.ID, s, agreement)
-			one.Decided = decides
+			one.Decided, one.Group = decides, k.rule.ClusterOf(d.Source)
 			k.found.Alike = append(k.found.Alike, one)
 		}
 	}
