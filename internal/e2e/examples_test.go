@@ -43,6 +43,7 @@ func TestExamples(t *testing.T) {
 	t.Run("a library", x.library)
 	t.Run("the embedded engine, in Python", x.embedded)
 	t.Run("pairs", x.pairs)
+	t.Run("retrieval", x.retrieval)
 	t.Run("in front of", func(t *testing.T) {
 		t.Run("Elasticsearch", x.elasticsearch)
 		t.Run("OpenSearch", x.opensearch)
@@ -84,7 +85,7 @@ func (x *examples) run(t *testing.T, commands string, replaced ...string) string
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.NewReplacer(replaced...).Replace(commands))
 	cmd.Dir = x.root
 	path := []string{filepath.Dir(clients.Python(t)), filepath.Dir(sidecar), os.Getenv("PATH")}
-	cmd.Env = append(os.Environ(), "PATH="+strings.Join(path, string(os.PathListSeparator)), "PIP_DISABLE_PIP_VERSION_CHECK=1")
+	cmd.Env = append(os.Environ(), "PATH="+strings.Join(path, string(os.PathListSeparator)), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1", "HAYSTACK_TELEMETRY_ENABLED=False")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -142,6 +143,41 @@ func (x *examples) pairs(t *testing.T) {
 	}
 	if want < 5 || !strings.HasPrefix(out, fmt.Sprintf("66 pairs, %d of near-duplicates", want)) {
 		t.Errorf("%d pairs, of\n%s", want, out)
+	}
+}
+
+// retrieval runs the wrappers of the three frameworks: one over the articles of the README, and all over those of the demo. There it holds what each keeps
+// to the definition, and says how many different texts are among the first eight passages, with the wrapper and without.
+func (x *examples) retrieval(t *testing.T) {
+	base := x.serve(t, "embedded.yaml", "").base
+	command := x.block(t, "dedupe_langchain.py --url")
+	same(t, x.block(t, "\n\nferry-1"), strings.TrimRight(x.run(t, command, "http://localhost:9201", base), "\n")+"\n", "what the README shows")
+	var list []corpus.Document
+	for _, d := range documents(t) {
+		list = append(list, corpus.Document{ID: d.ID, Title: d.Title, Body: d.Body})
+	}
+	file := corpusFile(t, list)
+	for i := range list { // a passage is one text
+		list[i].Title, list[i].Body = "", list[i].Title+"\n"+list[i].Body
+	}
+	o := oracleOf(t, api{}, list, "texts of no index\n"+seed, 0.64)
+	for script, query := range map[string]string{"langchain": "the town", "llamaindex": "a long road", "haystack": "bridge river"} {
+		out := x.run(t, command, "http://localhost:9201 ferry", base+" --documents "+file+" '"+query+"'", "langchain", script)
+		var shown [2][]string
+		for i, part := range strings.SplitN(strings.TrimSpace(out), "\n\n", 2) {
+			for line := range strings.Lines(part) {
+				id, _, _ := strings.Cut(line, " ")
+				shown[i] = append(shown[i], id)
+			}
+		}
+		found, kept := shown[0], shown[1]
+		first := o.collapsed(found)
+		t.Logf("%s: %d different texts among the first 8 passages, %d with the wrapper", script, len(first), len(kept))
+		same(t, first, kept[:min(len(first), len(kept))], "%s: the first of what is kept", script)
+		same(t, kept, o.collapsed(kept), "%s: what is kept", script)
+		if len(found) != 8 || len(kept) != 8 || len(first) > 6 {
+			t.Errorf("%s: %q, of which are kept %q", script, found, kept)
+		}
 	}
 }
 
