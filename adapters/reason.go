@@ -20,6 +20,8 @@ const (
 	ReasonExport Reason = "export"
 	// ReasonVector: it is a search of nearest neighbours whose list differs with its page.
 	ReasonVector Reason = "vector"
+	// ReasonRankWindow: it reaches beyond the ranks of a fused list that are the same on every page; beside a collapsed page, these made it shorter.
+	ReasonRankWindow Reason = "rank_window"
 	// ReasonEngineLimit: it reaches beyond what the engine lets one read; beside a collapsed page, that limit cut it short.
 	ReasonEngineLimit Reason = "engine_limit"
 	// ReasonFormat: request or reply is not JSON.

@@ -16,9 +16,6 @@ import (
 // rankWindow is the window of a fused list for which the client gives none, in all versions (RankBuilder.DEFAULT_RANK_WINDOW_SIZE).
 const rankWindow = 10
 
-// reasonRankWindow: the page reaches beyond the window of a fused list.
-const reasonRankWindow adapters.Reason = "rank_window"
-
 // fused says how far a fused list goes. Of all other lists it is nil.
 type fused struct {
 	window int // the engine refuses a search for more hits than that
@@ -143,9 +140,9 @@ func leastWindow(rescore []byte) (least int) {
 func (q *clientSearch) readFusedPage() adapters.Reason {
 	a := &q.asked
 	if a.Size > q.fused.window { // the engine says so
-		return reasonRankWindow
+		return adapters.ReasonRankWindow
 	}
-	a.Limit, a.Shorter = min(a.Limit, q.fused.length), reasonRankWindow
+	a.Limit, a.Shorter = min(a.Limit, q.fused.length), adapters.ReasonRankWindow
 	return ""
 }
 

@@ -15,8 +15,8 @@
 // one search: one content (full) of one page.
 //
 // These are called too, and need not be opened: reply.go writes the request (Join) and reads the result out of its reply (Split), params.go
-// reads and sets parameters as the engine does, key.go says what the key imposes (an ordinary one nothing), and neighbours.go how many neighbours a
-// vector query looks for (0 for any other search).
+// reads and sets parameters as the engine does, key.go says what the key imposes (an ordinary one nothing), neighbours.go how many neighbours a
+// vector query looks for (0 for any other search), and fused.go whether a list is one of neighbours, or fused of two (an ordinary one is neither).
 //
 // The rest of the dialect is what not every search has: multi.go several searches at once, pages.go ranks far apart, deciding.go what hits fold by
 // beside the sketch, native.go clusters.

@@ -42,7 +42,8 @@ type hit struct {
 	ours      extent
 	scattered bool
 	curated   bool              // the operator put it in its place
-	neighbour bool              // of a vector, or ranked as one
+	neighbour bool              // of a vector
+	fused     bool              // ranked in two lists
 	dotted    bool              // the document has a name with a dot in it
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
 	// withTexts is the hit, in this content or another, whose document shows all sketched texts; withDeciding is the one whose document shows the
@@ -65,8 +66,8 @@ func (q *query) Listing(r *adapters.Reading, replies []*adapters.Reply) (*adapte
 		if results[i].collection != results[0].collection {
 			return nil, adapters.ErrMoved
 		}
-		if q.vector == nil && results[i].holdsNeighbours() {
-			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
+		if err := q.checkKind(results[i]); err != nil {
+			return nil, err
 		}
 	}
 	first := results[0]
@@ -150,8 +151,10 @@ func (q *query) listingAsWritten(own *result) (*adapters.Listing, error) {
 		reason = adapters.ReasonSizeZero
 	case own.page.size < 0 || own.first < 0 || own.page.size > maxPerPage:
 		reason = unseen
-	case own.holdsNeighbours():
-		reason = adapters.ReasonVector
+	default:
+		if neighbours, fused := own.holdsNeighbours(); neighbours || fused {
+			reason = adapters.ReasonVector
+		}
 	}
 	if reason != "" {
 		return nil, adapters.Alone{Reason: reason}

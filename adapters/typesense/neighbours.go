@@ -24,8 +24,11 @@ func (q *query) readNeighbours() adapters.Reason {
 	if text == "" {
 		return ""
 	}
-	if q.vector = parseVectorQuery(text); q.vector == nil || q.values["q"] != "*" || q.asked.Unseen != "" || q.key.fixed["vector_query"] != "" {
+	switch q.vector = parseVectorQuery(text); {
+	case q.vector == nil || q.values["q"] == "" || q.asked.Unseen != "" || q.key.fixed["vector_query"] != "":
 		return adapters.ReasonVector
+	case q.values["q"] != "*":
+		return q.fuse(fusedRanks)
 	}
 	k := max(q.asked.Scope.VectorWindow, q.vector.own)
 	if size := q.fixedSize(); size > 0 {

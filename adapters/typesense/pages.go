@@ -30,8 +30,13 @@ func (q *query) scatter(ranks []int, limit int) []enginePage {
 	}
 }
 
-// Narrowed implements adapters.Search: some servers are configured to grant smaller pages.
+// Narrowed implements adapters.Search: some servers are configured to grant smaller pages, and some fuse lists by themselves.
 func (q *query) Narrowed(err error) adapters.Search {
+	if errors.Is(err, errFused) {
+		narrowed := *q
+		narrowed.fuse(fusedNeighbours)
+		return &narrowed
+	}
 	declined, is := errors.AsType[*adapters.Declined](err)
 	if !is || declined.Most == 0 || declined.Most < q.page.size || declined.Most >= q.most {
 		return nil

@@ -47,7 +47,7 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 	if n := len(pages) * len(contents); n > mostQueries {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", n)
 	}
-	neighbours := q.neighbourCount(r) // 0 but for a vector query
+	near := q.vectorQuery(r) // empty but for a vector query
 	for _, content := range contents {
 		for _, page := range pages {
 			set := append(make([]string, 0, 16), "page", strconv.Itoa(page.number), "per_page", strconv.Itoa(page.size))
@@ -61,8 +61,8 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 				include, exclude := q.fieldsOf(content)
 				set = append(set, "include_fields", strings.Join(include, ","), "exclude_fields", strings.Join(exclude, ","))
 			}
-			if neighbours > 0 {
-				set = append(set, "vector_query", q.vector.raised(neighbours))
+			if near != "" {
+				set = append(set, "vector_query", near)
 			}
 			body, err := put(base, q.preset(), set...) // a preset could set what we leave out: under one we send it empty
 			if err != nil {

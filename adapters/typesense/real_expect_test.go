@@ -103,6 +103,9 @@ type expected struct {
 // expect returns what the client must get of a search that the engine itself answers with own.
 func (b *bench) expect(c trial, own []byte) expected {
 	b.t.Helper()
+	if c.hybrid() {
+		return b.expectFused(c)
+	}
 	params, window, perPage := c.effective(), c.window, c.number("per_page", 10)
 	var list []listed
 	for at := 1; len(list) == (at-1)*250; at++ {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -231,9 +230,13 @@ func (res *result) check(of *enginePage) error {
 	return nil
 }
 
-// holdsNeighbours reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
-func (res *result) holdsNeighbours() bool {
-	return slices.ContainsFunc(res.hits, func(h hit) bool { return h.neighbour })
+// holdsNeighbours reports whether the list is one of neighbours, wholly or in part, and whether it is fused of two: then it differs with how many ranks are
+// asked for.
+func (res *result) holdsNeighbours() (neighbours, fused bool) {
+	for i := range res.hits {
+		neighbours, fused = neighbours || res.hits[i].neighbour, fused || res.hits[i].fused
+	}
+	return neighbours, fused
 }
 
 // mark keeps where a member is, unless place is nil. It may not be repeated.
@@ -315,8 +318,10 @@ func (res *result) readHit(in *jsonedit.Reader, body []byte, sketched []string) 
 			}
 		case "curated":
 			h.curated = string(in.Value()) == "true"
-		case "vector_distance", "hybrid_search_info":
+		case "vector_distance":
 			h.neighbour = true
+		case "hybrid_search_info":
+			h.fused = true
 		}
 	}
 	h.raw = body[start:in.At()]

@@ -184,8 +184,8 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	t.Helper()
 	id, _ := jsonedit.Text(jsonedit.Get(want.inside, "id"))
 	stored, _ := jsonedit.Text(jsonedit.Get(want.inside, rule.SketchField))
-	near := jsonedit.Get(want.members, "vector_distance") != nil || jsonedit.Get(want.members, "hybrid_search_info") != nil
-	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.neighbour != near ||
+	near, fused := jsonedit.Get(want.members, "vector_distance") != nil, jsonedit.Get(want.members, "hybrid_search_info") != nil
+	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.neighbour != near || h.fused != fused ||
 		h.curated != (string(jsonedit.Get(want.members, "curated")) == "true") {
 		t.Fatalf("%+v of %s", h, want.raw)
 	}

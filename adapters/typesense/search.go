@@ -44,6 +44,7 @@ type query struct {
 	fields    fields     // of each document, as the client asks for them
 	namesOurs bool       // a field of ours is included
 	vector    *vectorQuery
+	fuses     bool // its list is a fused one
 	rules     rule.Rules
 	// texts and deciding are the fields that are read beside the client's own: the sketched ones, and those by which hits are folded or chosen.
 	texts, deciding []string

@@ -212,24 +212,37 @@ func TestReadingsOfTooManyPages(t *testing.T) {
 	}
 }
 
-// Newer engines make vectors of texts where a field says so. What such a list holds differs with the page, and it is left alone.
+// Newer engines make vectors of texts where a field says so. A list of neighbours differs with the page, and is left alone. One that is fused with that of the words
+// does not, as far as rank 100.
 func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
 	matched := newRule(t, "news", "body")
-	for _, mark := range []string{`"vector_distance":0.1`, `"hybrid_search_info":{"rank_fusion_score":1.0}`} {
-		f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 4)), matched, 30, 0.5)}
+	const distance, fusion = `"vector_distance":0.1`, `"hybrid_search_info":{"rank_fusion_score":1.0}`
+	for _, c := range []struct {
+		mark    string
+		page    int
+		reason  adapters.Reason
+		shorter adapters.Reason
+	}{
+		{distance, 1, "vector", ""}, {distance + "," + fusion, 1, "", ""}, {fusion, 2, "", ""}, {fusion, 5, "", "rank_window"}, {fusion, 6, "rank_window", ""},
+	} {
+		f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 4)), matched, 150, 0.5)}
 		marked := func(r *adapters.Request) *adapters.Reply {
 			reply := f.reply(r)
-			last := strings.LastIndex(string(reply.Body), `"highlights":[]`)
-			reply.Body = []byte(string(reply.Body[:last]) + mark + "," + string(reply.Body[last:]))
+			reply.Body = []byte(strings.ReplaceAll(string(reply.Body), `"highlights":[]`, c.mark+`,"highlights":[]`))
 			return reply
 		}
-		s := search(get("/collections/news/documents/search?q=x"), planFor(adapters.Scope{}, matched))
-		_, err := adaptertest.Run(s, marked)
-		expect.Same(t, adapters.Reason("vector"), adapters.ReasonOf(err), "%s: %v", mark, err)
-		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, matched))
-		answer := expect.Value(adaptertest.Run(s, marked))(t)
-		if o := answer.Outcomes[0]; o.Reason != "vector" || !o.Again || strings.Contains(string(answer.Body), rule.SketchField) {
-			t.Errorf("%s: %+v", mark, o)
+		page := fmt.Sprintf("q=x&per_page=20&page=%d", c.page)
+		answer, err := adaptertest.Run(search(get("/collections/news/documents/search?"+page), planFor(adapters.Scope{}, matched)), marked)
+		if (err != nil) != (c.reason != "") || err != nil && adapters.ReasonOf(err) != c.reason {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err == nil && answer.Outcomes[0].Limited != (c.shorter != "") {
+			t.Errorf("%+v: %+v", c, answer.Outcomes[0])
+		}
+		multi := fmt.Sprintf(`{"searches":[{"collection":"news","q":"x","per_page":20,"page":%d}]}`, c.page)
+		answer = expect.Value(adaptertest.Run(search(post("/multi_search", multi), planFor(adapters.Scope{}, matched)), marked))(t)
+		if o := answer.Outcomes[0]; o.Reason != c.reason || o.Again != (c.reason != "") || strings.Contains(string(answer.Body), rule.SketchField) {
+			t.Errorf("%+v: %+v", c, o)
 		}
 	}
 }
