@@ -83,22 +83,27 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 	}
 	missing := slices.Compact(slices.Sorted(slices.Values(ids)))
 	for _, index := range indices {
-		r := index.Rule(rs)
-		failed := adapters.ReadByID(ctx, store, index.Name, r, missing, nil, func(d adapters.Stored) error {
-			s, stored := r.SketchOf(d.Source)
-			if s == nil { // it has no text, or the client may not read it
-				s = stored
-			}
-			for _, place := range places[d.ID] {
-				e := &l.entries[place]
-				if e.absent = false; s != nil {
-					e.hit = rerank.Hit{Sketch: &s.Sketch, Profile: l.profile(r), Decided: l.Decided.Of(index.RuleName(), d.ID, s.Fingerprint)}
-				}
-			}
-			delete(places, d.ID)
+		if len(missing) == 0 {
 			return nil
-		})
-		err = errors.Join(err, failed)
+		}
+		// Brief takes one request and no more than the right to read.
+		r, selection := index.Rule(rs), adapters.Selection{IDs: missing, Brief: true, Fields: index.Rule(rs).Fields}
+		err = errors.Join(err, store.Scan(ctx, index.Name, r, selection, func(p adapters.Page) error {
+			for _, d := range p.Documents {
+				s, stored := r.SketchOf(d.Source)
+				if s == nil { // it has no text, or the client may not read it
+					s = stored
+				}
+				for _, place := range places[d.ID] {
+					e := &l.entries[place]
+					if e.absent = false; s != nil {
+						e.hit = rerank.Hit{Sketch: &s.Sketch, Profile: l.profile(r), Decided: l.Decided.Of(index.RuleName(), d.ID, s.Fingerprint)}
+					}
+				}
+				delete(places, d.ID)
+			}
+			return nil
+		}))
 		missing = slices.DeleteFunc(missing, func(id string) bool { return places[id] == nil })
 	}
 	if l.missing = missing; len(missing) == 0 {

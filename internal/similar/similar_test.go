@@ -50,7 +50,7 @@ func (c *cellar) Scan(
 			continue
 		}
 		read++
-		if s.Brief {
+		if s.Brief && s.Fields == nil {
 			source, _ = rule.WithOurs([]byte("{}"), o)
 		}
 		if err := yield(adapters.Page{Documents: []adapters.Stored{{ID: id, Source: source}}}); err != nil {
