@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -109,7 +112,7 @@ func (s *similarity) ruleOfList() (*rule.Rule, error) {
 	if r := s.h.Presets[preset]; r != nil {
 		return r, nil
 	}
-	return nil, fmt.Errorf("preset: %.60q is unknown, or does not fit the section sketch of the configuration: use %s", preset, DefaultPreset)
+	return nil, fmt.Errorf("preset: %.60q is not for texts alone: use %s", preset, strings.Join(slices.Sorted(maps.Keys(s.h.Presets)), ", "))
 }
 
 // listOf returns an empty list with what a query overrides of the rule.

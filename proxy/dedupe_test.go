@@ -98,7 +98,7 @@ func TestDedupeAnswers(t *testing.T) {
 		"odd threshold":         {shelf{}, "?threshold=2", `{"texts":[]}`, 400, `threshold: \"2\" is out of range`},
 		"odd keep":              {shelf{}, "?keep=101", `{"texts":[]}`, 400, `keep: \"101\" is out of range: use 1 to 100`},
 		"odd measure":           {shelf{}, "?measure=x", `{"texts":[]}`, 400, `measure: \"x\" is unknown`},
-		"odd preset":            {shelf{}, "?preset=x", `{"texts":[]}`, 400, `preset: \"x\" is unknown`},
+		"odd preset":            {shelf{}, "?preset=x", `{"texts":[]}`, 400, `preset: \"x\" is not for texts alone: use default, safe, thorough"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := dedupes(t, &c.shelf, nil)
@@ -156,6 +156,11 @@ func TestDedupeAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	expect.Same(t, 200, do(t, "POST", f.url+"/_neardup/dedupe", string(body)).status, "all room is free again")
+
+	little := dedupes(t, &shelf{}, func(e *proxy.Engine) { e.Limits.MaxHeld = 1 << 20 })
+	short := func(n int) string { return `{"texts":[` + strings.Repeat(`"a",`, n-1) + `"a"]}` }
+	expect.Same(t, 200, do(t, "POST", little.url+"/_neardup/dedupe", short(100)).status, "within the memory of strangers")
+	expect.Same(t, 503, do(t, "POST", little.url+"/_neardup/dedupe", short(1000)).status, "beyond it")
 }
 
 // FuzzDedupe: whatever a body is, the answer is a list of places in it or an error that says why.

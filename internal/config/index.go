@@ -254,8 +254,8 @@ func (e *Engine) Rules() (rules rule.Rules, err error) {
 	return rules, nil
 }
 
-// PresetRules returns the rules for texts that belong to no index, by the names of their presets. A preset that does not go with the section sketch is left
-// out. If the section has a seed, these rules have another one, made from it: anybody may compare texts by them, and so learns nothing about the sketches
+// PresetRules returns the rules for texts that belong to no index, by the names of their presets. It leaves out presets that need further fields, and those
+// that do not go with the section sketch. If the section has a seed, these rules have another one, made from it: anybody may compare texts by them, and so learns nothing about the sketches
 // of the indices.
 func (e *Engine) PresetRules() map[string]*rule.Rule {
 	section := e.Sketch
@@ -264,6 +264,9 @@ func (e *Engine) PresetRules() map[string]*rule.Rule {
 	}
 	rules, made := map[string]*rule.Rule{}, sketchers{}
 	for _, p := range Presets() {
+		if len(p.Needs) > 0 {
+			continue
+		}
 		index := p.Start(section)
 		index.Fields = []string{rule.TextField}
 		if sketcher, err := made.of(index.Scheme()); err == nil {
