@@ -15,6 +15,9 @@ type Cuts struct {
 	Drop func(path []string) bool
 	// Prefix, if not empty, has Drop asked only about names with this prefix.
 	Prefix string
+	// DropElement, if set, reports whether an element of the array that the path leads to goes. at are the places in all arrays around it,
+	// from the outermost on, and its own.
+	DropElement func(path []string, at []int) bool
 	// Depth, if not 0, says that members of longer paths stay as they are.
 	Depth int
 	// Prune, if set, reports whether the object or array that the path leads to goes too, with its key, if everything in it was
@@ -94,8 +97,9 @@ type editor struct {
 	written int    // how much of the copy is written to dst
 	hold    int    // from here on the copy is not written yet: it may still be cut; -1 for none
 	changed bool
-	mute    bool // a member is passed that goes
-	edits   bool // a string is passed that is to be edited
+	mute    bool  // a member is passed that goes
+	edits   bool  // a string is passed that is to be edited
+	places  []int // in the arrays around, for DropElement
 
 	path
 }
@@ -314,13 +318,21 @@ func (e *editor) container(open byte, element bool) (emptied bool) {
 	if !prunes {
 		e.hold = -1
 	}
+	counts := open == '[' && e.DropElement != nil
+	if counts {
+		e.places = append(e.places, -1)
+	}
 	for kept, dropped, gone := false, false, false; ; {
 		place := e.pos()
 		if e.hold < 0 {
 			e.hold = place
 		}
+		more := e.Next()
+		if !more && counts {
+			e.places = e.places[:len(e.places)-1]
+		}
 		switch {
-		case e.Next():
+		case more:
 		case e.bad:
 			return false
 		case prunes && dropped && !kept && e.Prune(e.decoded(), element):
@@ -331,6 +343,9 @@ func (e *editor) container(open byte, element bool) (emptied bool) {
 		}
 		if kept && !gone { // white space before the comma belongs to the member before it, which stays
 			place = e.pos() - (e.base + e.at - e.comma) - 1
+		}
+		if counts {
+			e.places[len(e.places)-1]++
 		}
 		if gone = e.member(open, place, !kept && dropped); e.bad {
 			return false
@@ -372,13 +387,12 @@ func (e *editor) member(open byte, place int, first bool) (gone bool) {
 			defer e.pop()
 		}
 		if asked && e.Drop(e.decoded()) {
-			e.cut(place, e.at)
-			e.mute = true
-			if e.Skip() {
-				e.copied, e.mute = e.at, false
-			}
+			e.drop(place)
 			return true
 		}
+	} else if e.DropElement != nil && e.DropElement(e.decoded(), e.places) {
+		e.drop(place)
+		return true
 	}
 	if first {
 		e.cut(place, e.comma-e.base)
@@ -387,6 +401,15 @@ func (e *editor) member(open byte, place int, first bool) (gone bool) {
 		e.cut(place, e.at)
 	}
 	return gone
+}
+
+// drop passes the value that comes next, and removes all from a place in the copy to its end.
+func (e *editor) drop(place int) {
+	e.cut(place, e.at)
+	e.mute = true
+	if e.Skip() {
+		e.copied, e.mute = e.at, false
+	}
 }
 
 func (p *path) push(quoted []byte) {

@@ -136,16 +136,21 @@ func randomNode(r *rand.Rand, depth int) node {
 }
 
 // less is what Clean must make of a value; gone says that nothing is left and it is to be pruned.
-func (n node) less(cuts Cuts, path []string, element bool) (left node, gone bool) {
+func (n node) less(cuts Cuts, path []string, at []int, element bool) (left node, gone bool) {
 	left = node{open: n.open, text: n.text}
 	for i, member := range n.members {
-		inner := path
+		inner, place := path, at
+		if n.open == '[' {
+			if place = append(slices.Clone(at), i); cuts.DropElement != nil && cuts.DropElement(path, place) {
+				continue
+			}
+		}
 		if n.open == '{' {
 			if inner = append(slices.Clone(path), n.keys[i]); cuts.Drop(inner) {
 				continue
 			}
 		}
-		kept, gone := member.less(cuts, inner, n.open == '[')
+		kept, gone := member.less(cuts, inner, place, n.open == '[')
 		if !gone {
 			left.keys, left.members = append(left.keys, n.keys[i]), append(left.members, kept)
 		}
@@ -168,11 +173,14 @@ func TestCleanAgreesWithTheDefinition(t *testing.T) {
 	for i := range effort.Rounds(4000) {
 		n := node{open: '{', keys: []string{"a", "p"}, members: []node{randomNode(r, 5), randomNode(r, 5)}}
 		cuts := Cuts{Drop: func(path []string) bool { return Our(path[len(path)-1]) }, Prune: prunes[i%len(prunes)]}
+		if i%3 == 0 {
+			cuts.DropElement = func(path []string, at []int) bool { return (len(path)+at[0]+at[len(at)-1])%3 == 0 }
+		}
 		root := cuts
 		if cuts.Prune != nil { // the outermost value stays
 			root.Prune = func(path []string, element bool) bool { return len(path) > 0 && cuts.Prune(path, element) }
 		}
-		left, _ := n.less(root, nil, false)
+		left, _ := n.less(root, nil, nil, false)
 		for _, pretty := range []bool{false, true} {
 			var src, want strings.Builder
 			n.print(&src, pretty, 0)
