@@ -76,7 +76,7 @@ const (
 // String returns the kind as logs and metrics name it.
 func (k Kind) String() string { return [...]string{"pass", "write", "read", "search"}[k] }
 
-// Class is what a dialect sees in a request but for its body. Of an ordinary search Kind, Target and Form count, of a bulk Params and ReplyMayHoldOurs too.
+// Class is what a dialect sees in a request but for its body; in a read also what ReadBody sees there. Of an ordinary search Kind, Target and Form count, of a bulk Params and ReplyMayHoldOurs too.
 type Class struct {
 	Kind Kind
 	// Target is the index, alias or pattern named in the path, unescaped; empty where the body names it or nothing does.
@@ -93,8 +93,10 @@ type Class struct {
 	MayLeaveOut bool
 	// ReplyMayHoldOurs says that the reply to this write can hold our fields, and goes through CleanReply as replies to reads do.
 	ReplyMayHoldOurs bool
-	// Address, if not empty, is what CleanReply puts in place of the nodes' addresses in the reply to a read: it is to see every such reply.
+	// Address, if not empty, is what CleanReply puts in place of the nodes' addresses in the reply to a read.
 	Address string
+	// Always says that CleanReply is to see every reply to this read, and not only one with the name of a field of ours.
+	Always bool
 	// Elsewhere says that the body can name other indices than Target.
 	Elsewhere bool
 	// Verbatim says that the engine reads the body as it is, whatever the headers say of its encoding and type.
@@ -105,6 +107,8 @@ type Class struct {
 	NamesOurs bool
 	// Reason, if not empty, says why a read that is a search is left alone.
 	Reason Reason
+	// ReplyHeader is the header of the reply that goes through CleanReply, nil where that is not known.
+	ReplyHeader Header
 	// Alters says that a request may make, change or drop an index, alias or template. A write that does brings a schema: a field of
 	// ours that its body names is shown.
 	Alters bool
@@ -116,6 +120,8 @@ type Class struct {
 type Dialect interface {
 	// Classify looks at all but the body.
 	Classify(r *Request) Class
+	// ReadBody returns the class of a read whose body is known, and what is sent in the place of the body: nearly always the same.
+	ReadBody(c Class, body []byte) (Class, []byte)
 	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched as long as that
 	// adds no more than growth bytes. It returns what parses the reply, nil where no operation can be left out of the write.
 	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our

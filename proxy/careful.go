@@ -35,6 +35,15 @@ func (d careful) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, w r
 	return replies, err
 }
 
+// ReadBody implements adapters.Dialect.
+func (d careful) ReadBody(c adapters.Class, body []byte) (adapters.Class, []byte) {
+	read, out := c, body
+	if err := guarded(func() error { read, out = d.Dialect.ReadBody(c, body); return nil }); err != nil {
+		return c, body
+	}
+	return read, out
+}
+
 // CleanReply implements adapters.Dialect.
 func (d careful) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
 	return guarded(func() error { return d.Dialect.CleanReply(c, dst, src) })

@@ -34,12 +34,13 @@ func (h *Handler) clean(u *underway, resp *http.Response) {
 	if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !readable {
 		return
 	}
-	plain, whole, found := u.hold.lookAhead(resp, coding, u.class.Address != "")
+	u.class.ReplyHeader = adapters.Header(resp.Header)
+	plain, whole, found := u.hold.lookAhead(resp, coding, u.class.Always)
 	if coding != "" { // what was decoded only serves to look through
 		defer u.hold.reuse(plain)
 	}
 	switch {
-	case !found, u.class.Address == "" && !h.mayConcern(u):
+	case !found, !u.class.Always && !h.mayConcern(u):
 	case whole && u.hold.take(int64(len(plain))):
 		h.cleanWhole(u.class, resp, coding, plain)
 	default:
@@ -156,7 +157,7 @@ func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, coding 
 
 // textual reports whether a reply of the type can hold documents.
 func textual(contentType string) bool {
-	types := []string{"json", "yaml", "cbor", "smile", "text/plain", "octet-stream"}
+	types := []string{"json", "yaml", "cbor", "smile", "text/plain", "plain/text", "csv", "tab-separated", "octet-stream"}
 	return slices.ContainsFunc(types, func(part string) bool { return strings.Contains(contentType, part) })
 }
 

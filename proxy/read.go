@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 
 	"github.com/neardup/sidecar/adapters"
@@ -21,13 +23,18 @@ func (h *Handler) read(u *underway, r *http.Request) {
 	}
 	out := r.WithContext(r.Context())
 	if r.Body != nil && r.Body != http.NoBody && !u.class.NamesOurs {
-		head, _, err := u.hold.readBody(r.Body, heldBody, r.ContentLength)
+		head, whole, err := u.hold.readBody(r.Body, heldBody, r.ContentLength)
 		if err != nil && !errors.Is(err, errBusy) {
 			h.answerError(u, r, err)
 			return
 		}
-		u.class.NamesOurs = u.names(head, r)
 		out.Body = u.hold.onwardsFrom(head, r.Body)
+		if other := h.readHead(u, head, r); other != nil && whole {
+			u.hold.give(int64(cap(head)))
+			out.Body, out.ContentLength, out.Header = io.NopCloser(bytes.NewReader(other)), int64(len(other)), r.Header.Clone()
+			out.Header.Del("Content-Encoding")
+			out.Header.Del("Content-Length")
+		}
 	}
 	if r.Method == http.MethodHead && !u.class.NamesOurs && !signed(r) && h.mayConcern(u) {
 		// Its length is that of a body which is to be cleaned; what we write of it, net/http leaves out. No engine compresses nothing.
@@ -42,14 +49,21 @@ func (h *Handler) read(u *underway, r *http.Request) {
 	})
 }
 
-// names reports whether the beginning of a body names a field of ours.
-func (u *underway) names(head []byte, r *http.Request) bool {
+// readHead notes what the beginning of a body says of the reply: whether it names a field of ours, and what the dialect sees. It returns what is
+// sent in place of the body, nil for the same.
+func (h *Handler) readHead(u *underway, head []byte, r *http.Request) (other []byte) {
+	plain := head
 	if encoded(r) {
 		var err error
-		if head, err = u.hold.decode(r.Header.Get("Content-Encoding"), head, plainAhead); err != nil {
-			return false
+		if plain, err = u.hold.decode(r.Header.Get("Content-Encoding"), head, plainAhead); err != nil {
+			return nil
 		}
-		defer u.hold.give(int64(len(head)))
+		defer u.hold.give(int64(len(plain)))
 	}
-	return rule.NamesOurs(head)
+	u.class.NamesOurs = rule.NamesOurs(plain)
+	class, sent := h.Dialect.ReadBody(u.class, plain)
+	if u.class = class; !bytes.Equal(sent, plain) {
+		return sent
+	}
+	return nil
 }

@@ -234,3 +234,45 @@ func TestReadsThatAreSearches(t *testing.T) {
 	}
 	expect.Same(t, int64(2), f.counted(t, "searches_total outcome=bypassed reason=export"), "scroll pages that were counted")
 }
+
+// TestQueryLanguages sends queries of ES|QL and SQL: their replies lose our columns, and the engine gets its own cursor back.
+func TestQueryLanguages(t *testing.T) {
+	e := newEngine("news-1", "other-1")
+	table := `{"columns":[{"name":"a","type":"text"},{"name":"neardup_sketch","type":"binary"}],"rows":[["x","y"]],"cursor":"c2Vj"}`
+	kind := "application/json"
+	e.answer = func(w http.ResponseWriter, a arrival) {
+		w.Header().Set("Content-Type", kind)
+		io.WriteString(w, table)
+	}
+	f := serve(t, e, nil)
+	first := do(t, "POST", f.url+"/_sql?neardup_keep=3", `{"query":"SELECT * FROM news-1"}`)
+	expect.Same(t, `{"columns":[{"name":"a","type":"text"}],"rows":[["x"]],"cursor":"c2Vj~1"}`, first.body, "")
+	expect.Same(t, "bypassed; reason=sql", first.header.Get("Neardup"), "")
+	expect.Same(t, "/_sql", e.last().uri, "")
+
+	table = `{"rows":[["z","w"]]}`
+	next := `{ "cursor" : "c2Vj~1" }`
+	for _, headers := range [][]string{nil, {"Content-Encoding: gzip"}} {
+		body := next
+		if headers != nil {
+			body = zipped(next)
+		}
+		expect.Same(t, `{"rows":[["z"]]}`, do(t, "POST", f.url+"/_sql", body, headers...).body, "")
+		got := e.last()
+		expect.Same(t, [2]string{`{ "cursor" : "c2Vj" }`, ""}, [2]string{string(got.body), got.header.Get("Content-Encoding")}, "%v", headers)
+		expect.Same(t, int64(len(got.body)), got.length, "")
+	}
+	do(t, "POST", f.url+"/_sql/close", next)
+	expect.Same(t, `{ "cursor" : "c2Vj" }`, string(e.last().body), "")
+
+	table, kind = "a,neardup_sketch\r\nx,y\r\n", "text/csv; charset=utf-8; header=present"
+	for _, c := range []struct{ query, want, header string }{
+		{"FROM news-1", "a\r\nx\r\n", "bypassed; reason=esql"},
+		{"FROM news-1 | KEEP neardup_sketch", table, "bypassed; reason=esql"},
+		{"FROM other-1", table, ""},
+		{"FROM other-1 | LOOKUP JOIN news-1 ON a", "a\r\nx\r\n", "bypassed; reason=esql"},
+	} {
+		a := do(t, "POST", f.url+"/_query?format=csv", `{"query":"`+c.query+`"}`)
+		expect.Same(t, [2]string{c.want, c.header}, [2]string{a.body, a.header.Get("Neardup")}, "%s", c.query)
+	}
+}

@@ -32,9 +32,6 @@ func (s *Sketcher) Text(texts ...string) *Text {
 	t, w, place := new(Text), new(workspace), 0
 	for _, text := range texts {
 		list := plainTokens(baseText(s.Content(text), s.scheme.Keep), s.scheme.Features, s.scheme.Keep)
-		if s.boilerplate != nil {
-			list = s.subtractPlain(w, list)
-		}
 		s.fill(w, list)
 		w.all = s.appendShingles(w.all, w.tokens)
 		for i := range list {
@@ -44,9 +41,6 @@ func (s *Sketcher) Text(texts ...string) *Text {
 		t.shingles = s.appendSpans(t.shingles, w.tokens, place)
 		place += len(w.tokens.hashes)
 		t.parts = append(t.parts, place)
-	}
-	if w.subtracted && len(w.all) == 0 {
-		w.all = append(w.all, s.finish(s.Fingerprint(texts...)))
 	}
 	w.distinct()
 	t.set = slices.Sorted(slices.Values(w.set))

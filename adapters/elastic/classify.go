@@ -24,7 +24,10 @@ const (
 	formFields   = "fields"
 	formByQuery  = "by_query"
 	formNodes    = "nodes"
-	formTable    = "table"
+	formTable    = "table"   // of ES|QL, either way up
+	formRows     = "rows"    // the same with a list for each row
+	formColumns  = "columns" // or for each column
+	formSQL      = "sql"     // of SQL or PPL; the places of our columns can follow
 )
 
 // Dialect is the pure half of the adapter.
@@ -78,6 +81,9 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		c.MayLeaveOut = c.Format == "" && c.Form != formUpdate && plainReply(r, c.Params)
 	}
 	c.NamesOurs = c.Form == formMapping && rule.NamesOurs(path[len(path)-1])
+	if isSQL(c.Form) { // we could not take the places out of a cursor again
+		c.NamesOurs = adapters.Signed(r.Header, r.RawQuery) || strings.Contains(strings.Join(r.Header["Content-Type"], ","), "yaml")
+	}
 	for _, p := range c.Params {
 		c.NamesOurs = c.NamesOurs || rule.NamesOurs(p.Value)
 	}
@@ -172,13 +178,18 @@ var endpoints = map[string][]endpoint{
 	"_delete_by_query":    {{methods: "POST", form: formByQuery}},
 	"_reindex":            {{methods: "POST", form: formByQuery}},
 	"_query": {
-		{methods: "POST", form: formTable}, {methods: "POST", rest: "async", form: formTable}, {methods: "GET", rest: "async/*", form: formTable},
+		{methods: "POST", form: formTable, reason: "esql"}, {methods: "POST", rest: "async", form: formTable, reason: "esql"},
+		{methods: "GET", rest: "async/*", form: formTable, reason: "esql"}, {methods: "POST", rest: "async/*/stop", form: formTable, reason: "esql"},
+	},
+	"_sql": {
+		{methods: both, form: formSQL, reason: "sql"}, {methods: "GET", rest: "async/*", form: formSQL, reason: "sql"},
+		{methods: "POST", rest: "close", form: formSQL},
 	},
 
 	"_application":  {{methods: both, rest: "search_application/*/_search", reason: "template"}},
 	"_async_search": {{methods: both, rest: "**", reason: "async"}},
-	"_plugins":      {{methods: both, rest: "_asynchronous_search/**", reason: "async"}},
-	"_opendistro":   {{methods: both, rest: "_asynchronous_search/**", reason: "async"}},
+	"_plugins":      plugins,
+	"_opendistro":   plugins,
 	"_eql":          {{methods: both, rest: "search", reason: "eql"}, {methods: "GET", rest: "search/*", reason: "eql"}},
 	"_knn_search":   {{methods: both, reason: "vector"}},
 	"_rank_eval":    {{methods: both, reason: "rank_eval"}},
@@ -186,6 +197,13 @@ var endpoints = map[string][]endpoint{
 		{methods: both, rest: "_fleet_search", reason: "not_understood"},
 		{methods: both, rest: "_fleet_msearch", reason: "not_understood"},
 	},
+}
+
+// plugins are the endpoints of OpenSearch's plugins.
+var plugins = []endpoint{
+	{methods: both, rest: "_asynchronous_search/**", reason: "async"},
+	{methods: both, rest: "_sql", form: formSQL, reason: "sql"}, {methods: "POST", rest: "_ppl", form: formSQL, reason: "ppl"},
+	{methods: "POST", rest: "_sql/close", form: formSQL},
 }
 
 // elsewhere are the endpoints whose bodies name indices of their own.

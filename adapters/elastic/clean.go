@@ -18,8 +18,8 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	if c.Form == formNodes {
 		return rewriteNodes(dst, src, c.Address)
 	}
-	if c.Form == formTable {
-		return cleanTable(dst, src)
+	if isTable(c.Form) {
+		return cleanTable(c, dst, src)
 	}
 	r := bufio.NewReaderSize(src, 16) // for the head alone: what follows is read past its buffer
 	if head, _ := r.Peek(len(yamlHead)); bytes.Equal(head, yamlHead) {

@@ -266,6 +266,7 @@ type packedEditor struct {
 	cuts    jsonedit.Cuts
 	adds    documents
 	path    []string
+	places  []int // in the lists around, for cuts.DropElement
 	out     []byte
 	changed bool
 }
@@ -339,13 +340,18 @@ func (e *packedEditor) list(t *token) (kept, dropped bool) {
 	_, marks, _ := e.p.marks()
 	head, counted := len(e.out), t.count >= 0
 	e.out = append(e.out, t.raw...)
+	e.places = append(e.places, -1)
 	for e.more(t) {
+		e.places[len(e.places)-1]++
 		before := len(e.out)
-		gone := e.value(true)
+		cut := e.cuts.DropElement != nil && e.cuts.DropElement(e.path, e.places)
+		gone := e.value(true) || cut
+		e.changed = e.changed || cut
 		if kept, dropped = kept || !gone, dropped || gone; gone {
 			e.out = e.out[:before]
 		}
 	}
+	e.places = e.places[:len(e.places)-1]
 	if counted && dropped { // there are fewer than its head says
 		e.out, counted = slices.Replace(e.out, head, head+len(t.raw), marks[0]), false
 	}

@@ -32,7 +32,7 @@ func (d Dialect) classifyNodes(r *adapters.Request) adapters.Class {
 	if ours == "" {
 		return adapters.Class{}
 	}
-	return adapters.Class{Kind: adapters.KindRead, Form: formNodes, Address: ours}
+	return adapters.Class{Kind: adapters.KindRead, Form: formNodes, Address: ours, Always: true}
 }
 
 // rewriteNodes copies what the nodes say of themselves with one address in the place of those at which they take HTTP requests:

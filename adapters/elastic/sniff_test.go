@@ -44,7 +44,7 @@ func TestClassifyNodes(t *testing.T) {
 			}{{seen, "us:9201"}, {advertised, "search.example:9201"}} {
 				got, want := d.Classify(r), adapters.Class{}
 				if want.Kind = adapters.KindPass; c.asks {
-					want = adapters.Class{Kind: adapters.KindRead, Form: formNodes, Address: d.ours}
+					want = adapters.Class{Kind: adapters.KindRead, Form: formNodes, Address: d.ours, Always: true}
 				}
 				if !c.asks {
 					got.Alters = false

@@ -1,12 +1,22 @@
 package elastic
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"unicode/utf16"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // TestTables cuts our columns out of what ES|QL answers, in the form that its manual shows.
@@ -59,53 +69,321 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// FuzzTables holds tables of random sizes, either way up, against what was cut.
+// grid is a table of random size and cells. Some of its columns are ours.
+type grid struct {
+	names []string
+	cells [][]any // by row
+}
+
+func randomGrid(r *rand.Rand) grid {
+	texts := []any{"x", "a, b", "a\tb", "two\nlines", `say "hi"`, "ends\\", "\U0001F600 face", "é|ü", "[1,2]", "", nil, 7, 1.5, true, []any{"a", nil}}
+	g := grid{}
+	for i := range 1 + r.IntN(6) {
+		name := []string{rule.SketchField, rule.BandsField, rule.ClusterField}[r.IntN(3)]
+		if r.IntN(2) == 0 {
+			name = []string{"c", "a \"b\",", "neardup", "é"}[r.IntN(4)] + strconv.Itoa(i)
+		}
+		g.names = append(g.names, name)
+	}
+	for range r.IntN(9) {
+		var row []any
+		for _, name := range g.names {
+			cell := texts[r.IntN(len(texts))]
+			switch name {
+			case rule.SketchField:
+				cell = []any{nil, "AQIDBA=="}[r.IntN(2)]
+			case rule.BandsField:
+				cell = []any{nil, 5, []any{1, -2}}[r.IntN(3)]
+			case rule.ClusterField:
+				cell = []any{nil, "_abcdefgh"}[r.IntN(2)]
+			}
+			row = append(row, cell)
+		}
+		g.cells = append(g.cells, row)
+	}
+	return g
+}
+
+// less returns the table without our columns.
+func (g grid) less() grid {
+	var out grid
+	keep := func(i int) bool { return !rule.Our(g.names[i]) }
+	for i, name := range g.names {
+		if keep(i) {
+			out.names = append(out.names, name)
+		}
+	}
+	for _, row := range g.cells {
+		var left []any
+		for i, cell := range row {
+			if keep(i) {
+				left = append(left, cell)
+			}
+		}
+		out.cells = append(out.cells, left)
+	}
+	return out
+}
+
+// json returns the table with its columns and cells below the keys.
+func (g grid) json(pretty, sideways bool, columns, cells, cursor string) string {
+	list, values := []any{}, make([]any, 0)
+	for i, name := range g.names {
+		list = append(list, pairs{{"name", name}, {"type", "text"}})
+		if sideways {
+			column := []any{}
+			for _, row := range g.cells {
+				column = append(column, row[i])
+			}
+			values = append(values, column)
+		}
+	}
+	for _, row := range g.cells {
+		if !sideways {
+			values = append(values, append([]any{}, row...))
+		}
+	}
+	reply := pairs{{"took", 5}}
+	if columns != "" {
+		reply = append(reply, pair{columns, list})
+	}
+	reply = append(reply, pair{cells, values})
+	if cursor != "" {
+		reply = append(reply, pair{"cursor", cursor})
+	}
+	text := jsonOf(nil, reply)
+	if pretty {
+		var out bytes.Buffer
+		_ = json.Indent(&out, text, "", "  ")
+		return out.String()
+	}
+	return string(text)
+}
+
+// text prints a cell as the engines do in text.
+func textOf(cell any) string {
+	if cell == nil {
+		return ""
+	}
+	return fmt.Sprint(cell)
+}
+
+// lines prints the table in lines, as quote prints a text.
+func (g grid) lines(separator, end string, quote func(string) string) string {
+	var out strings.Builder
+	print := func(row []string) {
+		for i, cell := range row {
+			row[i] = quote(cell)
+		}
+		out.WriteString(strings.Join(row, separator) + end)
+	}
+	print(slices.Clone(g.names))
+	for _, row := range g.cells {
+		var line []string
+		for _, cell := range row {
+			line = append(line, textOf(cell))
+		}
+		print(line)
+	}
+	return out.String()
+}
+
+// aligned prints the table as Elasticsearch's TextFormatter does.
+func (g grid) aligned() string {
+	length := func(s string) int { return len(utf16.Encode([]rune(s))) }
+	widths := make([]int, len(g.names))
+	for i, name := range g.names {
+		widths[i] = max(15, length(name))
+		for _, row := range g.cells {
+			widths[i] = max(widths[i], length(textOf(row[i])))
+		}
+	}
+	spaces := func(n int) string { return strings.Repeat(" ", n) }
+	var header, dashes, rows []string
+	for i, name := range g.names {
+		before := (widths[i] - length(name)) / 2
+		header = append(header, spaces(before)+name+spaces(widths[i]-length(name)-before))
+		dashes = append(dashes, strings.Repeat("-", widths[i]))
+	}
+	for _, row := range g.cells {
+		var line []string
+		for i, cell := range row {
+			line = append(line, textOf(cell)+spaces(widths[i]-length(textOf(cell))))
+		}
+		rows = append(rows, strings.Join(line, "|")+"\n")
+	}
+	return strings.Join(header, "|") + "\n" + strings.Join(dashes, "+") + "\n" + strings.Join(rows, "")
+}
+
+// cleanedTable returns what is left of a reply, which is read whole and byte by byte.
+func cleanedTable(t *testing.T, c adapters.Class, reply string) string {
+	t.Helper()
+	var got, slow bytes.Buffer
+	expect.OK(t, Dialect{}.CleanReply(c, &got, strings.NewReader(reply)))
+	expect.OK(t, Dialect{}.CleanReply(c, &slow, iotest.OneByteReader(strings.NewReader(reply))))
+	expect.Must(t, got.String(), slow.String(), "read byte by byte: %s", reply)
+	return got.String()
+}
+
+// TestTablesAtRandom holds tables of random size, in all formats, to the same without our columns.
+func TestTablesAtRandom(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	asked := func(path, body string) adapters.Class {
+		c := Dialect{}.Classify(&adapters.Request{Method: "POST", Path: path})
+		c, _ = Dialect{}.ReadBody(c, []byte(body))
+		return c
+	}
+	quoted := func(s string) string {
+		if strings.ContainsAny(s, ",\"\r\n") {
+			return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+		}
+		return s
+	}
+	escaped := strings.NewReplacer("\t", `\t`, "\n", `\n`).Replace
+	for range effort.Rounds(3000) {
+		g := randomGrid(r)
+		less, pretty, cut := g.less(), r.IntN(2) == 0, len(g.less().names) < len(g.names)
+		if len(less.names) == 0 { // no engine prints such a table in text
+			continue
+		}
+		for _, sideways := range []bool{false, true} {
+			c := asked("/_query", fmt.Sprintf(`{"query":"FROM news-1","columnar":%t}`, sideways))
+			if sideways && len(g.cells) == 0 {
+				continue
+			}
+			reply, want := g.json(pretty, sideways, "columns", "values", ""), less.json(pretty, sideways, "columns", "values", "")
+			expect.Must(t, want, cleanedTable(t, c, reply), "ES|QL, sideways %t: %s", sideways, reply)
+			checkPackedReply(t, Dialect{}, c, reply, want)
+			c.Form = formTable // as of a poll, whose request does not say which way up it is
+			if got := cleanedTable(t, c, reply); got != want && (got != reply || len(g.cells) != len(g.names)) {
+				t.Fatalf("ES|QL, sideways %t, not known: %s of %s", sideways, got, reply)
+			}
+			key, cursor := map[bool]string{false: "rows", true: "values"}[sideways], "c2Vj"
+			if cut {
+				cursor += placesOf(oursOf(g))
+			}
+			reply, want = g.json(pretty, sideways, "columns", key, "c2Vj"), less.json(pretty, sideways, "columns", key, cursor)
+			expect.Must(t, want, cleanedTable(t, asked("/_sql", `{"query":"SELECT * FROM a"}`), reply), "SQL: %s", reply)
+			next := asked("/_sql", `{"cursor":"`+cursor+`"}`)
+			reply, want = g.json(pretty, sideways, "", key, "c3c="), less.json(pretty, sideways, "", key, strings.Replace(cursor, "c2Vj", "c3c=", 1))
+			expect.Must(t, want, cleanedTable(t, next, reply), "SQL, the next page: %s", reply)
+		}
+		reply := g.json(pretty, false, "schema", "datarows", "")
+		expect.Must(t, less.json(pretty, false, "schema", "datarows", ""), cleanedTable(t, asked("/_plugins/_ppl", `{"query":"source=a"}`), reply), "PPL: %s", reply)
+
+		c := asked("/_plugins/_sql", `{"query":"SELECT * FROM a"}`)
+		c.Params, c.ReplyHeader = adapters.Params("format=csv"), adapters.Header{"Content-Type": {"plain/text; charset=UTF-8"}}
+		if plain := func(s string) string { // OpenSearch quotes what has a comma
+			if s = strings.NewReplacer("\n", " ", `"`, "").Replace(s); strings.Contains(s, ",") {
+				s = `"` + s + `"`
+			}
+			return s
+		}; true {
+			expect.Must(t, less.lines(",", "\n", plain), cleanedTable(t, c, g.lines(",", "\n", plain)), "OpenSearch's CSV")
+		}
+		c = asked("/_query", `{"query":"FROM a"}`)
+		for kind, of := range map[string]func(grid) string{
+			"text/csv; charset=utf-8; header=present":  func(g grid) string { return g.lines(",", "\r\n", quoted) },
+			"text/tab-separated-values; charset=utf-8": func(g grid) string { return g.lines("\t", "\n", escaped) },
+			"text/plain; charset=utf-8":                func(g grid) string { return g.aligned() },
+		} {
+			c.ReplyHeader = adapters.Header{"Content-Type": {kind}}
+			expect.Must(t, of(less), cleanedTable(t, c, of(g)), "%s: %q", kind, of(g))
+		}
+	}
+}
+
+// TestTablesStream cuts a table that is longer than what is held, in each format.
+func TestTablesStream(t *testing.T) {
+	for name, c := range map[string]struct{ kind, form, head, row, want, wantRow, end string }{
+		"rows":    {"application/json", formTable, `{"columns":[{"name":"neardup_sketch"},{"name":"b"}],"values":[[null,0]`, `,[null,1]`, `{"columns":[{"name":"b"}],"values":[[0]`, `,[1]`, `]}`},
+		"columns": {"application/json", formColumns, `{"columns":[{"name":"b"},{"name":"neardup_sketch"}],"values":[[0`, `,1`, `{"columns":[{"name":"b"}],"values":[[0`, `,1`, `],[null]]}`},
+		"csv":     {"text/csv", formTable, "neardup_sketch,b\r\n", ",1\r\n", "b\r\n", "1\r\n", ""},
+		"txt":     {"text/plain", formTable, "neardup_sketch|b\n--------------+-\n", "              |1\n", "b\n-\n", "1\n", ""},
+	} {
+		const rows = 1 << 19
+		class := adapters.Class{Kind: adapters.KindRead, Form: c.form, ReplyHeader: adapters.Header{"Content-Type": {c.kind}}}
+		reply := c.head + strings.Repeat(c.row, rows) + c.end
+		var got bytes.Buffer
+		last := readerFunc(func([]byte) (int, error) { // it is asked for when all before it was read
+			if got.Len() == 0 {
+				t.Errorf("%s: nothing is written before all is read", name)
+			}
+			return 0, io.EOF
+		})
+		expect.OK(t, Dialect{}.CleanReply(class, &got, io.MultiReader(strings.NewReader(reply), last)))
+		end := strings.Replace(c.end, ",[null]", "", 1)
+		if want := c.want + strings.Repeat(c.wantRow, rows) + end; got.String() != want {
+			t.Errorf("%s: %d bytes that begin with %.90q, want %d", name, got.Len(), got.String(), len(want))
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+// Read implements io.Reader.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestTablesInText has replies in text that are no table, or whose rows can't be read.
+func TestTablesInText(t *testing.T) {
+	for _, c := range []struct{ kind, params, reply, want string }{
+		{"text/csv", "", "a,neardup_sketch\nx\ny,z\n", "a\nx\ny\n"},           // a row is too short
+		{"text/csv", "", "a,neardup_sketch\nx,\"y\nz,w\n", "a\nx,\"y\nz,w\n"}, // quotes are not closed
+		{"text/csv", "delimiter=;", "a;neardup_sketch\n\"x;\";y", "a\n\"x;\""},
+		{"text/csv", "", "1,2\n3,4\n", "1,2\n3,4\n"}, // without a header
+		{"plain/text; charset=UTF-8", "format=csv", "a,neardup_sketch\nsay \"hi\",x\n", "a\nsay \"hi\"\n"},
+		{"text/plain", "format=raw", "neardup_bands|a|neardup_sketch\n1|\"x|y\"|z\n", "a\n\"x|y\"\n"},
+		{"text/plain", "format=txt", "neardup_sketch\nno dashes\n", "neardup_sketch\nno dashes\n"},
+		{"text/plain", "format=txt", "a|neardup_sketch\n-+--------------\nx|              \nshort\n", "a\n-\nx\nshort\n"},
+		{"text/plain", "", "", ""},
+	} {
+		class := adapters.Class{Kind: adapters.KindRead, Form: formSQL, Params: adapters.Params(c.params), ReplyHeader: adapters.Header{"Content-Type": {c.kind}}}
+		expect.Same(t, c.want, cleanedTable(t, class, c.reply), "%+v", c)
+		class.ReplyHeader["Cursor"] = []string{"abc"}
+		expect.Same(t, c.reply, cleanedTable(t, class, c.reply), "of several pages: %+v", c)
+	}
+}
+
+// TestQueriesRead says which indices a query reads.
+func TestQueriesRead(t *testing.T) {
+	for query, want := range map[string]string{
+		"FROM news-1": "news-1", "from news-1, news-* METADATA _id | LIMIT 3": "news-1,news-*", "FROM news-1\n| WHERE a == 1": "news-1",
+		`FROM "news-1" | KEEP a`: "news-1", `FROM elsewhere:news-1`: "elsewhere:news-1", "SELECT * FROM news-1 WHERE a = 1": "news-1",
+		"SELECT * FROM `news-1`,b": "news-1,b", "source=news-1 | fields a": "news-1", "search source = news-1 | head 5": "news-1",
+		"ROW a = 1": "", "FROM a | LOOKUP JOIN b ON c": "", "SELECT * FROM a JOIN b": "", "FROM a | ENRICH p": "", "FROM a, (FROM b)": "", "SHOW TABLES": "",
+	} {
+		class, body := Dialect{}.ReadBody(adapters.Class{Form: formTable}, jsonOf(nil, pairs{{"query", query}}))
+		expect.Same(t, adapters.Class{Form: formRows, Target: want}, class, "%s", query)
+		expect.Same(t, string(jsonOf(nil, pairs{{"query", query}})), string(body), "")
+	}
+}
+
+// FuzzTables reads replies of any form: pieces make no difference, and what has no name of ours passes as it is.
 func FuzzTables(f *testing.F) {
-	f.Add(uint8(3), uint8(2), uint8(1), false)
-	f.Add(uint8(2), uint8(2), uint8(0), true)
-	f.Fuzz(func(t *testing.T, columns, rows, ours uint8, sideways bool) {
-		width, height := int(columns%7)+1, int(rows%7)
-		if width == 1 && height == 1 {
-			t.Skip("it may be either way up")
+	kinds := []string{"application/json", "text/csv", "text/tab-separated-values", "text/plain"}
+	for i, reply := range []string{`{"columns":[{"name":"neardup_sketch"},{"name":"a"}],"values":[[1,2],[3,4]],"cursor":"x"}`, "a,neardup_sketch\r\n\"x\",y\r\n", "neardup_bands\ta\n1\t2\n",
+		"neardup_sketch| a \n--------------+---\nx             |é  \n"} {
+		f.Add(reply, uint8(i), uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, reply string, kind, form uint8) {
+		class := adapters.Class{
+			Kind: adapters.KindRead, Form: []string{formTable, formRows, formColumns, formSQL}[form%4], ReplyHeader: adapters.Header{"Content-Type": {kinds[kind%4]}},
 		}
-		build := func(skip int) string {
-			var names, values []string
-			cell := func(column, row int) string {
-				if column == int(ours)%width {
-					return "null"
-				}
-				return fmt.Sprintf(`"%d,%d"`, column, row)
-			}
-			for column := range width {
-				if column != skip {
-					name := fmt.Sprintf(`{"name":"c%d","type":"text"}`, column)
-					if column == int(ours)%width {
-						name = `{"name":"neardup_sketch","type":"unsupported"}`
-					}
-					names = append(names, name)
-				}
-			}
-			outer, inner := height, width
-			if sideways {
-				outer, inner = width, height
-			}
-			for i := range outer {
-				var list []string
-				for j := range inner {
-					column, row := j, i
-					if sideways {
-						column, row = i, j
-					}
-					if column != skip {
-						list = append(list, cell(column, row))
-					}
-				}
-				if !sideways || i != skip {
-					values = append(values, "["+strings.Join(list, ",")+"]")
-				}
-			}
-			return `{"columns":[` + strings.Join(names, ",") + `],"values":[` + strings.Join(values, ",") + `]}`
+		got := cleanedTable(t, class, reply)
+		if len(got) > len(reply)+8 || !strings.Contains(reply, rule.FieldPrefix) && !strings.Contains(reply, `\`) && got != reply {
+			t.Errorf("%q of %q", got, reply)
 		}
-		expect.Same(t, build(int(ours)%width), string(tableOf([]byte(build(-1)))), "%d columns, %d rows, sideways %t", width, height, sideways)
 	})
+}
+
+// oursOf returns the places of our columns.
+func oursOf(g grid) (ours []int) {
+	for i, name := range g.names {
+		if rule.Our(name) {
+			ours = append(ours, i)
+		}
+	}
+	return ours
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
+// ReadBody implements adapters.Dialect. No body says anything of its reply.
+func (Dialect) ReadBody(c adapters.Class, body []byte) (adapters.Class, []byte) { return c, body }
+
 // CleanReply implements adapters.Dialect.
 func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
 	if c.NamesOurs {

@@ -46,9 +46,6 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 			f.add(key+"."+e.Key, "%w", e.Err)
 		}
 	}
-	features := sketch.Features(i.Sketch.Features)
-	f.when(i.Boilerplate != "" && features != sketch.Auto && features != sketch.WordShingles, key+".boilerplate",
-		"does not go with features: %s: passages are runs of words; use auto or words, or leave it out", features)
 	f.when(i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64), key+".measure",
 		"containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
 }
