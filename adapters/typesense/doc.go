@@ -18,7 +18,7 @@
 // reads and sets parameters as the engine does, key.go says what the key imposes (an ordinary one nothing), neighbours.go how many neighbours a
 // vector query looks for (0 for any other search), and fused.go whether a list is one of neighbours, or fused of two (an ordinary one is neither).
 //
-// The rest of the dialect is what not every search has: multi.go several searches at once, pages.go ranks far apart, deciding.go what hits fold by
+// The rest of the dialect is what not every search has: multi.go several searches at once, union.go those whose lists the engine merges, pages.go ranks far apart, deciding.go what hits fold by
 // beside the sketch, native.go clusters.
 //
 // An import takes classify.go and EnrichWrite (write.go): line by line, rule.Enricher adds our fields to each document. CleanReply (clean.go) is called only

@@ -23,6 +23,7 @@ type result struct {
 	grouped bool
 	// Where some of its members are, zero for those that are not there. atPerPage and atCopy are in request_params: its per_page and its page.
 	atHits, atFound, atPage, atPerPage, atCopy extent
+	atPerPages                                 []extent          // of a union, in the parameters of each search
 	members                                    []jsonedit.Member // room for those of the hits
 	ids                                        jsonedit.Strings
 	err                                        error // why it is no answer; a *Declined is the engine's own error
@@ -44,6 +45,7 @@ type hit struct {
 	curated   bool              // the operator put it in its place
 	neighbour bool              // of a vector
 	fused     bool              // ranked in two lists
+	search    string            // of a union, the number of the search that found it, with a colon
 	dotted    bool              // the document has a name with a dot in it
 	members   []jsonedit.Member // of the document, those that may lead to a sketched text
 	// withTexts is the hit, in this content or another, whose document shows all sketched texts; withDeciding is the one whose document shows the
@@ -124,7 +126,7 @@ func (q *query) seen(collection string, shown, judging content, list, judged []h
 		}
 		s := &seen[i]
 		*s = rule.Seen{
-			Index: collection, ID: h.id, Document: h.id, Stored: last.stored, Shown: h, Withheld: !readable || q.hidesID(), Pinned: h.curated,
+			Index: collection, ID: h.search + h.id, Document: h.id, Stored: last.stored, Shown: h, Withheld: !readable || q.hidesID(), Pinned: h.curated,
 		}
 		if q.asked.Scope.Group {
 			s.Cluster, _ = jsonedit.Text(jsonedit.Lookup(last.document, rule.ClusterField))
@@ -189,11 +191,11 @@ func joinPages(r *adapters.Reading, results []*result) ([]hit, error) {
 		}
 		ended = ended || len(result.hits) < result.requested.size
 		for at, h := range result.hits {
-			rank, seen := ranks[h.id]
+			rank, seen := ranks[h.search+h.id]
 			if from+at < len(list) && list[from+at].id != h.id || h.id != "" && seen && rank != from+at {
 				return nil, adapters.ErrMoved
 			}
-			if ranks[h.id] = from + at; from+at == len(list) {
+			if ranks[h.search+h.id] = from + at; from+at == len(list) {
 				list = append(list, h)
 			}
 		}

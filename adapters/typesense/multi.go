@@ -13,7 +13,7 @@ import (
 // multi parses a multi-search.
 func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p adapters.Plan) *adapters.Searches {
 	params := paramsOf(plain.RawQuery)
-	bodies, sound := searchesIn(plain.Body)
+	bodies, sound, united := searchesIn(plain.Body)
 	s := &adapters.Searches{Plain: plain, Plan: p}
 	if len(bodies) == 0 {
 		s.Reason = adapters.ReasonNotUnderstood
@@ -29,18 +29,25 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 		}
 		var q *query
 		var err error
+		own := body
+		if united {
+			own, _ = jsonedit.Cut(body, func(key string) bool { return slices.Contains(ownPage, key) })
+		}
 		if s.Reason == "" {
-			q, err = parseQuery(body, key, params, controls, p)
+			q, err = parseQuery(own, key, params, controls, p)
 			list = append(list, q)
 		} else { // it is not read, which takes its length times that of the query string
-			q, err = newQuery(body, key, controls)
-			q.namesOurs = rule.NamesOurs(body)
+			q, err = newQuery(own, key, controls)
+			q.namesOurs = rule.NamesOurs(own)
 		}
 		if err != nil {
 			return &adapters.Searches{Plain: plain, Refusal: d.ErrorReply(plain, 400, err.Error())}
 		}
-		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
-			bodies[i] = unhighlighted(q.body)
+		if bodies[i] = q.body; united {
+			bodies[i], _ = jsonedit.Cut(body, adapters.IsControl)
+		}
+		if q.asked.Reason != adapters.ReasonUnconfigured {
+			bodies[i] = unhighlighted(bodies[i])
 		}
 		s.NamesOurs = s.NamesOurs || q.namesOurs
 		stripped = stripped || !bytes.Equal(bodies[i], body)
@@ -50,7 +57,14 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 	}
 	if s.Reason == "" {
 		most := mostSearches(params, list[0])
-		if s.Reason = leftAlone(list, params, most, sound); s.Reason == "" {
+		switch s.Reason = leftAlone(list, params, most, sound); {
+		case s.Reason != "":
+		case united:
+			var u *union
+			if u, s.Reason = unite(plain, list, params, p); u != nil {
+				s.List, s.Single = []adapters.Search{u}, true
+			}
+		default:
 			carrier := *plain
 			w := &wire{request: &carrier, most: most}
 			setList(s, w, list, params)
@@ -64,16 +78,18 @@ func (d Dialect) multi(plain *adapters.Request, controls adapters.Controls, p ad
 }
 
 // searchesIn returns the searches of a multi-search, none if it is not well-formed: what is between them does not get into a reading. sound says that
-// nothing else in it has a meaning.
-func searchesIn(body []byte) (searches [][]byte, sound bool) {
+// nothing else in it has a meaning, but for what makes it a union: then it is united.
+func searchesIn(body []byte) (searches [][]byte, sound, united bool) {
 	root, err := jsonedit.FewMembers(body)
 	if err != nil || !jsonedit.Strict(body) {
-		return nil, false
+		return nil, false, false
 	}
 	searches, _ = jsonedit.Elements(jsonedit.Get(root, "searches"))
+	united = string(jsonedit.Get(root, "union")) == "true"
 	return searches, !jsonedit.Repeated(root) && !slices.ContainsFunc(root, func(m jsonedit.Member) bool {
-		return m.Key != "searches" && (m.Key != "union" || string(m.Value) != "false")
-	})
+		truth := string(m.Value) == "true" || string(m.Value) == "false"
+		return m.Key != "searches" && !(truth && (m.Key == "union" || united && m.Key == "remove_duplicates"))
+	}), united
 }
 
 // leftAlone returns why all searches of a multi-search are left alone, or nothing.

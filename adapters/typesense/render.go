@@ -46,6 +46,9 @@ func (q *query) withHits(r *result, hits adapters.Pieces, total int) adapters.Pi
 	if q.asked.Unseen == "" { // else it is the client's own already
 		number(r.atPage, q.page.number)
 		number(r.atPerPage, q.page.size)
+		for _, at := range r.atPerPages {
+			number(at, q.page.size)
+		}
 		number(r.atCopy, q.page.number)
 	}
 	if total >= 0 {

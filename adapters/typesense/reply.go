@@ -187,6 +187,8 @@ func readResult(in *jsonedit.Reader, body []byte, most int, sketched []string) *
 			res.readHits(in, body, most, sketched)
 		case "request_params":
 			res.readParams(in, start)
+		case "union_request_params":
+			res.readUnion(in, start)
 		case "page":
 			place, res.page.number = &res.atPage, whole(in.Value())
 		case "found":
@@ -265,10 +267,26 @@ func (res *result) readParams(in *jsonedit.Reader, start int) {
 			place, res.page.size = &res.atPerPage, whole(value)
 		case "page":
 			place = &res.atCopy
-		case "collection_name":
+		case "collection_name", "collection":
 			res.collection, _ = jsonedit.Text(value)
 		}
 		res.mark(place, from, in.At()-start)
+	}
+}
+
+// readUnion reads the parameters of each search of a union.
+func (res *result) readUnion(in *jsonedit.Reader, start int) {
+	if !in.Enter('[') {
+		res.err = errShape
+		return
+	}
+	for in.Next() {
+		one := result{collection: res.collection}
+		one.readParams(in, start)
+		if one.err != nil || len(res.atPerPages) > 0 && (one.collection != res.collection || one.page.size != res.page.size) {
+			res.err = errShape
+		}
+		res.collection, res.page.size, res.atPerPages = one.collection, one.page.size, append(res.atPerPages, one.atPerPage)
 	}
 }
 
@@ -316,6 +334,8 @@ func (res *result) readHit(in *jsonedit.Reader, body []byte, sketched []string) 
 				res.readDocument(&h, in, body, start, sketched)
 				h.document = body[start+h.at : in.At()]
 			}
+		case "search_index":
+			h.search = string(in.Value()) + ":"
 		case "curated":
 			h.curated = string(in.Value()) == "true"
 		case "vector_distance":

@@ -126,14 +126,20 @@ func mostSearches(params []adapters.Param, first *query) int {
 // setList sets which searches are to be collapsed, and how they are asked.
 func setList(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
 	w.request.RawQuery = unsteered(params, list)
-	for _, rule := range s.Plan.Rules {
-		w.sketched = append(w.sketched, rule.Fields...)
-	}
+	w.sketched = sketchedBy(s.Plan.Rules)
 	s.Wire = w
 	for _, q := range list {
 		q.atOnce = max(w.most/len(list), 1)
 		s.List = append(s.List, q)
 	}
+}
+
+// sketchedBy returns the fields that the rules sketch.
+func sketchedBy(rules rule.Rules) (fields []string) {
+	for _, rule := range rules {
+		fields = append(fields, rule.Fields...)
+	}
+	return fields
 }
 
 // steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the

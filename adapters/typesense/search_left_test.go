@@ -76,7 +76,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 	s := search(post("/multi_search?preset=p", `{"searches":[{"collection":"other"}]}`), plan)
 	expect.Same(t, adapters.Reason("preset"), s.Reason, "a preset in the query of a multi-search")
-	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
+	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":1}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
 		r := post("/multi_search", body)
 		if s := search(r, plan); !s.Left() || s.Reason != "not_understood" || string(s.Plain.Body) != body {
 			t.Errorf("%s: %+v", body, s)
