@@ -165,8 +165,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 		}
 		hit := pieces.Bytes()
 		if q.asked.Scope.Group {
-			label := adapters.Label{ID: id, Size: max(whole(member(group, "found")), 0), Exact: true}
-			if hit, err = withMember(hit, label.Members()); err != nil {
+			if hit, err = withMember(hit, (&adapters.Label{ID: id}).Members()); err != nil {
 				return nil, 0, err
 			}
 		}
