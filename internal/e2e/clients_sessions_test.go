@@ -47,25 +47,33 @@ func TestClientSessions(t *testing.T) {
 }
 
 // compareSessions runs a client's program at the engine and then, on indices of the same names made anew, through the sidecar, and holds
-// what the client returned there against what it returned here. Most texts are there in several versions.
+// what the client returned there against what it returned here. Most texts are there in several versions. Each hit of a collapsed page has a member more:
+// the group that it is of.
 func compareSessions(t *testing.T, client, engine string, run clientRun) {
 	t.Helper()
 	e, prefix, list := engines.Shared(t, engine), fmt.Sprintf("session-%d-%s", os.Getpid(), client), documents(t)[:150]
 	if e.Name == engines.Elasticsearch8 && !strings.HasPrefix(client, "elasticsearch8") {
 		t.Skip("Elasticsearch 8 refuses clients of 9")
 	}
-	ran := func(base string) session {
+	ran := func(base string) (s session, groups int) {
 		wipe(t, e, prefix)
-		return readSession(t, run(t, base, prefix, list))
+		out := run(t, base, prefix, list)
+		return readSession(t, out), len(groupMember.FindAll(out, -1))
 	}
 	defer wipe(t, e, prefix)
-	direct := ran(e.URL)
-	through := ran(serve(t, e, setup{match: prefix + "-*"}))
+	direct, none := ran(e.URL)
+	through, groups := ran(serve(t, e, setup{match: prefix + "-*", rule: "group: true"}))
+	if groups < 100 || none > 0 {
+		t.Errorf("the client shows %d groups, from the engine %d", groups, none)
+	}
 	direct.folded(t, through, newOracle(t, api{e, e.URL}, list))
 	if !rule.HasSketch(api{e, e.URL}.get(t, prefix+"-main", list[0].ID)) {
 		t.Error("the engine holds no sketch")
 	}
 }
+
+// groupMember is the group of a hit, as each client prints it.
+var groupMember = regexp.MustCompile(`"neardup": ?\{"group": ?"[0-9a-v]{13}"`)
 
 func program(file string, more ...string) clientRun {
 	return func(t *testing.T, base, prefix string, list []corpus.Document) []byte {

@@ -31,7 +31,7 @@ import (
 func TestOfficialClients(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "news-go", documents(t)
-		through, direct := api{e, serve(t, e, setup{match: "news-*"})}, api{e, e.URL}
+		through, direct := api{e, serve(t, e, setup{match: "news-*", rule: "group: true"})}, api{e, e.URL}
 		through.create(t, index)
 		goLoad(t, through, index, list)
 		o := newOracle(t, direct, list)
