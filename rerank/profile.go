@@ -213,7 +213,7 @@ func disjoint(a, b [][]string) bool {
 // longEnough reports whether both are long enough to be near-duplicates by agreement.
 func (p *Profile) longEnough(a, b *sketch.Sketch) bool { return p.Long(a) && p.Long(b) }
 
-// Long reports whether a document is long enough to be a near-duplicate by agreement. Ready values have no length, tags no words.
+// Long reports whether a document is long enough to be a near-duplicate by agreement. Ready values and vectors have no length, tags no words.
 func (p *Profile) Long(s *sketch.Sketch) bool {
-	return s.Form == sketch.Ready || int64(s.Shingles) >= int64(p.MinShingles) && (s.Words == 0 || int64(s.Words) >= int64(p.MinWords))
+	return s.Form == sketch.Ready || s.Form == sketch.VectorSides || int64(s.Shingles) >= int64(p.MinShingles) && (s.Words == 0 || int64(s.Words) >= int64(p.MinWords))
 }

@@ -14,6 +14,9 @@ func (p *Profile) Why(a, b *sketch.Sketch, agreement float64, reason Reason) str
 	}
 	switch reason {
 	case SameText:
+		if a.Form == sketch.VectorSides {
+			return "the vectors point the same way"
+		}
 		return "it is the same text, except perhaps for case and white space"
 	case SameWords:
 		return "the words are the same"

@@ -14,9 +14,10 @@ type Estimate struct {
 	Error float64
 }
 
-// comparable reports whether two sketches can be compared: same scheme, and something to compare.
+// comparable reports whether two sketches can be compared: same scheme, something to compare, and of vectors the same dimensions.
 func (s *Sketch) comparable(t *Sketch) bool {
 	return s.Scheme == t.Scheme && s.Form == t.Form && s.Bits == t.Bits && s.Shingles != 0 && t.Shingles != 0 &&
+		(s.Form != VectorSides || s.Shingles == t.Shingles) &&
 		(s.Form == Values || s.Form == Sample || len(s.Payload) == len(t.Payload) && len(s.Payload) > 0)
 }
 
@@ -30,6 +31,7 @@ func (s *Sketch) comparable(t *Sketch) bool {
 //   - simhash: from the angle between the two sets and their sizes. The angle is unbiased, and what is made of it nearly so: with
 //     128 positions it is off by less than a quarter of the standard error.
 //   - hamming: the share of equal bits.
+//   - vectors: the cosine of the angle between the two, from the share of equal sides (Charikar 2002). Below 0 if the angle is obtuse.
 //
 // The first three are unbiased, so they are sometimes a little below 0 if the truth is near 0. It reports false if the two are not
 // comparable.
@@ -61,6 +63,9 @@ func (s *Sketch) estimate(t *Sketch) (Estimate, bool) {
 		return s.fromValues(t)
 	case Sides:
 		return s.fromSides(t), true
+	case VectorSides:
+		angle, _ := s.angle(t)
+		return Estimate{Value: math.Cos(angle.Value), Error: math.Sin(max(angle.Value, angle.Error)) * angle.Error}, true
 	case Ready:
 		return Estimate{Value: 1 - float64(differentBits(s.Payload, t.Payload))/float64(8*len(s.Payload))}, true
 	}
@@ -89,7 +94,7 @@ func shareError(count, n int) float64 {
 //     (|A|+|B|) / (|A|·(1+r)²), so about |B|/|A| times as large for a small excerpt of a large text. A value above 1 is cut to 1, so
 //     if all of A is in B the mean is about 0.4 standard errors below 1.
 //
-// It reports false for sketches that are not comparable, and for ready values, which are not sets.
+// It reports false for sketches that are not comparable, and for ready values and vectors, which are not sets.
 func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 	if s.Form == Values || s.Form == Sample {
 		if !s.comparable(t) {
@@ -98,7 +103,7 @@ func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 		return s.within(t)
 	}
 	r, ok := s.estimate(t)
-	if !ok || s.Form == Ready {
+	if !ok || s.Form == Ready || s.Form == VectorSides {
 		return Estimate{}, false
 	}
 	ratio := (float64(s.Shingles) + float64(t.Shingles)) / float64(s.Shingles)
@@ -132,7 +137,7 @@ func (s *Sketch) SameText(t *Sketch) bool {
 // texts but the fingerprint is equal. Case, accents, spaces and punctuation may differ. A sample ([ZeroModM]) says too little, so there the
 // fingerprints must be equal.
 func (s *Sketch) SameWords(t *Sketch) bool {
-	if s.Form == Sample || s.Form == Ready {
+	if s.Form == Sample || s.Form == Ready || s.Form == VectorSides {
 		return s.SameText(t)
 	}
 	return s.comparable(t) && s.Shingles == t.Shingles && s.Words == t.Words && s.Numbers == t.Numbers && bytes.Equal(s.Payload, t.Payload)
@@ -156,10 +161,10 @@ func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {
 	return e, true
 }
 
-// angle estimates the angle between two sets under [SimHash], in radians: 0 for equal ones, π/2 for disjoint ones. It reports
+// angle estimates the angle between two sets or vectors under [SimHash], in radians: 0 for equal sets, π/2 for disjoint ones. It reports
 // false for sketches of other families and where the two are not comparable.
 func (s *Sketch) angle(t *Sketch) (Estimate, bool) {
-	if s.Form != Sides || !s.comparable(t) {
+	if s.Form != Sides && s.Form != VectorSides || !s.comparable(t) {
 		return Estimate{}, false
 	}
 	bits, differ := 8*len(s.Payload), differentBits(s.Payload, t.Payload)

@@ -13,7 +13,7 @@ func (s *Sketch) AppendBands(keys []uint64, bands, rows int) ([]uint64, bool) {
 		return keys, false
 	}
 	width := int(s.Bits)
-	if s.Form != Positions && s.Form != Sides || width == 0 || bands > 8*len(s.Payload)/width/rows {
+	if s.Form != Positions && s.Form != Sides && s.Form != VectorSides || width == 0 || bands > 8*len(s.Payload)/width/rows {
 		return keys, false
 	}
 	for band := range bands {

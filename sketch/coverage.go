@@ -26,7 +26,7 @@ type span struct {
 
 // Text prepares a document made of one or several texts.
 func (s *Sketcher) Text(texts ...string) *Text {
-	if s.scheme.Features == Tags || s.scheme.Features == Value64 {
+	if s.scheme.Features == Tags || !s.scheme.Features.Sets() {
 		return &Text{set: s.Shingles(texts...)}
 	}
 	t, w, place := new(Text), new(workspace), 0

@@ -27,8 +27,12 @@
 //	permutations      Broder; CS124; Manning and Raghavan          k positions of 1 to 8 bits        min-hash as in the textbooks
 //	m_smallest        F_m of Manning and Raghavan                  the m smallest hashes             exact results for short documents
 //	zero_mod_m        V_m of Manning and Raghavan                  hashes that are 0 mod m           sketches that grow with the document
-//	simhash           Charikar 2002                                one side of each of k hyperplanes indices that have simhashes already
+//	simhash           Charikar 2002                                one side of each of k hyperplanes vectors; indices that have simhashes already
 //	hamming           –                                            a 64-bit value that came ready    images, simhashes made elsewhere
+//
+// # Vectors
+//
+// Under [Vectors] a document is one vector of numbers, and the agreement of two is the cosine of the angle between them: [Sketcher.SketchVector].
 //
 // # Words
 //

@@ -28,6 +28,7 @@ import (
 //	17           the same: the smallest there are
 //	18, 19       zero_mod_m: the same two
 //	32           sides of hyperplanes, one bit each, the first in the low bit of the first byte
+//	33           the same of a vector, whose dimensions are the number of distinct elements
 //	48           a ready value: 8 bytes, big-endian
 //
 // At 96 positions of 8 bits it has at most 200 characters. JSON escapes none of them.
@@ -45,6 +46,7 @@ const (
 	formSample = 18
 	formCut    = 1 // added to the two above
 	formSides  = 32
+	formVector = 33
 	formReady  = 48
 
 	valueSize  = 8
@@ -168,10 +170,12 @@ func decode(raw []byte) (Sketch, error) {
 		t.Form, t.Bits, t.Cut = Sample, 8*valueSize, form != formSample
 	case formSides:
 		t.Form, t.Bits = Sides, 1
+	case formVector:
+		t.Form, t.Bits = VectorSides, 1
 	case formReady:
 		t.Form, t.Bits = Ready, 1
 	default:
-		return Sketch{}, fmt.Errorf("%w: form %d, this release reads 1, 2, 4, 8, 16 to 19, 32 and 48", ErrVersion, form)
+		return Sketch{}, fmt.Errorf("%w: form %d, this release reads 1, 2, 4, 8, 16 to 19, 32, 33 and 48", ErrVersion, form)
 	}
 	if _, err := t.form(); err != nil {
 		return Sketch{}, err
@@ -205,6 +209,8 @@ func (s *Sketch) form() (byte, error) {
 		}
 	case Sides:
 		form, ok = formSides, s.Bits == 1 && n > 0 && n <= maxPositions/8
+	case VectorSides:
+		form, ok = formVector, s.Bits == 1 && n > 0 && n <= maxPositions/8
 	case Ready:
 		form, ok = formReady, s.Bits == 1 && n == valueSize
 	}

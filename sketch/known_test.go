@@ -25,6 +25,15 @@ func longText(n int) string {
 	return strings.Join(words, " ")
 }
 
+// knownVector is a vector as JSON.
+func knownVector(dimensions int) string {
+	numbers := make([]string, dimensions)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf("%.4f", float64(i*7919%613-306)/613)
+	}
+	return "[" + strings.Join(numbers, ",") + "]"
+}
+
 // knownPage is an HTML page with a menu, an article and a footer.
 const knownPage = `<!DOCTYPE html>
 <html><head><title>Swimming pool stays open</title><style>p { color: red }</style><script>var hidden = 1;</script></head>
@@ -87,6 +96,12 @@ func knownCases() (list []knownCase) {
 	add("hamming", hamming, "0x0123456789abcdef")
 	add("hamming, second text", hamming, "none", " FEDCBA9876543210 ")
 	add("hamming, no value", hamming, "0123456789abcde")
+
+	vectors := Scheme{Family: SimHash, Features: Vectors, Positions: 1024}
+	add("vector", vectors, "[1, -2.5e-1, 0.3]")
+	add("vector in base64", vectors, "P4AAAL6AAAA+mZma")
+	add("vector of 1536 dimensions, with a seed", Scheme{Family: SimHash, Features: Vectors, Positions: 1024, Seed: "a secret"}, knownVector(1536))
+	add("vector without a direction", vectors, "[0, 0, -0.0]")
 
 	add("two texts", Scheme{Positions: 32}, "one two", "three four five six")
 	add("C++", Scheme{Positions: 32}, "C++")

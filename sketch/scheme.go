@@ -48,7 +48,13 @@ const (
 	Tags Features = "tags"
 	// Value64 takes the text as one 64-bit number: 16 hexadecimal digits (an 0x in front is allowed).
 	Value64 Features = "value64"
+	// Vectors takes the text as one vector: a list of numbers in JSON, or base64 of big-endian numbers of 32 bits. Its family must be SimHash, and the
+	// agreement is the cosine. See [Sketcher.SketchVector].
+	Vectors Features = "vector"
 )
+
+// Sets reports whether documents are sets of such features. Ready values and vectors are none: they have no shingles, words or containment.
+func (f Features) Sets() bool { return f != Value64 && f != Vectors }
 
 // Content is the part of a text that is sketched.
 type Content string
@@ -165,7 +171,7 @@ func (s Scheme) Validate() error {
 		}
 	}
 	oneOf("family", string(s.Family), string(FastSimilarity), string(Permutations), string(MSmallest), string(ZeroModM), string(SimHash), string(Hamming))
-	oneOf("features", string(s.Features), string(Auto), string(WordShingles), string(CharacterShingles), string(Tags), string(Value64))
+	oneOf("features", string(s.Features), string(Auto), string(WordShingles), string(CharacterShingles), string(Tags), string(Value64), string(Vectors))
 	oneOf("content", string(s.Content), string(ContentAll), string(ContentUseful), string(ContentRaw))
 	within("words", s.Words, 1, maxWords, defaultWords)
 	within("characters", s.Characters, 1, maxCharacters, defaultCharacters)
@@ -180,6 +186,9 @@ func (s Scheme) Validate() error {
 	}
 	if (s.Family == Hamming) != (s.Features == Value64) {
 		errs = append(errs, fmt.Errorf("features: %s does not go with family %s: hamming and value64 go together", s.Features, s.Family))
+	}
+	if s.Features == Vectors && s.Family != SimHash && s.Family != Hamming {
+		errs = append(errs, fmt.Errorf("features: vector does not go with family %s: use simhash, with 1024 positions", s.Family))
 	}
 	return errors.Join(errs...)
 }
@@ -204,13 +213,13 @@ func (s Scheme) ID() uint32 {
 	if s.Features == Auto || s.Features == CharacterShingles {
 		fmt.Fprintf(&b, " characters=%d", s.Characters)
 	}
-	if s.Features != Value64 {
+	if s.Features.Sets() {
 		fmt.Fprintf(&b, " case=%t accents=%t", s.Keep.Case, s.Keep.Accents)
 	}
-	if s.Features != Value64 && s.Features != Tags {
+	if s.Features.Sets() && s.Features != Tags {
 		fmt.Fprintf(&b, " punctuation=%t content=%s", s.Keep.Punctuation, s.Content)
 	}
-	if s.DropNumbers && s.Features != Value64 && s.Features != Tags {
+	if s.DropNumbers && s.Features.Sets() && s.Features != Tags {
 		b.WriteString(" numbers=dropped")
 	}
 	b.WriteString(" seed=")

@@ -6,7 +6,7 @@ import "slices"
 // several) is cut separately, so that no shingle spans two of them. A text too short for a shingle becomes one shingle; a text
 // without a word has none. Under [Tags] each text is one element; under [Value64] there is no set and the result is nil.
 func (s *Sketcher) Shingles(texts ...string) []uint64 {
-	if s.scheme.Features == Value64 {
+	if !s.scheme.Features.Sets() {
 		return nil
 	}
 	w := workspaces.Get().(*workspace)

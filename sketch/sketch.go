@@ -70,6 +70,8 @@ const (
 	Sides
 	// Ready: a value that came ready, of hamming.
 	Ready
+	// VectorSides: one bit for each hyperplane, of a vector.
+	VectorSides
 )
 
 // MostWords is the largest value of [Sketch.Words].
@@ -83,16 +85,18 @@ type Sketch struct {
 	Source uint16
 	// Form says how Payload is to be read.
 	Form Form
-	// Bits is the number of bits of each position: 1, 2, 4 or 8 for Positions, 1 for Sides and Ready, 64 for Values and Sample.
+	// Bits is the number of bits of each position: 1, 2, 4 or 8 for Positions, 1 for Sides, VectorSides and Ready, 64 for Values and Sample.
 	Bits uint8
 	// Cut says of Values and Sample that there are more than were kept.
 	Cut bool
-	// Shingles is the number of distinct elements of the document's set: of shingles, or of tags. It is 1 for a ready value.
+	// Shingles is the number of distinct elements of the document's set: of shingles, or of tags. It is 1 for a ready value, and of a vector
+	// the number of its dimensions.
 	Shingles uint32
-	// Fingerprint is the keyed hash of the whole text, with white space folded and, without Keep.Case, case. Of tags it hashes the set.
+	// Fingerprint is the keyed hash of the whole text, with white space folded and, without Keep.Case, case. Of tags it hashes the set, of
+	// a vector the sides.
 	Fingerprint uint64
 	// Words is how many words the document has, repeated ones included; a Chinese or Japanese character counts half a word, a letter of
-	// Thai and the like a quarter, a sign nothing. At most MostWords. It is 0 under Tags and Value64.
+	// Thai and the like a quarter, a sign nothing. At most MostWords. It is 0 under Tags, Value64 and Vectors.
 	Words uint32
 	// Numbers is a hash, of 24 bits, of the document's numbers and signs in their order; 0 if it has none.
 	Numbers uint32
@@ -112,8 +116,11 @@ func (s *Sketcher) Sketch(texts ...string) (Sketch, bool) {
 // SketchInto is [Sketcher.Sketch] in place: it reuses the payload of k and allocates nothing if that is large enough. If it reports
 // false, k is unchanged.
 func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
-	if s.scheme.Features == Value64 {
+	switch s.scheme.Features {
+	case Value64:
 		return s.ready(k, texts)
+	case Vectors:
+		return s.sketchVector(k, texts)
 	}
 	w := workspaces.Get().(*workspace)
 	defer w.release()
@@ -203,6 +210,8 @@ type workspace struct {
 	word []byte
 	// kinds is the buffer of tokens.sizes.
 	kinds []uint8
+	// vector is the vector under Vectors.
+	vector []float64
 }
 
 // tokens are the words and characters of one text, as hashes.
@@ -239,7 +248,7 @@ var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 const maxKept = 8 << 20
 
 func (w *workspace) release() {
-	numbers := cap(w.all) + cap(w.set) + cap(w.table) + cap(w.tokens.hashes) + cap(w.slots.spread)
+	numbers := cap(w.all) + cap(w.set) + cap(w.table) + cap(w.tokens.hashes) + cap(w.slots.spread) + cap(w.vector)
 	if cap(w.base)+2*cap(w.wordBits)+cap(w.kinds)+8*numbers <= maxKept {
 		workspaces.Put(w)
 	}
@@ -288,7 +297,7 @@ func (w *workspace) measure(characters bool) {
 // Fingerprint returns the fingerprint of the sketch of these texts, in a quarter of the time. Use it to check whether a sketch is of these
 // texts. For texts without a sketch it returns a number that a sketch has with a chance of 2^-64.
 func (s *Sketcher) Fingerprint(texts ...string) uint64 {
-	if s.scheme.Features == Value64 || s.scheme.Features == Tags { // hashed from the value or the set, not from the texts
+	if !s.scheme.Features.Sets() || s.scheme.Features == Tags { // hashed from the value, the sides or the set, not from the texts
 		k, _ := s.Sketch(texts...)
 		return k.Fingerprint
 	}
