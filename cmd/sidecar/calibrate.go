@@ -11,7 +11,6 @@ import (
 
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/calibrate"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // calibrateJob is one run of the command.
@@ -114,7 +113,7 @@ func (r reading) Read(documents, of int) { r.at(documents, of, "comparing them c
 
 // calibrate looks at one index and prints what it found.
 func (r *calibrateJob) calibrate(ctx context.Context, index jobs.Job) error {
-	if index.Rule.Sketcher.Scheme().Features == sketch.Value64 {
+	if !index.Rule.Sketcher.Scheme().Features.Sets() {
 		return valuesOnly(index.Index)
 	}
 	options, start, meter := r.Options, time.Now(), r.meter(index)

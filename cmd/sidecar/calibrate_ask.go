@@ -63,7 +63,7 @@ func (r *calibrateJob) runAsk(ctx context.Context) error {
 		return fmt.Errorf("--index: %s stands for %d indices: name one of them, such as %s, and the engine with --engine", r.index, len(targets), targets[0].Index)
 	}
 	t := targets[0]
-	if t.Rule.Sketcher.Scheme().Features == sketch.Value64 {
+	if !t.Rule.Sketcher.Scheme().Features.Sets() {
 		return valuesOnly(t.Index)
 	}
 	options, meter := r.Options, r.meter(t.Job)
@@ -111,7 +111,7 @@ func (r *calibrateJob) servePage(ctx context.Context, c *talk) error {
 }
 
 func valuesOnly(index string) error {
-	return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", index)
+	return fmt.Errorf("index %s: its sketches are of values or vectors made elsewhere, not of texts: there is nothing to calibrate by", index)
 }
 
 // talk is a conversation in the terminal.

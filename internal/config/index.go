@@ -191,7 +191,11 @@ func (i Index) bands() (bands, rows int, err error) {
 	case bandsOff, "":
 		return 0, 0, nil
 	case bandsAuto:
-		bands, rows = rule.ChooseBands(i.Sketch.Positions, i.Threshold)
+		alike := i.Threshold
+		if i.Sketch.Features == string(sketch.Vectors) {
+			alike = sketch.SideShare(alike)
+		}
+		bands, rows = rule.ChooseBands(i.Sketch.Positions, alike)
 		return bands, rows, nil
 	}
 	before, after, _ := strings.Cut(i.Bands, "x")

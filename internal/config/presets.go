@@ -25,7 +25,7 @@ func Presets() []Preset {
 	return []Preset{
 		{Name: defaultPreset}, {Name: "safe"}, {Name: "thorough"},
 		{Name: "mirrors", Needs: []string{hostField}}, {Name: "news", Needs: []string{dateField}}, {Name: "versions", Needs: []string{dateField}},
-		{Name: "plagiarism"}, {Name: "soft404", Needs: []string{hostField}}, {Name: "goods"}, {Name: "chunks"}, {Name: "logs"},
+		{Name: "plagiarism"}, {Name: "soft404", Needs: []string{hostField}}, {Name: "goods"}, {Name: "chunks"}, {Name: "logs"}, {Name: "vectors"},
 	}
 }
 
@@ -64,6 +64,9 @@ func (p Preset) apply(i *Index) {
 		i.VectorWindow = 200
 	case "logs":
 		i.Numbers = string(rerank.IgnoreNumbers)
+	case "vectors":
+		i.Threshold = 0.9
+		i.Sketch.Features, i.Sketch.Family, i.Sketch.Positions = string(sketch.Vectors), string(sketch.SimHash), 1024
 	}
 }
 

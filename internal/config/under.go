@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/sketch"
 )
 
 // PresetError says why an entry can't have another preset, and what to do.
@@ -25,6 +27,9 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 	}
 	p := PresetOf(name)
 	other := p.Start(section)
+	if vectors := string(sketch.Vectors); (other.Sketch.Features == vectors) != (i.Sketch.Features == vectors) {
+		return i, badPreset(fmt.Sprintf("preset %s does not fit the rule of %s: one compares texts, the other vectors", name, i.Match), "Choose another preset.")
+	}
 	other.Match, other.Fields, other.Missing = i.Match, i.Fields, i.Missing
 	other.DateField, other.HostField, other.Cases = i.DateField, i.HostField, i.Cases
 	own := reflect.ValueOf(&other.Sketch).Elem()

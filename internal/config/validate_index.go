@@ -46,8 +46,10 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 			f.add(key+"."+e.Key, "%w", e.Err)
 		}
 	}
-	f.when(i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64), key+".measure",
-		"containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
+	features := sketch.Features(i.Sketch.Features)
+	f.when(i.Measure == string(rerank.Containment) && !features.Sets(), key+".measure",
+		"containment needs sets, and %s has none: use resemblance", features)
+	f.when(features == sketch.Vectors && len(i.Fields) > 1, key+".fields", "vector takes one field, and there are %d: name the one with the vectors", len(i.Fields))
 }
 
 // validateStored checks what is stored along with the sketch.

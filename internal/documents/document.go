@@ -24,8 +24,8 @@ type Document struct {
 	Members []jsonedit.Member
 }
 
-// Read reads a document with the id and the texts of the fields in it, as [rule.TextsIn] has them.
-func Read(line []byte, id string, fields []string) (d Document, err error) {
+// Read reads a document with the id and the texts of the rule's fields in it, as [rule.Rule.TextsIn] has them.
+func Read(line []byte, id string, r *rule.Rule) (d Document, err error) {
 	if d.Members, err = jsonedit.Members(line); err != nil {
 		return d, errors.New(`is no JSON object: write one document in each line, such as {"id": "a", "text": "some words"}`)
 	}
@@ -35,8 +35,8 @@ func Read(line []byte, id string, fields []string) (d Document, err error) {
 	if err := d.takeID(id); err != nil {
 		return d, err
 	}
-	for _, field := range fields {
-		texts, set, err := rule.TextsIn(d.Members, field)
+	for _, field := range r.Fields {
+		texts, set, err := r.TextsIn(d.Members, field)
 		if err != nil {
 			return d, fmt.Errorf("field %s: %w, or leave the field out of --fields", field, err)
 		}

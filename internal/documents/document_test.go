@@ -20,11 +20,11 @@ func TestFileAndIndexHaveTheSameTexts(t *testing.T) {
 		{`{"id":1,"a":[{"b":"one"},{"b":["two"]}],"a.b":"outer"}`, []string{"one", "two"}},
 		{`{"id":1,"a":{"b":null},"a.b":"outer"}`, nil},
 	} {
-		d := expect.Value(Read([]byte(c.line), "id", r.Fields))(t)
+		d := expect.Value(Read([]byte(c.line), "id", r))(t)
 		expect.Same(t, c.want, d.Texts, "%s", c.line)
 		expect.Same(t, c.want, r.Texts([]byte(c.line)), "%s", c.line)
 	}
-	_, err := Read([]byte(`{"id":1,"a":{"b":5},"a.b":"outer"}`), "id", r.Fields)
+	_, err := Read([]byte(`{"id":1,"a":{"b":5},"a.b":"outer"}`), "id", r)
 	if err == nil || r.Texts([]byte(`{"a":{"b":5},"a.b":"outer"}`)) != nil {
 		t.Fatal("a number counts as a text")
 	}

@@ -94,7 +94,7 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 	switch e.scheme.Features {
 	case sketch.Tags:
 		e.Shared, e.Differing = documents.Passages(e.A.words, e.B.words, 1)
-	case sketch.Value64: // it has no words
+	case sketch.Value64, sketch.Vectors: // they have no words
 	default:
 		e.Shared, e.Differing = documents.Passages(e.A.words, e.B.words, e.scheme.Words)
 	}
@@ -143,7 +143,7 @@ func (e *Explanation) measure() {
 	e.SameText = a.sketch.SameText(b.sketch)
 	resemblance, coverage := a.text.Compare(b.text)
 	e.Coverage = coverage
-	sets := e.scheme.Features != sketch.Value64
+	sets := e.scheme.Features.Sets()
 	value := func(estimate, deviation, exact float64) *estimated {
 		v := &estimated{Estimate: max(0, estimate), Error: deviation}
 		if sets {
@@ -198,5 +198,5 @@ var explanationTemplate = template.Must(template.New("explanation").Funcs(templa
 
 // HasWords reports whether the two are texts: tags and ready values have no runs of words.
 func (e *Explanation) HasWords() bool {
-	return e.scheme.Features != sketch.Tags && e.scheme.Features != sketch.Value64
+	return e.scheme.Features != sketch.Tags && e.scheme.Features.Sets()
 }

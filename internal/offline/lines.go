@@ -96,7 +96,7 @@ func EachDocument[R any](
 	var count, withField atomic.Int64
 	work := func(b batch) (result R, err error) {
 		for number, line := range b.Lines() {
-			d, err := documents.Read(line, id, g.Rule.Fields)
+			d, err := documents.Read(line, id, g.Rule)
 			if err == nil {
 				result, err = add(result, number, &d)
 			}

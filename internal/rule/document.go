@@ -47,6 +47,8 @@ func HasSketch(document []byte) bool {
 
 // texts is what was found of a rule's fields in a document.
 type texts struct {
+	// vectors says that a field holds a vector, which is one text, as it stands in the document.
+	vectors bool
 	// list are the texts, field after field in the rule's order. They share the document's memory, or are in room: good until the next document.
 	list [][]byte
 	room []byte
@@ -126,7 +128,7 @@ func leads(name, path string) bool {
 
 // textsIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
 func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
-	*t = texts{list: t.list[:0], room: t.room[:0]}
+	*t = texts{vectors: r.Vectors(), list: t.list[:0], room: t.room[:0]}
 	set, nested := 0, false
 	for _, field := range r.Fields {
 		if t.descend(members, field) {
@@ -183,7 +185,7 @@ func (t *texts) into(value []byte, path string) (set bool) {
 	return true
 }
 
-// collect takes the texts of a field's value: a string, or each of a list of strings. Null is no text.
+// collect takes the texts of a field's value: a string, or each of a list of strings; of vectors a string or a list. Null is no text.
 func (t *texts) collect(value []byte) {
 	switch value[0] {
 	case '"':
@@ -194,6 +196,10 @@ func (t *texts) collect(value []byte) {
 			t.list = append(t.list, text)
 		}
 	case '[':
+		if t.vectors {
+			t.list = append(t.list, value)
+			return
+		}
 		jsonedit.Leaves(value, func(leaf []byte) { t.collect(leaf) })
 	case 'n':
 	default:
@@ -205,10 +211,18 @@ func (t *texts) collect(value []byte) {
 // in the field leads into an object. Where both {"a": {"b": …}} and {"a.b": …} are there, only the first counts: Typesense stores the second as
 // a copy of it. (Of a client's document with both, Elasticsearch 9.4 and OpenSearch 3.6 search both texts, and Typesense 0.24 the second.)
 func TextsIn(members []jsonedit.Member, field string) (list []string, set bool, err error) {
-	var t texts
+	return new(Rule).TextsIn(members, field)
+}
+
+// TextsIn is [TextsIn] of a field of the rule's, which may hold a vector.
+func (r *Rule) TextsIn(members []jsonedit.Member, field string) (list []string, set bool, err error) {
+	t := texts{vectors: r.Vectors()}
 	set = t.descend(members, field)
 	return t.strings(), set, t.odd
 }
+
+// Vectors reports whether the rule's field holds vectors.
+func (r *Rule) Vectors() bool { return r.Sketcher != nil && r.Sketcher.Scheme().Features == sketch.Vectors }
 
 // strings returns copies of the texts.
 func (t *texts) strings() []string {
@@ -246,7 +260,7 @@ func (r *Rule) FieldTexts(document []byte) [][]string {
 	byField := make([][]string, len(r.Fields))
 	members, _ := r.read(document)
 	for i, field := range r.Fields {
-		byField[i], _, _ = TextsIn(members, field)
+		byField[i], _, _ = r.TextsIn(members, field)
 	}
 	return byField
 }

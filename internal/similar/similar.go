@@ -207,7 +207,7 @@ func find(ctx context.Context, r *rule.Rule, store adapters.Store, index adapter
 
 // exact reports whether the measure has an exact value that the texts tell.
 func (k *likening) exact() bool {
-	return k.profile.Measure != rerank.Containment && k.rule.Sketcher.Scheme().Features != sketch.Value64
+	return k.profile.Measure != rerank.Containment && k.rule.Sketcher.Scheme().Features.Sets()
 }
 
 // selection returns what is read to be compared.
@@ -223,7 +223,11 @@ func (k *likening) selection() (adapters.Selection, error) {
 			"or compare with all sketches (sidecar similar --scan)", k.index.Name, ErrNoBands)
 	}
 	if k.profile.Measure != rerank.Containment {
-		recall := sketch.Candidate(k.profile.Threshold, k.rule.Bands, k.rule.Rows)
+		alike := k.profile.Threshold
+		if k.sketch.Form == sketch.VectorSides {
+			alike = sketch.SideShare(alike)
+		}
+		recall := sketch.Candidate(alike, k.rule.Bands, k.rule.Rows)
 		k.seen.Recall = &recall
 	}
 	return adapters.Selection{Brief: true, Bands: keys, Limit: maxCandidates}, nil

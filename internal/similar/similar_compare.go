@@ -59,7 +59,7 @@ func Compare(r *rule.Rule, a, b []byte, threshold float64) Comparison {
 		one := k.alike("", &sketchB, c.Agreement)
 		c.Error, c.SameText = one.Error, one.SameText
 	}
-	if r.Sketcher.Scheme().Features == sketch.Value64 {
+	if !r.Sketcher.Scheme().Features.Sets() {
 		return c
 	}
 	setA, setB := r.Sketcher.Shingles(textsA...), r.Sketcher.Shingles(textsB...)

@@ -51,8 +51,11 @@ func (c *Corpus) chooseBands() error {
 	}
 	positions, threshold := scheme.Positions, r.Profile.Threshold
 	if r.Bands == 0 {
-		if scheme.Family == sketch.SimHash { // how many sides are equal of two sets as large as one another (Charikar)
-			threshold = 1 - math.Acos(min(1, 2*threshold/(1+threshold)))/math.Pi
+		switch {
+		case scheme.Features == sketch.Vectors:
+			threshold = sketch.SideShare(threshold)
+		case scheme.Family == sketch.SimHash: // of two sets as large as one another (Charikar)
+			threshold = sketch.SideShare(2 * threshold / (1 + threshold))
 		}
 		r.Bands, r.Rows = rule.ChooseBands(positions, threshold)
 		c.options.Rule = &r

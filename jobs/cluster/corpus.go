@@ -147,8 +147,8 @@ func New(o Options) (*Corpus, error) {
 	case Bands:
 		return c, c.chooseBands()
 	case Broder:
-		if o.Rule.Sketcher.Scheme().Features == sketch.Value64 {
-			return nil, errors.New("algorithm broder: ready values are no sets of shingles: use bands")
+		if !o.Rule.Sketcher.Scheme().Features.Sets() {
+			return nil, errors.New("algorithm broder: ready values and vectors are no sets of shingles: use bands")
 		}
 		c.records.limit = int(3 * part)
 		c.shingles = newSorter(&c.scratch, 2*part, false)
