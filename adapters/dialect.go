@@ -188,9 +188,11 @@ type Scope struct {
 	Threshold float64
 	Keep      int
 	Explains  bool
-	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
+	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches. Vectors says
+	// that one of these holds vectors, which the engine may not show with a document.
 	Deciding []rule.Deciding
 	Texts    []string
+	Vectors  bool
 	// Widening is what recent searches of the target have shown.
 	rerank.Widening
 	// Lacking says that recent searches found hits without a sketch.

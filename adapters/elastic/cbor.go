@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"encoding/binary"
+	"math"
 	"strconv"
 )
 
@@ -48,9 +49,9 @@ func (c cborForm) read(s *scanner, key bool) (t token) {
 		t.kind, t.text = '"', c.text(s, major, n, indefinite)
 	case major == cborBytes:
 		c.text(s, major, n, indefinite)
-	case key && major == cborUint:
+	case major == cborUint:
 		t.text = strconv.AppendUint(nil, n, 10)
-	case key && major == cborNegative:
+	case major == cborNegative && n < math.MaxUint64:
 		t.text = strconv.AppendUint([]byte{'-'}, n+1, 10)
 	case key:
 		s.bad = true
@@ -66,8 +67,32 @@ func (c cborForm) read(s *scanner, key bool) (t token) {
 		t.kind = 't'
 	case s.data[at] == 0xF6 || s.data[at] == 0xF7: // null, undefined
 		t.kind = 'n'
+	case s.data[at] == 0xF9:
+		t.text = floatText(halfFloat(uint16(n)), 32)
+	case s.data[at] == 0xFA:
+		t.text = floatText(float64(math.Float32frombits(uint32(n))), 32)
+	case s.data[at] == 0xFB:
+		t.text = floatText(math.Float64frombits(n), 64)
 	}
 	return t
+}
+
+// halfFloat returns a number of 16 bits.
+func halfFloat(bits uint16) float64 {
+	exponent, fraction := int(bits>>10&0x1F), float64(bits&0x3FF)
+	x := math.Ldexp(fraction, -24)
+	switch {
+	case exponent == 0x1F && fraction == 0:
+		x = math.Inf(1)
+	case exponent == 0x1F:
+		return math.NaN()
+	case exponent > 0:
+		x = math.Ldexp(1024+fraction, exponent-25)
+	}
+	if bits>>15 != 0 {
+		return -x
+	}
+	return x
 }
 
 // text reads a text, or bytes, and joins its pieces. One with a length is a single piece.

@@ -87,7 +87,7 @@ func (q *clientSearch) wanted(r *adapters.Reading, list []hit) []hit {
 // seen returns what is judged of the hits that the reading asked for. An id begins with the hit's _index: one list can hold hits of several indices
 // with the same _id.
 func (q *clientSearch) seen(r *adapters.Reading, reply *parsedReply) (_ []rule.Seen, err error) {
-	reply.numbered, reply.texts = q.numbered(r), r.Texts && !r.Sources || r.Sources && q.wholeSource()
+	reply.numbered, reply.texts = q.numbered(r), r.Texts && !r.Sources || r.Sources && q.showsTexts()
 	list := q.wanted(r, reply.hits)
 	seen := make([]rule.Seen, len(list))
 	var last []byte // the last hit's index

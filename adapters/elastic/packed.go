@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ type packed interface {
 
 // token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values more, and count is negative
 // where an end mark follows instead of a count; of a key or text, '"', it has the text, and of a key the name; 't', 'f' and 'n' are words; '0' is
-// any other value. raw are its bytes, or those that a reference stands for.
+// any other value, of which the text is that of a number, if it was read. raw are its bytes, or those that a reference stands for.
 type token struct {
 	kind      byte
 	text, raw []byte
@@ -110,7 +111,18 @@ func (s *scanner) more(t *token) bool {
 	return false
 }
 
-// json appends the value that comes next as JSON: texts as they are, and 0 for each number and what else is no text.
+// unreadNumber stands in JSON for a number that was not read, and for what else has no place there. It is too large for a vector.
+const unreadNumber = "1e999"
+
+// floatText returns a number as JSON; nil for one that JSON does not know.
+func floatText(x float64, bits int) []byte {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return strconv.AppendFloat(nil, x, 'g', -1, bits)
+}
+
+// json appends the value that comes next as JSON: texts and numbers as they are, and [unreadNumber] for what is neither.
 func (s *scanner) json(dst []byte) []byte {
 	t := s.next(false)
 	switch t.kind {
@@ -124,7 +136,10 @@ func (s *scanner) json(dst []byte) []byte {
 		return append(dst, "null"...)
 	case '{', '[':
 	default:
-		return append(dst, '0')
+		if t.text == nil {
+			return append(dst, unreadNumber...)
+		}
+		return append(dst, t.text...)
 	}
 	dst = append(dst, t.kind)
 	for first := true; s.more(&t); first = false {

@@ -202,6 +202,11 @@ func (q *clientSearch) wholeSource() bool {
 		q.value("stored_fields") == "" && q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 }
 
+// showsTexts reports whether hits come with all sketched texts. Elasticsearch hides vectors since 9.2, unless they are named.
+func (q *clientSearch) showsTexts() bool {
+	return q.wholeSource() && (q.d.OpenSearch || !q.asked.Scope.Vectors)
+}
+
 // readRules reads how the hits of the search can be read under the rules of its indices. It returns why the search is left alone, or nothing.
 func (q *clientSearch) readRules() adapters.Reason {
 	d, a := q.d, &q.asked
@@ -259,7 +264,7 @@ func decidingOf(list []rule.Deciding) (fields []rule.Deciding) {
 // ways returns how the hits of the search can be read.
 func (q *clientSearch) ways() adapters.Ways {
 	whole := q.wholeSource()
-	return adapters.Ways{Apart: q.d.judgedApart(q, q.asked.Scope.Deciding), TextsApart: !whole, Scattered: true, Weighed: whole && q.narrows}
+	return adapters.Ways{Apart: q.d.judgedApart(q, q.asked.Scope.Deciding), TextsApart: !q.showsTexts(), Scattered: true, Weighed: whole && q.narrows}
 }
 
 // Asked implements adapters.Search.

@@ -3,7 +3,9 @@ package elastic
 import (
 	"bytes"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
@@ -186,12 +188,13 @@ func smileValue(s *scanner, c byte) token {
 	case c == smileTrue:
 		t.kind = 't'
 	case c >= 0xC0 && c < smileLongASCII:
+		t.text = unzigzag(int(c & 0x1F))
 	case c == smileInt, c == smileLong:
-		smileNumber(s)
+		t.text = unzigzag(smileNumber(s))
 	case c == smileFloat:
-		s.take(5)
+		t.text = floatText(float64(math.Float32frombits(uint32(smileBits(s, 5)))), 32)
 	case c == smileDouble:
-		s.take(10)
+		t.text = floatText(math.Float64frombits(smileBits(s, 10)), 64)
 	case c == smileBig, c == smileBinary:
 		smileSevens(s)
 	case c == smileDecimal:
@@ -235,6 +238,17 @@ func smileNumber(s *scanner) (n int) {
 	}
 	s.bad = true
 	return 0
+}
+
+// unzigzag returns a whole number, whose sign is in its lowest bit.
+func unzigzag(n int) []byte { return strconv.AppendInt(nil, int64(uint(n)>>1)^-int64(n&1), 10) }
+
+// smileBits reads bits that are written as so many groups of seven.
+func smileBits(s *scanner, groups int) (bits uint64) {
+	for _, c := range s.take(groups) {
+		bits = bits<<7 | uint64(c&0x7F)
+	}
+	return bits
 }
 
 // smileSevens reads bytes that are written as groups of seven bits, with their number in front.

@@ -2,7 +2,6 @@ package typesense
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,7 +53,10 @@ func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 
 // paramsFor returns the parameters of a look.
 func paramsFor(l adapters.Look) (params url.Values, err error) {
-	params = url.Values{"q": {cmp.Or(l.Words, "*")}, "query_by": {strings.Join(l.Fields, ",")}}
+	params = url.Values{"q": {"*"}}
+	if l.Words != "" {
+		params = url.Values{"q": {l.Words}, "query_by": {strings.Join(l.Fields, ",")}}
+	}
 	if l.Search != nil {
 		if params, err = paramsIn(l.Search); err != nil {
 			return nil, err

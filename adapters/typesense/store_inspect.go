@@ -235,7 +235,10 @@ func (s *Store) Documents(ctx context.Context, name string, fields []string, n i
 
 // Words returns a search for words in some fields of a collection, short enough to be typed.
 func (Dialect) Words(index string, fields []string, words string) *adapters.Request {
-	query := "q=" + url.QueryEscape(words) + "&query_by=" + strings.ReplaceAll(url.QueryEscape(strings.Join(fields, ",")), "%2C", ",")
+	query := "q=" + url.QueryEscape(words)
+	if words != "*" { // the engine refuses fields of vectors there
+		query += "&query_by=" + strings.ReplaceAll(url.QueryEscape(strings.Join(fields, ",")), "%2C", ",")
+	}
 	return &adapters.Request{Method: http.MethodGet, Path: "/collections/" + url.PathEscape(index) + "/documents/search", RawQuery: query}
 }
 
