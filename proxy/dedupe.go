@@ -17,7 +17,6 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
 
 const (
@@ -133,8 +132,8 @@ func listOf(rawQuery string, r *rule.Rule) (*similar.List, error) {
 		switch {
 		case l.Measure != rerank.Resemblance && l.Measure != rerank.Containment:
 			return nil, fmt.Errorf("measure: %q is unknown: use %s or %s", text, rerank.Resemblance, rerank.Containment)
-		case l.Measure == rerank.Containment && r.Sketcher.Scheme().Features == sketch.Value64:
-			return nil, fmt.Errorf("measure: containment needs sets, and %s has none: use %s", sketch.Value64, rerank.Resemblance)
+		case l.Measure == rerank.Containment && !r.Sketcher.Scheme().Features.Sets():
+			return nil, fmt.Errorf("measure: containment needs sets, and %s has none: use %s", r.Sketcher.Scheme().Features, rerank.Resemblance)
 		}
 	}
 	return l, nil

@@ -222,7 +222,9 @@ func (r *Rule) TextsIn(members []jsonedit.Member, field string) (list []string, 
 }
 
 // Vectors reports whether the rule's field holds vectors.
-func (r *Rule) Vectors() bool { return r.Sketcher != nil && r.Sketcher.Scheme().Features == sketch.Vectors }
+func (r *Rule) Vectors() bool {
+	return r.Sketcher != nil && r.Sketcher.Scheme().Features == sketch.Vectors
+}
 
 // strings returns copies of the texts.
 func (t *texts) strings() []string {
