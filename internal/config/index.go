@@ -252,7 +252,7 @@ func (e *Engine) Rules() (rules rule.Rules, err error) {
 	return rules, nil
 }
 
-// PresetRules returns the rules for texts that belong to no index, by the names of their presets. It leaves out presets that need further fields, and those
+// PresetRules returns the rules for texts that belong to no index, by the names of their presets. It leaves out presets that need further fields or vectors, and those
 // that do not go with the section sketch. If the section has a seed, these rules have another one, made from it: anybody may compare texts by them, and so learns nothing about the sketches
 // of the indices.
 func (e *Engine) PresetRules() map[string]*rule.Rule {
@@ -262,10 +262,10 @@ func (e *Engine) PresetRules() map[string]*rule.Rule {
 	}
 	rules, made := map[string]*rule.Rule{}, sketchers{}
 	for _, p := range Presets() {
-		if len(p.Needs) > 0 {
+		index := p.Start(section)
+		if len(p.Needs) > 0 || index.Sketch.Features == string(sketch.Vectors) {
 			continue
 		}
-		index := p.Start(section)
 		index.Fields = []string{rule.TextField}
 		if sketcher, err := made.of(index.Scheme()); err == nil {
 			rules[p.Name] = index.Rule(sketcher)
