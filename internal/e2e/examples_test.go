@@ -85,7 +85,7 @@ func (x *examples) run(t *testing.T, commands string, replaced ...string) string
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.NewReplacer(replaced...).Replace(commands))
 	cmd.Dir = x.root
 	path := []string{filepath.Dir(clients.Python(t)), filepath.Dir(sidecar), os.Getenv("PATH")}
-	cmd.Env = append(os.Environ(), "PATH="+strings.Join(path, string(os.PathListSeparator)), "PIP_DISABLE_PIP_VERSION_CHECK=1", "PYTHONDONTWRITEBYTECODE=1", "HAYSTACK_TELEMETRY_ENABLED=False")
+	cmd.Env = append(os.Environ(), "PATH="+strings.Join(path, string(os.PathListSeparator)), "PIP_DISABLE_PIP_VERSION_CHECK=1", "HAYSTACK_TELEMETRY_ENABLED=False")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
