@@ -43,12 +43,14 @@ type Controls struct {
 	Collapsed *bool
 	// Group, if not nil, says whether each hit says which group it belongs to.
 	Group *bool
+	// CountsGroups, if not nil, says whether facets count groups.
+	CountsGroups *bool
 }
 
 // controls are the names of all controls as they stand in a URL or a body; in the header they stand without the prefix.
 var controls = []string{
 	"neardup", "neardup_threshold", "neardup_keep", "neardup_window", "neardup_expand", "neardup_explain", "neardup_totals",
-	"neardup_group",
+	"neardup_group", "neardup_counts",
 }
 
 // IsControl reports whether a URL parameter or a key of a search body is meant for us.
@@ -121,6 +123,12 @@ func (c *Controls) set(name, value string) error {
 			return fmt.Errorf("must be engine or collapsed, not [%s]", value)
 		}
 		c.Collapsed = &collapsed
+	case "neardup_counts":
+		groups := value == "groups"
+		if !groups && value != "engine" {
+			return fmt.Errorf("must be engine or groups, not [%s]", value)
+		}
+		c.CountsGroups = &groups
 	}
 	return nil
 }
@@ -159,6 +167,7 @@ func (c Controls) Merge(narrow Controls) Controls {
 	c.Explain = cmp.Or(narrow.Explain, c.Explain)
 	c.Collapsed = cmp.Or(narrow.Collapsed, c.Collapsed)
 	c.Group = cmp.Or(narrow.Group, c.Group)
+	c.CountsGroups = cmp.Or(narrow.CountsGroups, c.CountsGroups)
 	return c
 }
 

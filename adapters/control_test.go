@@ -52,7 +52,7 @@ func TestEveryControl(t *testing.T) {
 	page := expect.Value(os.ReadFile("../docs/controls.md"))(t)
 	values := map[string]string{
 		"neardup": "dry_run", "neardup_threshold": "0.9", "neardup_keep": "2", "neardup_window": "50", "neardup_expand": "source", "neardup_explain": "true",
-		"neardup_totals": "collapsed", "neardup_group": "true",
+		"neardup_totals": "collapsed", "neardup_group": "true", "neardup_counts": "groups",
 	}
 	for _, name := range controls {
 		var c Controls

@@ -177,8 +177,9 @@ type Scope struct {
 	Chooses bool
 	// Transitive says that a rule groups by connected components. It takes the whole window.
 	Transitive bool
-	// CollapsedTotals, Expand, Group and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
+	// CollapsedTotals, CountsGroups, Expand, Group and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
 	CollapsedTotals bool
+	CountsGroups    bool
 	Expand          rule.Expand
 	Group           bool
 	DryRun          bool
@@ -290,6 +291,9 @@ type Asked struct {
 	Point  Point
 	// Sequence is set where clients may go through the list page by page, by From.
 	Sequence Sequence
+	// Counting is set where facets are to count groups, and can. Uncounted says that they are to, and can't.
+	Counting  Counting
+	Uncounted bool
 }
 
 // Ways are how the hits of a search can be read.
@@ -324,6 +328,8 @@ type Reading struct {
 	Sources, Judged, Texts bool
 	// Frame asks for everything that a reply has beside its hits, such as facets, where it can come with this reading.
 	Frame bool
+	// Counts asks for the client's facets over the documents of the Ranks, all of them Known, and for nothing else.
+	Counts bool
 }
 
 // Wire joins several searches in one request. Of the request for each search only Body and For are used.
@@ -400,5 +406,7 @@ type Outcome struct {
 	DryRun bool
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
+	// Counts says what facets count that were to count groups.
+	Counts Counts
 	NativeOutcome
 }

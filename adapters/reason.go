@@ -14,6 +14,8 @@ const (
 	ReasonNotUnderstood Reason = "not_understood"
 	// ReasonSizeZero: it asks for no hits.
 	ReasonSizeZero Reason = "size_zero"
+	// ReasonUncountable: its facets were to count groups, and can't.
+	ReasonUncountable Reason = "uncountable"
 	// ReasonCursor: it goes on from a cursor in a way in which what was shown before can't be known.
 	ReasonCursor Reason = "cursor"
 	// ReasonExport: it reads the whole index, a piece at a time.

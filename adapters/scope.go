@@ -12,7 +12,7 @@ func (s *Scope) Add(r *rule.Rule) {
 	s.DryRun = r.DryRun && (s.DryRun || !s.Configured)
 	s.Configured, s.Window, s.VectorWindow = true, max(s.Window, r.Window), max(s.VectorWindow, r.VectorWindow)
 	s.Chooses, s.Transitive = s.Chooses || !r.Choice.Ranked(), s.Transitive || r.Transitive
-	s.CollapsedTotals = s.CollapsedTotals || r.CollapsedTotals
+	s.CollapsedTotals, s.CountsGroups = s.CollapsedTotals || r.CollapsedTotals, s.CountsGroups || r.CountsGroups
 	s.Expand = max(s.Expand, r.Expand)
 	s.Group, s.Clusters = s.Group || r.Group, s.Clusters || r.Clusters
 	for _, d := range r.Deciding() {
@@ -39,6 +39,10 @@ func (s Scope) Under(c Controls, maxWindow int) Scope {
 	if c.Group != nil {
 		s.Group = *c.Group
 	}
+	if c.CountsGroups != nil {
+		s.CountsGroups = *c.CountsGroups
+	}
+	s.CountsGroups = s.CountsGroups && !s.DryRun
 	if c.Expand != nil {
 		s.Expand = *c.Expand
 	}

@@ -121,6 +121,8 @@ type NativePage struct {
 	// Raw is how many hits there are, Shown how many are left of them. Exact says that both are exact.
 	Raw, Shown int
 	Exact      bool
+	// Counts says what facets count where they are to count groups, and can.
+	Counts Counts
 }
 
 // NativeOutcome says how it went to have the engine collapse a search by the ids of clusters.
@@ -131,6 +133,44 @@ type NativeOutcome struct {
 	// Unfit that this was for what is stored, which other searches of the target will find too.
 	Fell         Reason
 	Tried, Unfit bool
+}
+
+// Counting has the engine compute the client's facets over the documents that a collapsed list shows: see [Reading.Counts].
+type Counting interface {
+	// WithCounts returns the result that the client gets with the facets of a reading in place of its own.
+	WithCounts(result []byte, counts *Listing) ([]byte, error)
+}
+
+// Counts says what facets count that were to count groups.
+type Counts int
+
+const (
+	// CountsUnasked: they were not to, or there are none.
+	CountsUnasked Counts = iota
+	// CountsExact: each group once.
+	CountsExact
+	// CountsApproximate: the engine estimated how many groups there are.
+	CountsApproximate
+	// CountsWindow: the groups of the window alone, since the list goes on behind it.
+	CountsWindow
+	// CountsEngine: all hits.
+	CountsEngine
+)
+
+// Counted returns what the facets of the search count, given what they count where they are to count groups, and can.
+func (a *Asked) Counted(groups Counts) Counts {
+	switch {
+	case a.Uncounted:
+		return CountsEngine
+	case a.Counting == nil:
+		return CountsUnasked
+	}
+	return groups
+}
+
+// String returns what the header of an answer says.
+func (c Counts) String() string {
+	return [...]string{"", "exact", "approximate", "window", "engine"}[c]
 }
 
 // ErrUnclustered: documents have no id of a cluster, or one of another rule.

@@ -23,6 +23,9 @@ func TestOutcomeLine(t *testing.T) {
 		{[]adapters.Outcome{{Raw: 3, Rounds: 1, Window: 10, DryRun: true}}, "dry-run; raw=3; folded=0; exact=false; rounds=1; window=10; took=1.0ms"},
 		{[]adapters.Outcome{{Raw: 3, Rounds: 2, Window: 10, CursorLost: true}}, "collapsed; raw=3; folded=0; exact=false; rounds=2; window=10; cursor=lost; took=1.0ms"},
 		{[]adapters.Outcome{{Raw: 3, DryRun: true}, good}, "collapsed; raw=6; folded=1; exact=false; rounds=1; window=10; took=1.0ms"},
+		{[]adapters.Outcome{{Raw: 3, Rounds: 2, Window: 2, Counts: adapters.CountsWindow}, {Exact: true, Counts: adapters.CountsExact}},
+			"collapsed; raw=3; folded=0; exact=false; rounds=2; window=2; counts=window; took=1.0ms"},
+		{[]adapters.Outcome{{Raw: 3, Counts: adapters.CountsEngine}}, "collapsed; reason=uncountable; raw=3; folded=0; exact=false; rounds=0; window=0; counts=engine; took=1.0ms"},
 		{nil, "collapsed; raw=0; folded=0; exact=true; rounds=0; window=0; took=1.0ms"},
 	} {
 		expect.Same(t, c.want, outcomeLine(c.outcomes, time.Millisecond), "")

@@ -99,6 +99,9 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 		if o.Limited {
 			reasons = append(reasons, cmp.Or(o.Shorter, adapters.ReasonEngineLimit))
 		}
+		if sum.Counts = max(sum.Counts, o.Counts); o.Counts == adapters.CountsEngine {
+			reasons = append(reasons, adapters.ReasonUncountable)
+		}
 		if o.Fell != "" {
 			reasons = append(reasons, o.Fell)
 		}
@@ -124,6 +127,9 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	text = strconv.AppendBool(append(text, "; exact="...), sum.Exact)
 	number("; rounds=", sum.Rounds)
 	number("; window=", sum.Window)
+	if sum.Counts != adapters.CountsUnasked {
+		text = append(append(text, "; counts="...), sum.Counts.String()...)
+	}
 	if sum.CursorLost {
 		text = append(text, "; cursor=lost"...)
 	}

@@ -294,7 +294,7 @@ func (x *trial) controlled(name, value string) map[string]*adapters.Request {
 // badControls have a value that a control does not take, or are none.
 var badControls = []string{
 	"neardup=maybe", "neardup_threshold=1.5", "neardup_window=0", "neardup_keep=0", "neardup_keep=101", "neardup_expand=all",
-	"neardup_explain=2", "neardup_totals=all", "neardup_group=ids", "neardup_wndow=7",
+	"neardup_explain=2", "neardup_totals=all", "neardup_group=ids", "neardup_counts=all", "neardup_wndow=7",
 }
 
 func testControls(t *testing.T, trials []*trial) {

@@ -92,7 +92,7 @@ func TestCursorKeys(t *testing.T) {
 // TestCursorKeyOfControls: a request that is made twice has one key, whatever controls it has, and the key goes by those that change what folds.
 func TestCursorKeyOfControls(t *testing.T) {
 	// What changes only how a page is shown, or that a search is collapsed at all.
-	besides := []string{"Off", "On", "Expand", "Explain", "Collapsed"}
+	besides := []string{"Off", "On", "Expand", "Explain", "Collapsed", "CountsGroups"}
 	class, r := searchFor("/news-1/_search", "", `{"sort":["n"],"search_after":[1]}`)
 	q := (Dialect{}).ParseSearch(class, r, searchPlan(t, false)).List[0].(*clientSearch)
 	key := func(field int) string {

@@ -71,6 +71,9 @@ func (q *clientSearch) Natively() ([]*adapters.Request, error) {
 	if own == nil {
 		own = []byte("{}")
 	}
+	if q.asked.Counting != nil {
+		own, _ = byCluster(own, false)
+	}
 	if err == nil {
 		own, err = jsonedit.Set(own, nativeCounts, q.counts())
 	}
@@ -113,8 +116,8 @@ func (q *clientSearch) NativePage(replies []*adapters.Reply) (*adapters.NativePa
 	if failed := jsonedit.Get(shards, "failed"); err != nil || failed != nil && string(failed) != "0" {
 		return nil, adapters.ErrWidened
 	}
-	p := &adapters.NativePage{}
-	if reply, err = takeCounts(p, reply, jsonedit.Get(root, "aggregations")); err != nil {
+	p := &adapters.NativePage{Counts: adapters.CountsApproximate}
+	if reply, err = q.takeCounts(p, reply, jsonedit.Get(root, "aggregations")); err != nil {
 		return nil, err
 	}
 	read, err := parseReply(reply, nil)
@@ -148,7 +151,7 @@ func (q *clientSearch) NativePage(replies []*adapters.Reply) (*adapters.NativePa
 }
 
 // takeCounts reads what was counted and returns the reply without it.
-func takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
+func (q *clientSearch) takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
 	ours := func(key string) bool { // typed_keys puts a type before each name
 		return key == nativeCounts || strings.HasSuffix(key, "#"+nativeCounts)
 	}
@@ -185,6 +188,9 @@ func takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
 		return jsonedit.Cut(reply, func(key string) bool { return key == "aggregations" })
 	}
 	left, err := jsonedit.Cut(counted, ours)
+	if err == nil && q.asked.Counting != nil {
+		left, err = withClusters(left)
+	}
 	if err != nil {
 		return nil, err
 	}

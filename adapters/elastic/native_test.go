@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -167,10 +168,14 @@ func FuzzNativeReply(f *testing.F) {
 	f.Add(nativeReply(0, 0, 0))
 	f.Add(strings.ReplaceAll(good, `"fields"`, `"field"`))
 	f.Fuzz(func(t *testing.T, reply string) {
-		answer, _, err := answerNative(searchNative(t, p, Dialect{}, "neardup_totals=collapsed", `{"size":2}`), 200, reply)
-		expect.OK(t, err)
-		if answer.Outcomes[0].Folded < 0 {
-			t.Errorf("%+v", answer.Outcomes[0])
+		for _, search := range []struct{ query, body string }{
+			{"neardup_totals=collapsed", `{"size":2}`}, {"neardup_counts=groups", `{"size":2,"aggs":{"own":{"terms":{"field":"n"}}}}`},
+		} {
+			answer, _, err := answerNative(searchNative(t, p, Dialect{}, search.query, search.body), 200, reply)
+			expect.OK(t, err)
+			if answer.Outcomes[0].Folded < 0 || answer.Outcomes[0].Native && !json.Valid(answer.Body) {
+				t.Errorf("%+v: %s", answer.Outcomes[0], answer.Body)
+			}
 		}
 	})
 }

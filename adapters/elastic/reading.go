@@ -29,6 +29,8 @@ func (q *clientSearch) Requests(r *adapters.Reading, replies []*adapters.Reply) 
 		return nil, nil
 	case r.AsWritten:
 		return q.requestAsWritten(), nil
+	case r.Counts:
+		return q.requestCounts(r)
 	case r.Ranks != nil:
 		if err := q.pick(r); err != nil {
 			return nil, err

@@ -171,8 +171,8 @@ func (q *clientSearch) readPage() adapters.Reason {
 		*n.to = v
 	}
 	a := &q.asked
-	if a.Size == 0 {
-		return "size_zero"
+	if a.Size == 0 && !q.aggregates() {
+		return adapters.ReasonSizeZero
 	}
 	if a.From > maxResultWindow || a.Size > maxResultWindow-a.From {
 		return "engine_limit"
@@ -241,7 +241,10 @@ func (q *clientSearch) readRules() adapters.Reason {
 	if a.Limit < maxResultWindow && q.fused == nil {
 		a.Short = "rescore"
 	}
-	if a.Scope.Native != nil && d.collapsesOver(q) {
+	if reason := q.readCounts(); reason != "" {
+		return reason
+	}
+	if a.Scope.Native != nil && d.collapsesOver(q) && (a.Counting == nil || q.countsClusters()) {
 		a.Native = q
 	}
 	return ""

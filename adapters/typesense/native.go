@@ -49,12 +49,16 @@ func (q *query) groupable() bool {
 
 // Natively implements adapters.Native: the requests are for the page, and for what is counted.
 func (q *query) Natively() (requests []*adapters.Request, err error) {
-	page := []string{"facet_by", "", "group_by", rule.ClusterField, "group_limit", "1"}
+	page, faceted := []string{"group_by", rule.ClusterField, "group_limit", "1"}, q.values["facet_by"]
+	if q.asked.Counting == nil {
+		page = append(page, "facet_by", "")
+	} else { // in a search with groups, facets count these
+		faceted = ""
+	}
 	// Engines up to 0.24 group no more than the first hits of a search that nothing narrows or sorts.
 	if strings.TrimSpace(q.values["q"]) == "*" && q.values["filter_by"]+q.values["sort_by"] == "" {
 		page = append(page, "filter_by", rule.ClusterField+":!="+noField)
 	}
-	faceted := q.values["facet_by"]
 	facets := strings.TrimPrefix(faceted+","+rule.ClusterField, ",")
 	counts := []string{"page", "1", "per_page", "0", "facet_by", facets, "enable_analytics", "false"}
 	if faceted == "" {
@@ -99,12 +103,16 @@ func (q *query) NativePage(replies []*adapters.Reply) (*adapters.NativePage, err
 		found = groups
 	}
 	frame = q.withHits(readResult(&reader, frame, 0, nil), adapters.Pieces{jsonedit.Array(hits)}, found).Bytes()
-	for _, name := range []string{"search_cutoff", "search_time_ms"} { // which the search for the hits says
+	names := []string{"search_cutoff", "search_time_ms"}
+	if q.asked.Counting != nil {
+		names = append(names, "facet_counts")
+	}
+	for _, name := range names { // which the search for the hits says
 		if value := member(grouped, name); value != nil && err == nil {
 			frame, err = jsonedit.Set(frame, name, value)
 		}
 	}
-	return &adapters.NativePage{Result: frame, Raw: counted.found, Shown: groups, Exact: true}, err
+	return &adapters.NativePage{Result: frame, Raw: counted.found, Shown: groups, Exact: true, Counts: adapters.CountsExact}, err
 }
 
 // counts takes what was counted for us out of a result, and returns how many clusters there are among the hits.

@@ -55,6 +55,7 @@ func TestNativeAsks(t *testing.T) {
 			`"q":"a",` + count("k,neardup_cluster", "")},
 		{`"q":"a","neardup_totals":"engine","neardup_threshold":0.6`, `"q":"a",` + group, `"q":"a",` + count("neardup_cluster", most)},
 		{`"q":"a","neardup_keep":1,"neardup":"on","neardup_expand":"off"`, `"q":"a",` + group, `"q":"a",` + count("neardup_cluster", most)},
+		{`"q":"a","facet_by":"k","neardup_counts":"groups"`, `"q":"a","facet_by":"k",` + group, `"q":"a",` + count("neardup_cluster", most)},
 		{`"q":"a","neardup_keep":2`, "", ""}, {`"q":"a","neardup_explain":true`, "", ""}, {`"q":"a","neardup":"dry_run"`, "", ""},
 		{`"q":"a","neardup_threshold":0.7`, "", ""}, {`"q":"a","neardup_expand":"ids"`, "", ""}, {`"q":"a","neardup_window":3`, "", ""},
 		{`"q":"a","pinned_hits":"1:2"`, "", ""}, {`"q":"a","hidden_hits":"1"`, "", ""}, {`"q":"a","preset":"p"`, "", ""}, {`"q":"a","offset":3`, "", ""},
@@ -114,6 +115,7 @@ func TestNativeTakes(t *testing.T) {
 	}{
 		{"good", "", good, counted, want(20), ""},
 		{"the engine's total", `,"neardup_totals":"engine"`, good, counted, want(30), ""},
+		{"facets of groups", `,"neardup_counts":"groups"`, strings.Replace(good, `"facet_counts":[]`, `"facet_counts":[7]`, 1), countedReply(30, 20, id(1)), strings.Replace(want(20), `{"counts":[],"field_name":"k","stats":{"total_values":5}}`, "7", 1), ""},
 		{"cut off", "", strings.Replace(good, `"search_cutoff":false`, `"search_cutoff":true`, 1), counted, strings.Replace(want(20), `"search_cutoff":false`, `"search_cutoff":true`, 1), ""},
 		{"a group more than clusters", "", groupsReply(21, id(1), id(2)), counted, "", adapters.ReasonUnclustered},
 		{"more clusters than groups", "", groupsReply(19, id(1), id(2)), counted, "", adapters.ReasonMoved},

@@ -35,6 +35,8 @@ func (q *query) Requests(r *adapters.Reading, replies []*adapters.Reply) (reques
 	switch {
 	case len(replies) > 0:
 		return nil, nil
+	case r.Counts:
+		return q.requestCounts(r)
 	case r.AsWritten:
 		return []*adapters.Request{{Body: q.base, Hits: q.page.size, Own: true}}, nil
 	}

@@ -125,7 +125,14 @@ func mostSearches(params []adapters.Param, first *query) int {
 
 // setList sets which searches are to be collapsed, and how they are asked.
 func setList(s *adapters.Searches, w *wire, list []*query, params []adapters.Param) {
-	w.request.RawQuery = unsteered(params, list)
+	names := steered
+	if slices.ContainsFunc(list, func(q *query) bool { return q.asked.Counting != nil }) {
+		names = slices.Concat(steered, countSteered)
+		for _, q := range list {
+			q.base, _ = rebase(q.base, params, countSteered)
+		}
+	}
+	w.request.RawQuery = unsteered(params, names, list)
 	w.sketched = sketchedBy(s.Plan.Rules)
 	s.Wire = w
 	for _, q := range list {
@@ -149,12 +156,12 @@ var steered = []string{
 	"vector_query", "preset", "limit", "offset", "enable_analytics",
 }
 
-// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
+// unsteered returns the query string less the named parameters, those that a reading steers, and less the engine's cache where a key imposes
 // something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
-func unsteered(params []adapters.Param, list []*query) string {
+func unsteered(params []adapters.Param, names []string, list []*query) string {
 	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.key.fixed) > 0 })
 	return adapters.RawQuery(params, func(name string) bool {
-		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
+		return !slices.Contains(names, name) && !(imposed && name == "use_cache")
 	})
 }
 
@@ -175,7 +182,7 @@ func parseQuery(body []byte, key string, params []adapters.Param, outer adapters
 	case !known:
 		a.Reason = adapters.ReasonNotUnderstood // the engine says what is wrong
 	default:
-		a.Reason = cmp.Or(q.check(), q.readPage(), q.key.check(q), q.readNeighbours(), q.key.doubt)
+		a.Reason = cmp.Or(q.check(), q.readPage(), q.key.check(q), q.readNeighbours(), q.key.doubt, q.readCounts())
 	}
 	if a.Reason == "" {
 		q.rules, q.texts, q.deciding = p.Rules, withRoots(a.Scope.Texts), decidingFields(a.Scope.Deciding)
@@ -220,7 +227,7 @@ func (q *query) readParams(params []adapters.Param) bool {
 		return false
 	}
 	var err error
-	if q.base, err = rebase(q.body, params); err != nil {
+	if q.base, err = rebase(q.body, params, steered); err != nil {
 		return false
 	}
 	q.base = unhighlighted(q.base)
@@ -235,10 +242,10 @@ func (q *query) readParams(params []adapters.Param) bool {
 	return true
 }
 
-// rebase puts the steered parameters of the query string into the body.
-func rebase(body []byte, params []adapters.Param) ([]byte, error) {
+// rebase puts the named parameters of the query string into the body.
+func rebase(body []byte, params []adapters.Param, names []string) ([]byte, error) {
 	moved := make([]string, 0, 2*len(params))
-	for _, name := range steered {
+	for _, name := range names {
 		value, given := adapters.Last(params, name)
 		if !utf8.ValidString(value) {
 			return nil, fmt.Errorf("%s is not UTF-8", name)
@@ -305,8 +312,6 @@ func (q *query) readPage() adapters.Reason {
 		return "per_page" // some servers are configured to take more, which does not show here
 	case int64(a.From)+int64(a.Size) > int64(a.Limit):
 		return "limit_hits"
-	case a.Size == 0:
-		return adapters.ReasonSizeZero
 	}
 	if size := q.fixedSize(); size > 0 {
 		a.Limit = a.Limit / size * size

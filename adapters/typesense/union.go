@@ -33,6 +33,8 @@ func unite(plain *adapters.Request, list []*query, params []adapters.Param, p ad
 		switch {
 		case a.Reason != "":
 			return nil, a.Reason
+		case a.Counting != nil && a.Size == 0:
+			return nil, adapters.ReasonUncountable
 		case a.Target != first.asked.Target || !reflect.DeepEqual(q.controls, first.controls) || q.vector != nil || a.Unseen != "" || q.key.own || len(q.key.fixed) > 0 ||
 			!slices.Equal(q.fields.include, first.fields.include) || !slices.Equal(q.fields.exclude, first.fields.exclude):
 			return nil, "union"
@@ -41,8 +43,9 @@ func unite(plain *adapters.Request, list []*query, params []adapters.Param, p ad
 	}
 	u := &union{query: first, searches: list, own: plain, sketched: sketchedBy(p.Rules)}
 	request := *plain
-	request.RawQuery = unsteered(params, list)
+	request.RawQuery = unsteered(params, steered, list)
 	u.request, first.asked.Native, first.asked.Sequence = &request, nil, u
+	first.asked.Counting, first.asked.Uncounted = nil, first.asked.Uncounted || first.asked.Counting != nil // its facets are of several searches
 	return u, ""
 }
 

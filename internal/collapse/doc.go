@@ -42,6 +42,7 @@
 //	explain.go         what is folded into a hit and why, where that is to be shown
 //	cursor.go          what was shown in front of a client's cursor
 //	sequence.go        a page that begins where the page before it ended
+//	counts.go          facets that count groups
 //	native.go          the engine collapses the search itself, by the ids of clusters
 //	neighbours.go      nearest neighbours: the client's own page, or one of the longer list
 //	point.go           a point in time, where the list moves or goes on beyond the engine's limit

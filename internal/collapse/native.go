@@ -30,7 +30,7 @@ func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapte
 		return nil, o, nil
 	}
 	return adapters.Pieces{page.Result}, adapters.Outcome{
-		Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1,
+		Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1, Counts: s.asked.Counted(page.Counts),
 		NativeOutcome: adapters.NativeOutcome{Native: true},
 	}, nil
 }
@@ -43,7 +43,7 @@ func (s *search) fall(err error) {
 	case errors.Is(err, adapters.ErrUnclustered):
 		n.Fell, n.Unfit = adapters.ReasonUnclustered, true
 	case declined || errors.Is(err, adapters.ErrWidened): // at query time it is seen whose fault that is
-		n.Fell, n.Unfit = adapters.ReasonNativeRefused, true
+		n.Fell, n.Unfit = adapters.ReasonNativeRefused, s.asked.Counting == nil // to count can be too much, and to collapse not
 	case errors.Is(err, adapters.ErrMoved):
 		n.Fell = adapters.ReasonMoved
 	case isAlone:

@@ -9,9 +9,9 @@ import (
 )
 
 // asksOwn reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
-// where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
+// where it is the answer (a dry run), where it has no hits, and for nearest neighbours, whose total and facets follow from their number.
 func (s *search) asksOwn() bool {
-	return s.asked.Unseen != "" || s.special.neighbours != nil || s.asked.Scope.DryRun
+	return s.asked.Unseen != "" || s.special.neighbours != nil || s.asked.Scope.DryRun || s.asked.Size == 0
 }
 
 // ownAsWritten reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.

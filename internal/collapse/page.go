@@ -236,7 +236,10 @@ func (s *search) rendered() (result adapters.Pieces, err error) {
 			return nil, err
 		}
 	}
-	if result, err = s.query.Render(s.frame, page, groups, total); err != nil {
+	if result, err = s.query.Render(s.frame, page, groups, total); err == nil {
+		result, err = s.withCounts(result)
+	}
+	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
 	s.remember()

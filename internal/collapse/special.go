@@ -20,8 +20,9 @@ type special struct {
 	sequence   *sequence   // nil where they do not ask for its pages by their number, or for page 1
 	texts      texts       // which readings bring them too
 	native     adapters.NativeOutcome
-	hitBytes   int    // the mean length of hits, of the last reading that gave one; 0 if it does not matter
-	ownResult  []byte // of the client's own search as the client wrote it; nil until there is one
+	hitBytes   int               // the mean length of hits, of the last reading that gave one; 0 if it does not matter
+	counted    *adapters.Listing // what facets count by group; nil where they are the engine's own
+	ownResult  []byte            // of the client's own search as the client wrote it; nil until there is one
 
 	// uncollapsed is a listing that holds the whole page as the engine has it, nil until there is one: the answer if the time for collapsing is over.
 	uncollapsed *adapters.Listing
@@ -34,8 +35,8 @@ type special struct {
 // planSpecial has a page read in the way that suits the search.
 func (s *search) planSpecial(page *rerank.Page) {
 	scope, ways, texts := &s.asked.Scope, &s.asked.Ways, &s.special.texts
-	page.Whole, page.Transitive = scope.Chooses || scope.CollapsedTotals, scope.Transitive
-	page.SketchOnly = scope.DryRun // no hit of the page is shown
+	page.Whole, page.Transitive = scope.Chooses || scope.CollapsedTotals || s.asked.Counting != nil, scope.Transitive
+	page.SketchOnly = scope.DryRun || s.asked.Size == 0 // no hit of the page is shown
 	page.SketchFirst = ways.Apart || texts.beside && ways.TextsApart
 	if !ways.Weighed || texts.beside {
 		page.Widening = page.Unweighed()
@@ -71,7 +72,7 @@ func (s *search) keepSpecial(r *adapters.Reading, l *adapters.Listing) {
 }
 
 // completeSpecial returns the error of the readings, or what is still missing once they are made: the page may be the client's own, one that is left alone
-// as the engine's limit cuts it short, or lack what the reply has beside its hits.
+// as the engine's limit cuts it short, or lack what the reply has beside its hits, or facets that count groups.
 func (s *search) completeSpecial(ctx context.Context, err error) error {
 	if s.special.neighbours != nil {
 		err = s.orOwnPage(err)
@@ -82,9 +83,12 @@ func (s *search) completeSpecial(ctx context.Context, err error) error {
 	case s.asked.Short != "" && s.found.Stats().Limited && !s.showsOwnPage():
 		return adapters.Alone{Reason: s.asked.Short, Searched: true}
 	case s.frame == nil:
-		return s.readFrame(ctx)
+		err = s.readFrame(ctx)
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return s.countGroups(ctx)
 }
 
 // readFrame reads only what the reply has beside its hits, where no reading of them brought it.
@@ -111,7 +115,7 @@ func (s *search) readFrame(ctx context.Context) error {
 // noteSpecial puts into the outcome what only some searches have to say.
 func (s *search) noteSpecial(o *adapters.Outcome) {
 	x := &s.special
-	o.HitBytes = x.hitBytes
+	o.HitBytes, o.Counts = x.hitBytes, s.asked.Counted(s.counts())
 	if o.NativeOutcome = x.native; x.native.Tried {
 		o.Rounds++
 	}

@@ -140,6 +140,7 @@ func (i Index) describe(section Sketch) []string {
 	parts = append(parts, i.Conditions()...)
 	parts.addIf(i.Transitive, "transitive")
 	parts.addIf(rule.CollapsedTotals, "totals: %s", i.Totals)
+	parts.addIf(rule.CountsGroups, "counts: %s", i.Counts)
 	parts.addIf(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
 	parts.addIf(i.Group, "each hit says which group it is of")
 	parts.addIf(i.DryRun, "dry run: nothing is folded")

@@ -37,6 +37,7 @@ type Index struct {
 	Transitive bool     `yaml:"transitive"`
 
 	Totals string `yaml:"totals"`
+	Counts string `yaml:"counts"`
 	Expand string `yaml:"expand"`
 	Group  bool   `yaml:"group"`
 	DryRun bool   `yaml:"dry_run"`
@@ -159,10 +160,12 @@ func (s Span) String() string {
 	return text
 }
 
-// The values of totals and expand.
+// The values of totals, counts and expand.
 const (
 	totalsEngine    = "engine"
 	totalsCollapsed = "collapsed"
+	countsEngine    = "engine"
+	countsGroups    = "groups"
 	expandOff       = "off"
 	expandIDs       = "ids"
 	expandSource    = "source"
@@ -234,7 +237,7 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 			Within: time.Duration(i.Within.Span).Milliseconds(), WithinField: cmp.Or(i.Within.Field, i.DateField),
 			Same: i.Same, Different: i.Different,
 		},
-		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed,
+		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed, CountsGroups: i.Counts == countsGroups,
 		Expand: expands[i.Expand], Group: i.Group, DryRun: i.DryRun,
 	}
 }

@@ -33,7 +33,7 @@ func TestRuleOfKeys(t *testing.T) {
 		change func(*rule.Rule)
 	}{
 		{"match: a", func(*rule.Rule) {}},
-		{"representative: rank, within: {}, same: [], different: [], keep: 1, transitive: false, totals: engine, expand: off, sketch: {}",
+		{"representative: rank, within: {}, same: [], different: [], keep: 1, transitive: false, totals: engine, counts: engine, expand: off, sketch: {}",
 			func(*rule.Rule) {}},
 		{"min_words: 0, numbers: decide", func(r *rule.Rule) { r.Profile.MinWords, r.Profile.Numbers = 0, rerank.DecideByNumbers }},
 		{"numbers: ignore", func(r *rule.Rule) { r.Profile.Numbers = rerank.IgnoreNumbers }},
@@ -65,8 +65,8 @@ func TestRuleOfKeys(t *testing.T) {
 		{"same: [Sku, host_field], host_field: H, different: [other]", func(r *rule.Rule) {
 			r.Together.Same, r.Together.Different = []string{"Sku", "H"}, []string{"other"}
 		}},
-		{"transitive: true, totals: collapsed, dry_run: true", func(r *rule.Rule) {
-			r.Transitive, r.CollapsedTotals, r.DryRun = true, true, true
+		{"transitive: true, totals: collapsed, counts: groups, dry_run: true", func(r *rule.Rule) {
+			r.Transitive, r.CollapsedTotals, r.CountsGroups, r.DryRun = true, true, true, true
 		}},
 		{"group: true", func(r *rule.Rule) { r.Group = true }},
 		{"expand: ids", func(r *rule.Rule) { r.Expand = rule.ExpandIDs }},
@@ -106,7 +106,7 @@ func TestEveryRuleKey(t *testing.T) {
 		"date_field":            {"representative: newest, date_field: d", "representative: newest, date_field: e"},
 		"host_field":            {"same: [host_field], host_field: h", "same: [host_field], host_field: i"},
 		"within.field":          {"within: {span: 3d, field: d}", "within: {span: 3d, field: e}"}, "within.span": {"within: {span: 3d, field: d}", "within: {span: 4d, field: d}"},
-		"same": {"", "same: [x]"}, "different": {"", "different: [x]"}, "transitive": {"", "transitive: true"}, "totals": {"", "totals: collapsed"},
+		"same": {"", "same: [x]"}, "different": {"", "different: [x]"}, "transitive": {"", "transitive: true"}, "totals": {"", "totals: collapsed"}, "counts": {"", "counts: groups"},
 		"expand": {"", "expand: ids"}, "group": {"", "group: true"}, "dry_run": {"", "dry_run: true"}, "bands": {"", "bands: 24x4"}, "on_duplicate": {"bands: auto", "bands: auto, on_duplicate: skip"},
 		"native": {"", "native: true"}, "sketch": {"", "sketch: {positions: 64}"}, "advanced.vector_window": {"", "advanced: {vector_window: 9}"},
 		"cases": {"", "cases: [{same: [x, y]}]"},

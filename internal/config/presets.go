@@ -89,7 +89,7 @@ func (p Preset) Start(section Sketch) Index {
 	i := Index{
 		Preset: p.Name, Window: DefaultWindow, Missing: "compute", AdvancedIndex: AdvancedIndex{defaultVectorWindow},
 		Measure: string(rerank.Resemblance), Numbers: string(rerank.CountNumbers), Keep: 1, Representative: Representative{By: "rank"},
-		Totals: totalsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex, Cases: []Case{},
+		Totals: totalsEngine, Counts: countsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex, Cases: []Case{},
 	}
 	Preset{Name: defaultPreset}.apply(&i)
 	p.apply(&i)

@@ -23,6 +23,7 @@ func (i Index) validate(f *faults, key string) {
 	f.oneOf(key+".preset", i.Preset, PresetNames()...)
 	f.oneOf(key+".measure", i.Measure, string(rerank.Resemblance), string(rerank.Containment))
 	f.oneOf(key+".totals", i.Totals, totalsEngine, totalsCollapsed)
+	f.oneOf(key+".counts", i.Counts, countsEngine, countsGroups)
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
 	i.validateStored(f, key)
 	f.when(i.MinShingles < 0, key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)

@@ -87,7 +87,7 @@ func (typesenseWords) refused() string { return `"success":false` }
 
 func (typesenseWords) search(index, q string, from, size int, params, _ string) (method, path, body string) {
 	return "GET", fmt.Sprintf("/collections/%s/documents/search?q=%s&query_by=title,body&page=%d&per_page=%d",
-		index, url.QueryEscape(q), from/size+1, size) + params, ""
+		index, url.QueryEscape(q), from/max(size, 1)+1, size) + params, ""
 }
 
 func (typesenseWords) found(t *testing.T, r reply) (ids []string, total int) {

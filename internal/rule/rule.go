@@ -37,6 +37,8 @@ type Rule struct {
 	Transitive bool
 	// CollapsedTotals has the total of hits show how many the collapsed list holds.
 	CollapsedTotals bool
+	// CountsGroups has facets and aggregations count groups.
+	CountsGroups bool
 	// Expand says what is shown of the folded hits, Group that each hit says which group it belongs to, DryRun that nothing is folded but counted.
 	Expand Expand
 	Group  bool
