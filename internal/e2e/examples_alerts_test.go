@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // watched are the saved searches of the programs that send alerts.
@@ -82,4 +83,20 @@ func (x *examples) alerts(t *testing.T, direct api, command string, replaced ...
 	same(t, 1, send(writers...), "alerts of an article that three programs write at once")
 	fares := []corpus.Document{price("fares-1", "4.00"), price("fares-2", "4.50"), price("fares-3", "4.00")}
 	same(t, 2, send(fares), "alerts of texts that differ in numbers")
+}
+
+// feed has the reader of news list the stories of the alerts and mark one as read: it is gone then, and none of its other versions comes in its place.
+func (x *examples) feed(t *testing.T, direct api, base string) {
+	t.Helper()
+	direct.refresh(t, "stories"+x.suffix)
+	list, mark, _ := strings.Cut(strings.TrimSpace(x.block(t, "feed_opensearch.py")), "\n")
+	at := base + " --index stories" + x.suffix + " --state " + filepath.Join(t.TempDir(), "read.txt")
+	before := strings.Split(strings.TrimSpace(x.run(t, list, "http://localhost:9201", at)), "\n")
+	several := slices.IndexFunc(before, func(line string) bool { return strings.HasSuffix(line, " more)") })
+	if several < 0 {
+		t.Fatalf("no story has several versions:\n%s", strings.Join(before, "\n"))
+	}
+	id, _, _ := strings.Cut(before[several], " ")
+	after := strings.Split(strings.TrimSpace(x.run(t, mark+"\n", "http://localhost:9201", at, "ferry-1", id)), "\n")
+	expect.Same(t, slices.Delete(slices.Clone(before), several, several+1), after, "stories once %s was read", id)
 }

@@ -225,6 +225,7 @@ func (x *examples) opensearch(t *testing.T) {
 		t.Errorf("%s\n%s", diff, out)
 	}
 	x.alerts(t, direct, x.block(t, "alerts_opensearch.py"), "http://localhost:9201", base+" --index stories"+x.suffix)
+	x.feed(t, direct, base)
 }
 
 // toldSearch is one search as a script in Python prints it.
