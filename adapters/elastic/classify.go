@@ -23,6 +23,7 @@ const (
 	formIndex    = "index"
 	formFields   = "fields"
 	formByQuery  = "by_query"
+	formPreview  = "preview"
 	formNodes    = "nodes"
 	formTable    = "table"   // of ES|QL, either way up
 	formRows     = "rows"    // the same with a list for each row
@@ -71,7 +72,7 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, Params: adapters.Params(r.RawQuery),
 	}
 	if len(own) > 0 {
-		c.Elsewhere, c.Alters = slices.Contains(elsewhere, own[0]), own[0] == "_reindex"
+		c.Elsewhere, c.Alters = slices.Contains(elsewhere, own[0]), own[0] == "_reindex" || own[0] == "_data_stream" && method == "PUT"
 	}
 	if c.Kind == adapters.KindWrite {
 		if c.ReplyMayHoldOurs = true; len(own) == 2 {
@@ -168,6 +169,8 @@ var endpoints = map[string][]endpoint{
 		{methods: "GET", rest: "**", form: formMapping}, {methods: "POST", rest: "_simulate/**", form: formMapping},
 		{methods: "POST", rest: "_simulate_index/*", form: formMapping},
 	},
+	"_data_stream":        {{methods: "GET PUT", rest: "*/_mappings", form: formMapping}},
+	"_ingest":             {{methods: both, rest: "_simulate", form: formMapping}, {methods: both, rest: "*/_simulate", form: formMapping}},
 	"_component_template": {{methods: "GET", rest: "**", form: formMapping}},
 	"_template":           {{methods: "GET", rest: "**", form: formMapping}},
 	"_field_caps":         {{methods: both, form: formFields}},
@@ -177,6 +180,13 @@ var endpoints = map[string][]endpoint{
 	"_update_by_query":    {{methods: "POST", form: formByQuery}},
 	"_delete_by_query":    {{methods: "POST", form: formByQuery}},
 	"_reindex":            {{methods: "POST", form: formByQuery}},
+	"_transform":          {{methods: both, rest: "_preview", form: formPreview}, {methods: both, rest: "*/_preview", form: formPreview}},
+	"_ml": {
+		{methods: both, rest: "data_frame/analytics/_preview", form: formPreview},
+		{methods: both, rest: "data_frame/analytics/*/_preview", form: formPreview},
+	},
+	"_sample":  {{methods: "GET", form: formPreview}},
+	"_watcher": {{methods: "POST PUT", rest: "watch/_execute"}, {methods: "POST PUT", rest: "watch/*/_execute"}},
 	"_query": {
 		{methods: "POST", form: formTable, reason: "esql"}, {methods: "POST", rest: "async", form: formTable, reason: "esql"},
 		{methods: "GET", rest: "async/*", form: formTable, reason: "esql"}, {methods: "POST", rest: "async/*/stop", form: formTable, reason: "esql"},

@@ -45,6 +45,8 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 		}}
 	case formFields:
 		cuts.Prune = nil
+	case formPreview:
+		cuts = inPreview
 	case formBulk, formDoc, formUpdate, formByQuery:
 		cuts.Edit = func(_ []string, quoted []byte) []byte { return unquote(quoted) }
 	}
@@ -88,6 +90,21 @@ var inDocument = jsonedit.Cuts{
 	Prune: func(path []string, element bool) bool { return !element && parts[path[len(path)-1]].pruned },
 }
 
+// previewed are the lists of a preview, whose elements are documents or hold one below the key that follows.
+var previewed = [][]string{{"preview"}, {"feature_values"}, {"sample", "source"}}
+
+// inPreview cuts our fields out of documents that stand in such a list, and out of the mapping beside it.
+var inPreview = jsonedit.Cuts{
+	Drop: func(path []string) bool {
+		last := len(path) - 1
+		return rule.Our(path[last]) && slices.ContainsFunc(previewed, func(list []string) bool { return slices.Equal(list, path[:last]) }) || inMapping.Drop(path)
+	},
+	Prune: inMapping.Prune,
+}
+
+// mappingKeys are the keys of the mapping of an index or template.
+var mappingKeys = []string{"mappings", "effective_mapping", "effective_mappings"}
+
 // inMapping cuts our fields out of the mappings of indices and templates, below their names, and out of a list of fields in
 // place of a mapping. A mapping without fields has no list of them. Who asks for version 7 of the API can have a type above them,
 // which then is not there either, but in an index's own description.
@@ -98,7 +115,7 @@ var inMapping = jsonedit.Cuts{
 	},
 	Prune: func(path []string, element bool) bool {
 		last := len(path) - 1
-		return last > 1 && path[last] == "_doc" && path[last-1] == "mappings" ||
+		return last > 1 && path[last] == "_doc" && slices.Contains(mappingKeys, path[last-1]) ||
 			slices.Equal(belowMappings(path), []string{"properties"})
 	},
 }
@@ -106,7 +123,7 @@ var inMapping = jsonedit.Cuts{
 // belowMappings returns the path's part below the mappings of an index or template.
 func belowMappings(path []string) []string {
 	for i, name := range path {
-		if i > 0 && name == "mappings" { // the first name is an index's
+		if i > 0 && slices.Contains(mappingKeys, name) { // the first name is an index's
 			below := path[i+1:]
 			if len(below) > 1 && below[0] == "_doc" { // the type, where a client of version 7 asks for it
 				below = below[1:]

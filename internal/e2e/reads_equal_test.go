@@ -214,7 +214,7 @@ func TestReadsAreTheEnginesOwn(t *testing.T) {
 		list := slices.Clone(steadyReads)
 		if e.Kind == engines.Elasticsearch {
 			list = append(list, readCase{request: "GET /INDEX?features=mappings"}, readCase{request: "POST /INDEX/_field_caps?filters=-metadata&types=keyword,binary", body: `{"fields":["*"]}`, loose: true},
-				readCase{request: "POST /INDEX/_terms_enum", body: `{"field":"k","string":""}`}, readCase{request: "GET /INDEX/_doc/0?format=json&human=true&error_trace=true"})
+				readCase{request: "POST /_ingest/INDEX/_simulate", body: `{"docs":[{"_id":"1","_source":{"title":"one"}}]}`}, readCase{request: "POST /INDEX/_terms_enum", body: `{"field":"k","string":""}`}, readCase{request: "GET /INDEX/_doc/0?format=json&human=true&error_trace=true"})
 		} else {
 			list = append(list, readCase{request: "POST /INDEX/_search/template", body: `{"source":{"sort":["_doc"],"fields":["near*"]}}`},
 				readCase{request: "POST /_msearch/template", body: "{\"index\":\"INDEX\"}\n{\"source\":{\"sort\":[\"_doc\"]}}\n"},
