@@ -22,7 +22,7 @@ import (
 const (
 	// maxDeduped is how many documents of a request are compared with one another.
 	maxDeduped = 1000
-	// perDeduped is about what each of them holds beside the body, in bytes.
+	// perDeduped is about what the sketch of each and its part of the answer hold, in bytes.
 	perDeduped = 2 << 10
 	// DefaultPreset names the rule for texts where a request names neither a preset nor an index.
 	DefaultPreset = "default"
@@ -43,7 +43,8 @@ func (s *similarity) dedupe(ctx context.Context) error {
 	if err != nil {
 		return bad(err)
 	}
-	if !s.u.hold.takePlace() || !s.u.hold.take(perDeduped*int64(len(elements))) {
+	holds := perDeduped*int64(len(elements)) + 2*int64(len(s.body)) // texts are decoded, and ids go into the answer
+	if !s.u.hold.takePlace() || !s.u.hold.take(holds) {
 		return errBusy
 	}
 	if key == "ids" {

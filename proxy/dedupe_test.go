@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -161,6 +162,18 @@ func TestDedupeAtOnce(t *testing.T) {
 	short := func(n int) string { return `{"texts":[` + strings.Repeat(`"a",`, n-1) + `"a"]}` }
 	expect.Same(t, 200, do(t, "POST", little.url+"/_neardup/dedupe", short(100)).status, "within the memory of strangers")
 	expect.Same(t, 503, do(t, "POST", little.url+"/_neardup/dedupe", short(1000)).status, "beyond it")
+}
+
+// TestDedupeSlowReader: who does not read the answer keeps no place from others.
+func TestDedupeSlowReader(t *testing.T) {
+	f := dedupes(t, &shelf{}, func(e *proxy.Engine) { e.Limits.MaxSearches = 1 })
+	slow := expect.Value(net.Dial("tcp", strings.TrimPrefix(f.url, "http://")))(t)
+	defer slow.Close()
+	expect.OK(t, slow.(*net.TCPConn).SetReadBuffer(4<<10))
+	body := `{"documents":[{"text":"a"},{"text":"a","id":"` + strings.Repeat("x", 7<<20) + `"}]}` // more than the kernel takes in advance
+	_ = expect.Value(fmt.Fprintf(slow, "POST /_neardup/dedupe HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(body), body))(t)
+	_ = expect.Value(slow.Read(make([]byte, 1)))(t) // the answer has begun
+	expect.Same(t, 200, do(t, "POST", f.url+"/_neardup/dedupe", `{"texts":["a"]}`).status, "the answer to another one")
 }
 
 // FuzzDedupe: whatever a body is, the answer is a list of places in it or an error that says why.

@@ -297,6 +297,7 @@ func (s *similarity) reply(value any) error {
 	reply := s.h.Dialect.ErrorReply(requestOf(s.r), http.StatusOK, "")
 	reply.Header["Content-Type"] = []string{"application/json"}
 	reply.Body = body.Bytes()
+	s.u.hold.keepOnly(s.u.hold.size()) // the client may take its time: the place among the searches is for others
 	writeReply(s.u, reply)
 	return nil
 }
