@@ -134,7 +134,7 @@ func (t *test) judge(pair []config.CaseDocument, wantsSame bool) (r Result) {
 			r.Found = t.sketchless(named)
 			return r
 		}
-		for _, text := range t.rule.Texts(d.source) {
+		for _, text := range t.rule.Readable(d.source) {
 			words[i] = append(words[i], sketch.Words(t.rule.Sketcher.Content(text))...)
 		}
 	}
@@ -180,11 +180,11 @@ func (t *test) document(d config.CaseDocument) (document, error) {
 	if d.ID != "" {
 		return t.find(d)
 	}
-	texts := []string{d.Text}
+	var value any = d.Text
 	if t.rule.Sketcher.Scheme().Features == sketch.Tags {
-		texts = strings.Split(d.Text, "\n")
+		value = strings.Split(d.Text, "\n")
 	}
-	source, err := json.Marshal(map[string][]string{t.rule.Fields[0]: texts})
+	source, err := json.Marshal(map[string]any{t.rule.Fields[0]: value})
 	if err != nil {
 		return document{}, err
 	}

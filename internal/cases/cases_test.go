@@ -25,7 +25,11 @@ const (
 // ran returns what the cases of a rule with these keys say, each behind its line.
 func ran(t *testing.T, keys, cases, urls string) (lines []string) {
 	t.Helper()
-	text := "engines:\n- listen: ':0'\n  kind: elasticsearch\n  urls: [" + urls + "]\n  indices:\n  - match: news-*\n    fields: [title, body]\n    " +
+	fields := "title, body"
+	if strings.Contains(keys, "vectors") { // which are in one field
+		fields = "body"
+	}
+	text := "engines:\n- listen: ':0'\n  kind: elasticsearch\n  urls: [" + urls + "]\n  indices:\n  - match: news-*\n    fields: [" + fields + "]\n    " +
 		keys + "\n    cases:\n" + cases
 	c, err := config.Parse([]byte(text), os.LookupEnv)
 	if err != nil {
@@ -63,6 +67,8 @@ func TestCasesOfTexts(t *testing.T) {
 		{"missing: alone", pair("same", long, long+" So be it."), "10: rule news-*, cases[0]: fold: the agreement 0.9… reaches 0.64"},
 		{"preset: default", pair("same", "...", long), `10: rule news-*, cases[0]: is not judged: the text "..." has no word`},
 		{"sketch: {features: tags}", pair("same", "red\nblue\ngreen", "green\nred\nblue"), "10: rule news-*, cases[0]: fold: it is the same text, except perhaps for case and white space"},
+		{"preset: vectors", pair("different", "[1, 0, 0]", "[1, 0.1, 0]"), "10: rule news-*, cases[0]: must not fold, and do: the agreement 0.9… reaches 0.9"},
+		{"preset: vectors", pair("same", "[1, 0, 0]", "[0, 1, 0]"), "10: rule news-*, cases[0]: must fold, and do not: the agreement 0.0… is below 0.9"},
 		{"preset: default", pair("same", "a", "a") + "    - same: [{id: x}, a]\n" + pair("different", "a", "a"),
 			"10: rule news-*, cases[0]: fold: it is the same text, except perhaps for case and white space\n" +
 				"12: rule news-*, cases[2]: must not fold, and do: it is the same text, except perhaps for case and white space"},

@@ -267,7 +267,7 @@ func (g *Groups) shown(ctx context.Context, w which) (any, error) {
 		}
 		members, _ := jsonedit.Members(d.Source)
 		m.Fields = cleanup.Short(members)
-		m.Text, m.Cut = localpage.Cut(strings.Join(g.Job.Rule.Texts(d.Source), "\n\n"))
+		m.Text, m.Cut = localpage.Cut(strings.Join(g.Job.Rule.Readable(d.Source), "\n\n"))
 		return nil
 	})
 	return made, err

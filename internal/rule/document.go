@@ -257,6 +257,14 @@ func (r *Rule) Texts(document []byte) []string {
 	return nil
 }
 
+// Readable returns the texts for a person to read: [Rule.Texts], but none of vectors.
+func (r *Rule) Readable(document []byte) []string {
+	if r.Vectors() {
+		return nil
+	}
+	return r.Texts(document)
+}
+
 // FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
 func (r *Rule) FieldTexts(document []byte) [][]string {
 	byField := make([][]string, len(r.Fields))

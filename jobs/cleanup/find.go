@@ -239,7 +239,7 @@ const longestTitle = 120
 
 // title returns the beginning of a document's text.
 func (f *finder) title(source []byte) string {
-	for _, text := range f.Rule.Texts(source) {
+	for _, text := range f.Rule.Readable(source) {
 		if text = strings.Join(strings.Fields(text[:min(len(text), 8*longestTitle)]), " "); text != "" {
 			if runes := []rune(strings.ToValidUTF8(text, "")); len(runes) > longestTitle {
 				return string(runes[:longestTitle]) + "…"
