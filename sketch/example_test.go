@@ -3,6 +3,7 @@ package sketch_test
 import (
 	"fmt"
 	"log"
+	"math"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -23,7 +24,7 @@ func sketcher(change func(*sketch.Scheme)) *sketch.Sketcher {
 	}
 	s, err := sketch.New(scheme)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	return s
 }
@@ -32,7 +33,7 @@ func sketcher(change func(*sketch.Scheme)) *sketch.Sketcher {
 func Example() {
 	s, err := sketch.New(sketch.Scheme{Seed: "only we know this"})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	a, _ := s.Sketch(news)
 	b, _ := s.Sketch(repost)
@@ -129,7 +130,7 @@ func ExampleSketch_UnmarshalText() {
 	stored := a.String()
 	var b sketch.Sketch
 	if err := b.UnmarshalText([]byte(stored)); err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	agreement, comparable := a.Agreement(&b)
 	fmt.Println(stored)
@@ -173,4 +174,18 @@ func Example_stored() {
 	fmt.Println(len(stored), then.Scheme == s.SchemeID(), then.SameText(&now))
 	// Output:
 	// 156 true true
+}
+
+// Two vectors at an angle of 45 degrees, as embeddings of two texts may be.
+func ExampleSketcher_SketchVector() {
+	sketcher, err := sketch.New(sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: 1024})
+	if err != nil {
+		log.Fatal(err)
+	}
+	a, _ := sketcher.SketchVector([]float32{1, 0, 0})
+	b, _ := sketcher.SketchVector([]float32{1, 1, 0})
+	cosine, _ := a.Agreement(&b)
+	fmt.Printf("%.2f ± %.2f, exactly %.2f\n", cosine, a.StandardError(&b), math.Sqrt(0.5))
+	// Output:
+	// 0.69 ± 0.03, exactly 0.71
 }
