@@ -125,6 +125,9 @@ func TestMarkedGroups(t *testing.T) {
 				}
 			}
 		}
+		if out := string(succeed(t, "similar", "--config", file, "--index", index, "a001-original")); !strings.Contains(out, "  GROUP") || strings.Count(out, ids["a001-original"]) < 3 {
+			t.Errorf("similar prints no groups: %s", out)
+		}
 		checkMarkedForms(t, through, index, ids)
 	})
 }
