@@ -165,7 +165,7 @@ type Cursors interface {
 
 // Scope is what is known of a search's target under the client's credentials. A default rule (config.Preset.Start) sets only Configured,
 // Window, VectorWindow and Texts: it groups by leaders and shows these, expand and group are off, no field decides, it is no dry run, and missing sketches are
-// computed. Widening, Lacking, Decided and Piped are not of a rule: they were learned from the target.
+// computed. Widening, Lacking, Decided, Piped and Fuses are not of a rule: they were learned from the target.
 type Scope struct {
 	// Configured says that a rule matches an index of the target, or may do so.
 	Configured bool
@@ -203,6 +203,8 @@ type Scope struct {
 	Decided rule.Decisions
 	// Piped says that an index of the target has the engine change what it finds there: see [Index].
 	Piped bool
+	// Fuses says that the engine makes one list of several that it finds there: see [Index].
+	Fuses bool
 	// Native is the rule of all indices of the target, if they have one rule and it lets the engine collapse searches by clusters; otherwise nil.
 	// Fell, if not empty, is the reason why that is not tried at present: see [Outcome].
 	Native *rule.Rule

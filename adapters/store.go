@@ -127,6 +127,8 @@ type Index struct {
 	Absent bool
 	// Piped says that the engine changes what it finds there before it answers, by a setting of the index.
 	Piped bool
+	// Fuses, if not empty, is what the engine does with what it finds there, by such a setting, where all that it does is to make one list of several.
+	Fuses string
 }
 
 // RuleName returns the name that rules are matched against.

@@ -27,6 +27,8 @@ func TestOutcomeLine(t *testing.T) {
 			"collapsed; raw=3; folded=0; exact=false; rounds=2; window=2; counts=window; took=1.0ms"},
 		{[]adapters.Outcome{{Raw: 3, Counts: adapters.CountsEngine}}, "collapsed; reason=uncountable; raw=3; folded=0; exact=false; rounds=0; window=0; counts=engine; took=1.0ms"},
 		{nil, "collapsed; raw=0; folded=0; exact=true; rounds=0; window=0; took=1.0ms"},
+		{[]adapters.Outcome{{Raw: 30, Stats: rerank.Stats{Folded: 1, Limited: true}, Shorter: "rank_window", Rounds: 1, Window: 10}},
+			"collapsed; reason=rank_window; raw=30; folded=1; exact=false; rounds=1; window=10; took=1.0ms"},
 	} {
 		expect.Same(t, c.want, outcomeLine(c.outcomes, time.Millisecond), "")
 	}
@@ -42,5 +44,18 @@ func TestHide(t *testing.T) {
 	}
 	if !strings.Contains(got, "http://e:1/collections/a") || !strings.Contains(got, "after 1 try") {
 		t.Errorf("too much is hidden: %s", got)
+	}
+}
+
+// TestFuses: the indices of a target make one list of several if one of them does, and none does so in another way.
+func TestFuses(t *testing.T) {
+	for how, want := range map[string]bool{"": false, "a": true, "a a": true, "a -": true, "- a": true, "a b": false, "a - b": false} {
+		var indices []adapters.Index
+		for name := range strings.FieldsSeq(how) {
+			indices = append(indices, adapters.Index{Fuses: strings.Trim(name, "-")})
+		}
+		if got := fuses(indices); got != want {
+			t.Errorf("%q: %v", how, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ func (s *search) scope(target string) adapters.Scope {
 	known.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
 		return i.Piped && (target != "" || i.Rule(c.Rules) != nil) // a point in time names no index, and may be of any
 	})
+	known.Fuses = target != "" && fuses(e.indices)
 	if set := s.h.decidedPairs(); set != nil && (target == "" || e.err != nil || slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
 		return set.Has(i.RuleName())
 	})) {
@@ -42,6 +44,18 @@ func (s *search) scope(target string) adapters.Scope {
 		known.Fell = e.fell
 	}
 	return known
+}
+
+// fuses reports whether the engine makes one list of several that it finds in the indices. Where they do not agree how, it does not.
+func fuses(indices []adapters.Index) bool {
+	how := ""
+	for _, i := range indices {
+		if i.Fuses != "" && how != "" && i.Fuses != how {
+			return false
+		}
+		how = cmp.Or(i.Fuses, how)
+	}
+	return how != ""
 }
 
 // decidedPairs returns what people have decided, nil for nothing.

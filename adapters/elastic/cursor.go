@@ -24,7 +24,7 @@ func (q *clientSearch) cursorReason() adapters.Reason {
 		return "cursor"
 	case q.asked.From > 0: // the engine says so
 		return "not_understood"
-	case q.has("knn", "rescore", "retriever", "rank"):
+	case q.fused != nil, q.has("knn", "rescore", "retriever"):
 		return "cursor"
 	}
 	return ""
@@ -57,7 +57,7 @@ func (q *clientSearch) Next(in *adapters.Listing, last *rule.Seen) string {
 // usesCursor reports whether clients go on from the last hit of the page by a cursor, so that what was shown is remembered for that.
 func (q *clientSearch) usesCursor() bool {
 	a := &q.asked
-	ranked := a.From == 0 && !a.Scope.Chooses && !a.Scope.Transitive && q.raised == nil
+	ranked := a.From == 0 && !a.Scope.Chooses && !a.Scope.Transitive && q.raised == nil && q.fused == nil
 	return q.after != nil || ranked && q.sorted()
 }
 

@@ -16,13 +16,13 @@
 //
 // They also ask whether the search needs more than that. An ordinary one does not, and these need not be opened:
 //
-//	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), collapsesOver (native.go), pickable
-//	            and narrowable (picked.go), judgedApart (choose.go)
+//	search.go   asks allowsPoint (point.go), usesCursor and cursorReason (cursor.go), readNeighbours (neighbours.go), readFused (fused.go),
+//	            readPipeline and pipelineReason (pipeline.go), collapsesOver (native.go), pickable and narrowable (picked.go), judgedApart (choose.go)
 //	reading.go  asks leftOut and setBeside: what a reading changes besides its ranks and our field, nothing on an ordinary page 1
 //	listing.go  asks numbered (reading.go): whether hits are told apart by their sequence numbers, never on page 1 with its sources
 //	listing.go  asks ruleName (name.go): by what name rules know the index of a hit
 //
-// The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, native mode, picking
+// The other files of searching are for what few searches need: multi-searches (multi.go), templates, cursors, neighbours, fused lists, search pipelines, native mode, picking
 // hits by a filter (picked.go), a point in time (point.go, point_deep.go), the client's own search (own.go), filter_path (envelope.go).
 //
 // A bulk takes classify.go and EnrichWrite (write.go): line by line, rule.Enricher adds our fields to each document. CleanReply (clean.go) is called only

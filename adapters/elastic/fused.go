@@ -22,12 +22,18 @@ type fused struct {
 	length int // how many hits the list holds at most
 	// extends says that a larger window only makes the list longer.
 	extends bool
+	// hybrid says that the list is that of a hybrid query of OpenSearch. The window (pagination_depth) is of each part on each shard, and bounds neither
+	// size nor length. sized says that the client gives none: then it is the size of the search.
+	hybrid, sized bool
 }
 
 // readFused finds out whether the list is a fused one. It returns why the search is left alone, or nothing.
 func (q *clientSearch) readFused() adapters.Reason {
 	retriever, rank := jsonedit.Get(q.members, "retriever"), jsonedit.Get(q.members, "rank")
+	kind, in := single(jsonedit.Get(q.members, "query"))
 	switch {
+	case kind == "hybrid" && q.d.OpenSearch:
+		q.fused = &fused{window: maxResultWindow, length: maxResultWindow, hybrid: true, sized: jsonedit.Get(in, "pagination_depth") == nil}
 	case retriever != nil:
 		return q.readRetriever(retriever)
 	case rank != nil:
@@ -61,7 +67,7 @@ func (q *clientSearch) readRetriever(retriever []byte) adapters.Reason {
 		return q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
 	case "diversify": // of the hits in its window it keeps so many
 		reason := q.fuse(windowOf(in, "rank_window_size", rankWindow))
-		q.fused.length = min(q.fused.length, windowOf(in, "size", rankWindow))
+		q.fused.window, q.fused.length = maxResultWindow, min(q.fused.length, windowOf(in, "size", rankWindow))
 		return reason
 	}
 	return adapters.ReasonVector
@@ -139,28 +145,36 @@ func leastWindow(rescore []byte) (least int) {
 // readFusedPage bounds the page of a fused list, and says why it can't be collapsed.
 func (q *clientSearch) readFusedPage() adapters.Reason {
 	a := &q.asked
-	if a.Size > q.fused.window { // the engine says so
+	if a.Size > q.fused.window || q.fused.sized && a.From > 0 { // the engine says so
 		return adapters.ReasonRankWindow
 	}
 	a.Limit, a.Shorter = min(a.Limit, q.fused.length), adapters.ReasonRankWindow
 	return ""
 }
 
-// extend makes a list that can be longer as long as least, so that pages fill. They end where they would without that.
-func (q *clientSearch) extend(least int) (err error) {
+// readWindow writes the window of the list into the body where it depends on the size of the search, or where the list can be longer, as long as least:
+// then pages fill. They end where they would without that.
+func (q *clientSearch) readWindow(least int) (err error) {
 	a, list := &q.asked, q.fused
-	if !list.extends || least <= list.length || a.From >= list.length {
-		return nil
+	switch {
+	case list.sized:
+		q.base, err = setNumber(q.base, a.Size, "query", "hybrid", "pagination_depth")
+	case list.extends && least > list.length && a.From < list.length:
+		kind, _ := single(jsonedit.Get(q.members, "retriever"))
+		a.Size, a.Limit = min(a.Size, list.length-a.From), least
+		q.base, err = setNumber(q.base, least, "retriever", kind, "rank_window_size")
 	}
-	retriever := jsonedit.Get(q.members, "retriever")
-	kind, _ := single(retriever)
-	longer, err := jsonedit.Set(jsonedit.Lookup(retriever, kind), "rank_window_size", strconv.AppendInt(nil, int64(least), 10))
-	if err == nil {
-		longer, err = jsonedit.Set(retriever, kind, longer)
-	}
-	if err == nil {
-		q.base, err = jsonedit.Set(q.base, "retriever", longer)
-	}
-	a.Size, a.Limit = min(a.Size, list.length-a.From), least
+	a.Scope.Window = min(a.Scope.Window, a.Limit)
 	return err
+}
+
+// setNumber sets a number in an object that lies within others.
+func setNumber(object []byte, n int, path ...string) (_ []byte, err error) {
+	value := strconv.AppendInt(nil, int64(n), 10)
+	if len(path) > 1 {
+		if value, err = setNumber(jsonedit.Lookup(object, path[0]), n, path[1:]...); err != nil {
+			return nil, err
+		}
+	}
+	return jsonedit.Set(object, path[0], value)
 }

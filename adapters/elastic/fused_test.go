@@ -30,7 +30,7 @@ func TestFused(t *testing.T) {
 		{`{"size":5,"retriever":{"rescorer":{"rescore":[{"window_size":30},{"query":{}},{"window_size":20}],"retriever":{}}}}`, 10, 5, ""},
 		{`{"size":11,"retriever":{"rescorer":{"rescore":{"query":{}},"retriever":{}}}}`, 0, 0, "rank_window"},
 		{`{"retriever":{"diversify":{"rank_window_size":60,"size":30}}}`, 30, 10, ""},
-		{`{"retriever":{"diversify":{}}}`, 10, 10, ""},
+		{`{"size":20,"retriever":{"diversify":{}}}`, 10, 20, ""},
 		{`{"retriever":{"pinned":{"ids":["a"],"retriever":{"standard":{}}}}}`, 50, 10,
 			`{"retriever":{"pinned":{"ids":["a"],"retriever":{"standard":{}},"rank_window_size":50}}}`},
 		{`{"from":8,"retriever":{"rule":{"rank_window_size":12,"retriever":{"standard":{}}}}}`, 50, 4,
@@ -69,6 +69,55 @@ func TestFused(t *testing.T) {
 		fused := c.limit < maxResultWindow
 		if fused && (q.asked.Scope.Window > c.limit || q.asked.Sequence != nil || q.asked.Point != nil || q.asked.Cursor != nil || q.picks || q.raised != nil) {
 			t.Errorf("%s is read as if its list did not depend on what is asked for", c.body)
+		}
+	}
+}
+
+// TestPipelines: a search of OpenSearch is collapsed if the pipeline that it goes through only makes one list of several, and a hybrid query only then.
+func TestPipelines(t *testing.T) {
+	const norm, cut = `{"description":"d","phase_results_processors":[{"normalization-processor":{"ignore_failure":true}}]}`,
+		`{"phase_results_processors":[{"score-ranker-processor":{}}],"response_processors":[{"truncate_hits":{}}]}`
+	const plain, hybrid = `{"query":{"match_all":{}}}`, `{"query":{"hybrid":{"queries":[]}}}`
+	with := func(body, pipeline string) string { return body[:len(body)-1] + `,"search_pipeline":` + pipeline + `}` }
+	for _, c := range []struct {
+		query, body    string
+		scope          adapters.Scope
+		reason, lookUp adapters.Reason // lookUp of a pipeline that cuts hits
+	}{
+		{"", plain, adapters.Scope{}, "", ""},
+		{"", plain, adapters.Scope{Piped: true}, "search_pipeline", ""},
+		{"", plain, adapters.Scope{Fuses: true}, "", ""},
+		{"", hybrid, adapters.Scope{}, "search_pipeline", ""},
+		{"", hybrid, adapters.Scope{Fuses: true}, "", ""},
+		{"", with(hybrid, norm), adapters.Scope{Piped: true}, "", ""},
+		{"", with(plain, norm), adapters.Scope{}, "", ""},
+		{"", with(hybrid, cut), adapters.Scope{}, "search_pipeline", ""},
+		{"", with(plain, `{}`), adapters.Scope{}, "search_pipeline", ""},
+		{"", with(hybrid, `"_none"`), adapters.Scope{Fuses: true}, "search_pipeline", ""},
+		{"", with(plain, `"_none"`), adapters.Scope{Piped: true}, "", ""},
+		{"", with(hybrid, `"a/b"`), adapters.Scope{}, "", "search_pipeline"},
+		{"search_pipeline=a%2Fb", plain, adapters.Scope{Piped: true}, "", "search_pipeline"},
+		{"search_pipeline=a", with(plain, `"a"`), adapters.Scope{}, "not_understood", ""},
+		{"", hybrid[:len(hybrid)-1] + `,"from":5}`, adapters.Scope{Fuses: true}, "rank_window", ""},
+		{"", hybrid[:len(hybrid)-1] + `,"ext":{"mmr":{}}}`, adapters.Scope{Fuses: true}, "ext", ""},
+	} {
+		plan := searchPlan(t, false)
+		scope := plan.Scope("news-1")
+		scope.Piped, scope.Fuses = c.scope.Piped, c.scope.Fuses
+		plan.Scope = func(string) adapters.Scope { return scope }
+		class, r := searchFor("/news-1/_search", c.query, c.body)
+		parsed := Dialect{OpenSearch: true}.ParseSearch(class, r, plan)
+		expect.Same(t, c.reason, parsed.Reason, "%s %s", c.query, c.body)
+		expect.Same(t, c.lookUp != "", parsed.Ahead != nil, "%s %s is looked up", c.query, c.body)
+		if parsed.Ahead == nil {
+			continue
+		}
+		expect.Same(t, "/_search/pipeline/a%2Fb", parsed.Ahead.Request().Path, "where it is looked up")
+		found := expect.Value(parsed.Ahead.Searches(&adapters.Reply{Status: 200, Body: []byte(`{"a/b":` + norm + `}`)}))(t)
+		expect.Same(t, 1, len(found.List), "searches")
+		for status, body := range map[int]string{200: `{"a/b":` + cut + `}`, 403: `{}`, 404: `{}`} {
+			_, err := parsed.Ahead.Searches(&adapters.Reply{Status: status, Body: []byte(body)})
+			expect.Same(t, c.lookUp, adapters.ReasonOf(err), "the reason after a reply with status %d", status)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (q *clientSearch) wanted(r *adapters.Reading, list []hit) []hit {
 		return nil
 	case r.Picked:
 		return q.keepSort(r, list)
-	case q.after != nil && !r.Before: // every reading begins at the cursor
+	case q.fromStart(r):
 		list = list[min(r.From, len(list)):]
 	}
 	if r.Ranks == nil {

@@ -62,7 +62,10 @@ func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapt
 		return s
 	}
 	params := adapters.Params(plain.RawQuery)
-	if s.Reason = paramsReason(params); s.Reason != "" {
+	if s.Reason = paramsReason(params); s.Reason == "" && slices.ContainsFunc(params, func(p adapters.Param) bool { return p.Name == "search_pipeline" }) {
+		s.Reason = reasonPipeline
+	}
+	if s.Reason != "" {
 		return s
 	}
 	if !d.canFilter(params) {
@@ -107,8 +110,12 @@ func (d Dialect) entry(
 	if q, err = d.parseOne(cmp.Or(targetOf(members), target), nil, body, controls, p, left); err != nil {
 		return nil, err
 	}
-	if q.header = header; q.asked.Reason == "" && q.after != nil {
+	switch q.header = header; {
+	case q.asked.Reason != "":
+	case q.after != nil:
 		q.asked.Reason = adapters.ReasonCursor
+	case q.piped.name != "":
+		q.asked.Reason = reasonPipeline
 	}
 	return q, nil
 }

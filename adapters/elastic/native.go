@@ -30,8 +30,8 @@ const mostAggregations = 10
 // for what can be taken out again.
 func (d Dialect) collapsesOver(q *clientSearch) bool {
 	switch {
-	case q.after != nil, q.asked.Limit != maxResultWindow, q.namesOurs, remote(q.asked.Target),
-		q.has("pit", "knn", "retriever", "rank", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
+	case q.after != nil, q.asked.Limit != maxResultWindow, q.fused != nil, q.namesOurs, remote(q.asked.Target),
+		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
 		d.judgedApart(q, []rule.Deciding{{Field: rule.ClusterField}}), q.hasParam("terminate_after", "search_type"):
 		return false
 	}

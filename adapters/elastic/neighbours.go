@@ -22,9 +22,7 @@ func (q *clientSearch) readNeighbours(least int) error {
 	}
 	if q.fused != nil {
 		q.base = pinned
-		err = q.extend(least)
-		q.asked.Scope.Window = min(q.asked.Scope.Window, q.asked.Limit)
-		return err
+		return q.readWindow(least)
 	}
 	longer, most, err := raised(q.body, q.asked.Size, least)
 	if err != nil {

@@ -97,7 +97,7 @@ func only(r *adapters.Reading) []byte {
 // that ends early depend on what is collected, and so do hits in aggregations; one can't filter by the name of
 // another cluster's index.
 func (q *clientSearch) pickable() bool {
-	return !q.has("rescore", "retriever", "rank", "profile", "terminate_after") && !q.hasParam("terminate_after") && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
+	return q.fused == nil && !q.has("rescore", "retriever", "profile", "terminate_after") && !q.hasParam("terminate_after") && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
 }
 
 // narrowable reports whether a search that picks can do so within its query, so that no other hits are scored: each that is left has the

@@ -34,8 +34,8 @@ var pointless = []string{
 func (q *clientSearch) allowsPoint(path []string) bool {
 	switch {
 	case len(path) != 2 || path[1] != "_search" || strings.HasPrefix(path[0], "_") || remote(path[0]),
-		q.after != nil || q.asked.Limit != maxResultWindow || q.raised != nil || q.asked.Scope.DryRun,
-		q.has("pit", "retriever", "rank", "knn", "rescore", "terminate_after", "profile", "indices_boost", "slice"):
+		q.after != nil || q.asked.Limit != maxResultWindow || q.raised != nil || q.fused != nil || q.asked.Scope.DryRun,
+		q.has("pit", "retriever", "knn", "rescore", "terminate_after", "profile", "indices_boost", "slice"):
 		return false
 	}
 	return !q.hasParam(pointless...)

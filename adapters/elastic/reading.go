@@ -118,10 +118,16 @@ func (q *clientSearch) ranksOf(r *adapters.Reading) (from, to int) {
 		return q.asked.From, q.asked.From + q.asked.Size
 	case r.Picked:
 		return 0, len(r.Ranks)
-	case q.after != nil && !r.Before: // the engine takes no other
+	case q.fromStart(r):
 		return 0, r.To
 	}
 	return r.From, r.To
+}
+
+// fromStart reports whether a reading has to begin where the list does: the engine takes nothing else after a cursor, and refuses a hybrid query
+// from a rank that the list does not have.
+func (q *clientSearch) fromStart(r *adapters.Reading) bool {
+	return q.after != nil && !r.Before || q.fused != nil && q.fused.hybrid
 }
 
 // framed reports whether a reading brings all that a reply has beside its hits.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,9 @@ import (
 // fuser is an engine that knows retrievers which the one behind it lacks: rrf, linear and pinned, as Elasticsearch's documentation describes them. It asks
 // the engine for the lists that they fuse, and for the hits of the list that comes of it. All else goes to the engine as it is.
 type fuser struct {
-	l     *larder
-	index string
+	l           *larder
+	index       string
+	diversifies bool // the engine knows that retriever
 }
 
 // scored is a place in a ranked list.
@@ -223,7 +225,7 @@ func (f *fuser) randomRetriever(r *rand.Rand, least, depth int) object {
 	case "pinned":
 		return object{"pinned": object{"rank_window_size": window, "ids": []string{"v3", "v40", "v7"}, "retriever": part()}}
 	case "diversify":
-		if f.l.name != "" && !strings.Contains(f.l.name, "search8") {
+		if f.diversifies {
 			return object{"diversify": object{"type": "mmr", "field": "v", "lambda": r.Float64(), "rank_window_size": window, "size": max(1, window-r.IntN(10)),
 				"query_vector": []float64{r.Float64(), r.Float64(), r.Float64(), r.Float64()}, "retriever": object{"standard": object{"query": object{
 					"match": object{"body": sentence(r.IntN(40), 0, 40)}}}}}}
@@ -242,7 +244,7 @@ func TestRealFused(t *testing.T) {
 			index := fmt.Sprint(l.name, "f", shards)
 			l.stored = map[string]stored{}
 			l.fillVectors(r, index, 150, shards)
-			f, folded := &fuser{l, index}, 0
+			f, folded := &fuser{l, index, !strings.Contains(l.must("GET", "/", ""), `"number" : "8.`)}, 0
 			for range searches(8) {
 				folded += f.testFused(t, r)
 			}
@@ -303,4 +305,98 @@ func (f *fuser) testFused(t *testing.T, r *rand.Rand) int {
 		}
 	}
 	return p.folded()
+}
+
+// TestRealHybrid holds hybrid queries on OpenSearch against the definition: the pages are the parts of the collapsed list over the client's own list. That is
+// the list for its pagination_depth or, where it gives none, for its size.
+func TestRealHybrid(t *testing.T) {
+	onEach(t, []string{engines.OpenSearchVectors}, func(t *testing.T, l *larder) {
+		r := seeded(t)
+		pipelines := []string{
+			`{"phase_results_processors":[{"normalization-processor":{"normalization":{"technique":"min_max"},"combination":{"technique":"arithmetic_mean"}}}]}`,
+			`{"phase_results_processors":[{"normalization-processor":{"normalization":{"technique":"l2"},"combination":{"technique":"geometric_mean"}}}]}`,
+			`{"phase_results_processors":[{"score-ranker-processor":{"combination":{"technique":"rrf"}}}]}`,
+		}
+		if !strings.Contains(l.must("GET", "/_cat/plugins", ""), "neural-search") {
+			t.Skip("it has no hybrid queries")
+		}
+		for i, pipeline := range pipelines {
+			l.drop("_search/pipeline/" + fmt.Sprint(l.name, i))
+			l.must("PUT", "/_search/pipeline/"+fmt.Sprint(l.name, i), pipeline)
+		}
+		for _, shards := range []int{1, 3} {
+			index, folded := fmt.Sprint(l.name, "h", shards), 0
+			l.stored = map[string]stored{}
+			l.fillVectors(r, index, 150, shards)
+			for range searches(8) {
+				pick := r.IntN(len(pipelines))
+				folded += l.testHybrid(t, r, index, fmt.Sprint(l.name, pick), pipelines[pick])
+			}
+			l.testDefaultPipelines(t, index, fmt.Sprint(l.name, 0))
+			if folded == 0 {
+				t.Error("nothing folded")
+			}
+		}
+	})
+}
+
+// testHybrid goes through the pages of one search, and returns how many hits fold.
+func (l *larder) testHybrid(t *testing.T, r *rand.Rand, index, name, pipeline string) int {
+	words, size, depth := sentence(r.IntN(40), 0, 40), 1+r.IntN(12), []int{0, 5 + r.IntN(60)}[r.IntN(2)]
+	vector := expect.Value(json.Marshal([]float64{r.Float64(), r.Float64(), r.Float64(), r.Float64()}))(t)
+	more := []string{"", `,"sort":[{"at":"desc"}]`, `,"post_filter":{"range":{"at":{"gte":"2023-11-15"}}}`}[r.IntN(3)]
+	search := func(from, size, depth int, controls string) *adapters.Request {
+		deep := ""
+		if depth > 0 {
+			deep = fmt.Sprintf(`"pagination_depth":%d,`, depth)
+		}
+		body := fmt.Sprintf(`{"query":{"hybrid":{%s"queries":[{"match":{"body":%q}},{"knn":{"v":{"vector":%s,"k":20}}}]}},"_source":["at"],"from":%d,"size":%d%s`,
+			deep, words, vector, from, size, more+controls)
+		switch r.IntN(3) {
+		case 0:
+			return requestFor("POST", "/"+index+"/_search", "", body+`,"search_pipeline":`+pipeline+`}`)
+		case 1:
+			return requestFor("POST", "/"+index+"/_search", "", body+`,"search_pipeline":"`+name+`"}`)
+		}
+		return requestFor("POST", "/"+index+"/_search", "search_pipeline="+name, body+"}")
+	}
+	p := &page{rule: pageRule(l), size: size}
+	p.choose(r)
+	if p.raw = fakeHits([]byte(l.own(search(0, 200, cmp.Or(depth, size), ""))))[0]; depth == 0 {
+		expect.Same(t, fakeHits([]byte(l.own(search(0, size, 0, "")))), [][]string{p.raw[:min(size, len(p.raw))]}, "the list with its window and without")
+	}
+	p.hits = l.judged(p.rule, p.raw)
+	for ; p.from < len(p.raw) && (depth > 0 || p.from == 0); p.from += size {
+		p.collapse()
+		request := search(p.from, size, depth, p.controls)
+		answer, err := l.answer(request, planOf(rule.Rules{p.rule}, r.IntN(2) == 0, []float64{0, 0.3}[r.IntN(2)]))
+		if err != nil {
+			t.Fatalf("%s: %v", request.Body, err)
+		}
+		want, hits := []string{}, fakeHits(answer.Body)[0]
+		for _, rank := range p.ranks {
+			want = append(want, p.raw[rank])
+		}
+		if p.show.DryRun {
+			want = p.raw[min(p.from, len(p.raw)):min(p.from+size, len(p.raw))]
+		}
+		for i := range hits {
+			hits[i] = split(t, hits[i])
+		}
+		expect.Same(t, strings.Join(want, "\n"), strings.Join(hits, "\n"), "%s", request.Body)
+	}
+	return p.folded()
+}
+
+// testDefaultPipelines: the store finds out what the default pipeline of an index does.
+func (l *larder) testDefaultPipelines(t *testing.T, index, fusing string) {
+	cutting := l.name + "cutting"
+	l.drop("_search/pipeline/" + cutting)
+	l.must("PUT", "/_search/pipeline/"+cutting, `{"response_processors":[{"truncate_hits":{"target_size":3}}]}`)
+	for _, want := range []adapters.Index{{Fuses: fusing}, {Piped: true}, {}} {
+		name := map[bool]string{true: cutting}[want.Piped] + want.Fuses
+		l.must("PUT", "/"+index+"/_settings", fmt.Sprintf(`{"index.search.default_pipeline":%q}`, cmp.Or(name, noPipeline)))
+		found := expect.Value(l.store(http.DefaultTransport).Resolve(t.Context(), index))(t)
+		expect.Same(t, want, adapters.Index{Fuses: found[0].Fuses, Piped: found[0].Piped}, "an index with the pipeline %q", name)
+	}
 }

@@ -74,7 +74,7 @@ var kindsOfIndices = []struct {
 	{name: "rank vectors", fields: `"v":{"type":"rank_vectors"}`, documents: []string{`{"title":"vectors","v":[[0.1,0.25],[0.5,0.75]]}`}},
 	{name: "k-NN vectors", settings: `"index.knn":true`, fields: luceneVector + `}}`, documents: []string{four, four2}, search: nearFourOfTheOS, scores: true},
 	{name: "k-NN directions", settings: `"index.knn":true`, fields: luceneVector + `,"space_type":"cosinesimil"}}`, documents: []string{four, four2}, search: nearFourOfTheOS, scores: true},
-	{name: "k-NN vectors of fewer bits", settings: `"index.knn":true`, fields: luceneVector + `,"parameters":{"encoder":{"name":"sq"}}}}`, documents: []string{four, four2}, search: nearFourOfTheOS},
+	{name: "k-NN vectors of fewer bits", settings: `"index.knn":true`, fields: luceneVector + `,"parameters":{"encoder":{"name":"sq","parameters":{"bits":7}}}}}`, documents: []string{four, four2}, search: nearFourOfTheOS},
 	{name: "k-NN bytes", settings: `"index.knn":true`, fields: luceneVector + `},"data_type":"byte"}`, documents: []string{`{"title":"a vector","v":[-128,0,127,5]}`}, search: nearFourOfTheOS, scores: true},
 	{name: "k-NN vectors in passages", settings: `"index.knn":true`, fields: `"p":{"type":"nested","properties":{` + luceneVector + `}}}}`, scores: true,
 		documents: []string{`{"title":"passages","p":[{"t":"one","v":[0.1,0.2,0.3,0.4]},{"v":[1,2,3,5]}]}`},
@@ -116,10 +116,10 @@ var kindsOfIndices = []struct {
 // TestRealKept adds our fields to the documents of indices of all kinds, changes them, and takes them out again, as all jobs do by the same requests:
 // whatever can be read of a document, and by whatever it is found, stays. An index whose documents can't be written again is refused, and nothing of it changes.
 func TestRealKept(t *testing.T) {
-	onEach(t, []string{engines.Elasticsearch, engines.OpenSearch, engines.OpenSearch35}, func(t *testing.T, l *larder) {
+	onEach(t, []string{engines.Elasticsearch, engines.OpenSearch, engines.OpenSearchVectors}, func(t *testing.T, l *larder) {
 		l.must("PUT", "/_ingest/pipeline/neardup-kept", `{"processors":[{"set":{"field":"piped","value":true}}]}`)
 		for n, c := range kindsOfIndices {
-			if strings.Contains(l.name, engines.OpenSearch35) && !strings.Contains(c.fields, "knn_vector") { // the others ran on OpenSearch
+			if strings.Contains(l.name, engines.OpenSearchVectors) && !strings.Contains(c.fields, "knn_vector") { // the others ran on OpenSearch
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {

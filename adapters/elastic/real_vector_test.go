@@ -77,7 +77,7 @@ func (n nearby) list(l *larder, index string, k int) []string {
 // TestRealNeighbours holds searches for nearest neighbours against the definition: where nothing folds in the list of more
 // neighbours it is the client's own, and otherwise that list, collapsed and as long as the client's own at most.
 func TestRealNeighbours(t *testing.T) {
-	onEach(t, []string{engines.Elasticsearch, engines.OpenSearch35}, func(t *testing.T, l *larder) {
+	onEach(t, []string{engines.Elasticsearch, engines.OpenSearchVectors}, func(t *testing.T, l *larder) {
 		r := seeded(t)
 		for _, shards := range []int{1, 3} {
 			index := fmt.Sprint(l.name, "v", shards)

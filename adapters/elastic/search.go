@@ -37,6 +37,7 @@ type clientSearch struct {
 	base                    []byte // the body that readings are made from: the list that it asks for does not depend on the size of a reading
 	raised                  []byte // the same for more neighbours, nil for most searches
 	fused                   *fused // nil for most searches
+	piped                   piped  // its zero value for most searches
 	after                   []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
 }
 
@@ -78,12 +79,15 @@ func (d Dialect) ParseSearch(c adapters.Class, r *adapters.Request, p adapters.P
 		if q.usesCursor() {
 			q.asked.Cursor = q
 		}
-		if q.after == nil && !q.has("knn", "rescore", "retriever", "rank") {
+		if q.after == nil && q.fused == nil && !q.has("knn", "rescore", "retriever") {
 			q.asked.Sequence = q
 		}
 		s.List, s.Single = []adapters.Search{q}, true
 		if q.hasParam("filter_path") {
 			s.Envelope = &envelope{q: q, deadline: p.Deadline}
+		}
+		if q.piped.name != "" {
+			return &adapters.Searches{Plain: plain, NamesOurs: q.namesOurs, Plan: p, Ahead: &byPipeline{q, s}}
 		}
 	}
 	return s
@@ -135,7 +139,7 @@ func (q *clientSearch) check() adapters.Reason {
 	if percolating.Match(q.body) {
 		return "percolate"
 	}
-	return cmp.Or(q.readFused(), paramsReason(q.params))
+	return cmp.Or(q.readFused(), q.readPipeline(), paramsReason(q.params))
 }
 
 // percolating matches a percolate query. Its hits are saved searches: two that look alike are still two, of two people.
@@ -213,10 +217,7 @@ func (q *clientSearch) readRules() adapters.Reason {
 	if !a.Scope.Configured {
 		return adapters.ReasonUnconfigured
 	}
-	if a.Scope.Piped {
-		return "search_pipeline"
-	}
-	if reason := q.cursorReason(); reason != "" {
+	if reason := cmp.Or(q.pipelineReason(), q.cursorReason()); reason != "" {
 		return reason
 	}
 	q.base = q.body
@@ -354,19 +355,19 @@ var (
 	bodyKeys = strings.Fields(`
 		query post_filter sort from size _source fields docvalue_fields stored_fields script_fields highlight aggs aggregations suggest
 		track_total_hits track_scores min_score timeout terminate_after explain version seq_no_primary_term indices_boost runtime_mappings
-		stats profile pit rescore search_after slice knn retriever rank sub_searches derived`)
+		stats profile pit rescore search_after slice knn retriever rank sub_searches search_pipeline derived`)
 	urlParams = strings.Fields(`
 		q df analyzer analyze_wildcard default_operator lenient from size sort _source _source_includes _source_excludes stored_fields
 		docvalue_fields routing preference timeout track_total_hits track_scores rest_total_hits_as_int typed_keys ignore_unavailable
 		allow_no_indices expand_wildcards ignore_throttled request_cache batched_reduce_size max_concurrent_shard_requests
 		pre_filter_shard_size ccs_minimize_roundtrips allow_partial_search_results terminate_after explain version seq_no_primary_term stats
 		search_type pretty human error_trace suggest_field suggest_mode suggest_size suggest_text max_concurrent_searches index
-		force_synthetic_source include_named_queries_score min_compatible_shard_node cancel_after_time_interval phase_took filter_path`)
+		force_synthetic_source include_named_queries_score min_compatible_shard_node cancel_after_time_interval phase_took filter_path search_pipeline`)
 )
 
 // leftFor are keys and parameters for which a search is left alone, with the reason where that is known.
 var leftFor = map[string]adapters.Reason{
-	"collapse": "client_collapse", "scroll": "export", "format": "format",
+	"collapse": "client_collapse", "scroll": "export", "format": "format", "ext": "ext",
 }
 
 // canFilter reports whether we can filter a reply by the filter_path of the request as the engine does.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 )
 
@@ -491,8 +493,8 @@ func (s *Store) legacyPiped(ctx context.Context, name string) bool {
 // searchPipeline is OpenSearch's setting of an index that names a pipeline through which it sends every search: requests, and what is found.
 const searchPipeline = "index.search.default_pipeline"
 
-// pipe marks the indices, found by a request, that have such a pipeline. It may cut or sort the hits that it is shown, and a page is
-// filled from more hits than the client asks for. Where the setting is not shown to a client, none is taken to be there.
+// pipe marks the indices, found by a request, that have such a pipeline. Where the setting is not shown to a client, none is taken to be there; where the
+// pipeline is not, it is taken to change what is found.
 func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequest, list []adapters.Index) {
 	all, err := s.settings(ctx, esapi.IndicesGetSettingsRequest{
 		Index: found.Index, IgnoreUnavailable: found.IgnoreUnavailable, AllowNoIndices: found.AllowNoIndices, ExpandWildcards: found.ExpandWildcards,
@@ -500,10 +502,20 @@ func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequ
 	if err != nil {
 		return
 	}
+	fuse := map[string]bool{}
 	for i := range list {
-		if list[i].Piped = runs(all[list[i].Name][searchPipeline]); list[i].Piped {
-			s.shared.piped.Store(true)
+		name := all[list[i].Name][searchPipeline]
+		if !runs(name) {
+			continue
 		}
+		if _, known := fuse[name]; !known {
+			pipeline, _ := s.body(ctx, raw{method: http.MethodGet, path: pipelinePath(name)}, 0)
+			fuse[name] = fusesOnly(jsonedit.Lookup(pipeline, name))
+		}
+		if list[i].Piped = !fuse[name]; !list[i].Piped {
+			list[i].Fuses = name
+		}
+		s.shared.piped.Store(true)
 	}
 }
 

@@ -80,6 +80,8 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 		return nil, adapters.ErrWidened
 	case q.asked.Reason == "" && q.after != nil:
 		return nil, adapters.Alone{Reason: adapters.ReasonCursor}
+	case q.asked.Reason == "" && q.piped.name != "":
+		return nil, adapters.Alone{Reason: reasonPipeline}
 	case q.asked.Reason != "":
 		return nil, adapters.Alone{Reason: q.asked.Reason}
 	}

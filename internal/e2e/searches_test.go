@@ -112,8 +112,8 @@ func TestSearchPipelines(t *testing.T) {
 		id := "spipe-" + strings.ReplaceAll(name, " ", "-")
 		call(t, e, "PUT", e.URL+"/_search/pipeline/"+id, pipeline).want(t, 200)
 		for _, body := range bodies {
-			same(name+" in the body", "/"+index+"/_search", `{"search_pipeline":`+pipeline+`,`+body[1:], "bypassed; reason=not_understood")
-			same(name+" by the request", "/"+index+"/_search?search_pipeline="+id, body, "bypassed; reason=not_understood")
+			same(name+" in the body", "/"+index+"/_search", `{"search_pipeline":`+pipeline+`,`+body[1:], "bypassed; reason=search_pipeline")
+			same(name+" by the request", "/"+index+"/_search?search_pipeline="+id, body, "bypassed; reason=search_pipeline")
 		}
 		call(t, e, "PUT", e.URL+"/"+index+"/_settings", fmt.Sprintf(`{"index.search.default_pipeline":%q}`, id)).want(t, 200)
 		anew := api{e, serve(t, e, setup{match: "spipe-*"})} // which has not looked at the index yet

@@ -41,7 +41,8 @@ const (
 	Typesense      = "typesense"
 	Elasticsearch8 = "elasticsearch8"
 	OpenSearch2    = "opensearch2"
-	OpenSearch35   = "opensearch35" // for tests of vectors: the last current one whose packages have the k-NN plugin
+	// OpenSearchVectors is the current one with the plugins for nearest neighbours and hybrid queries.
+	OpenSearchVectors = "opensearchvectors"
 )
 
 // spec is what has to be known of an engine beside the script of its kind, of which lib.sh says what it does.
@@ -70,7 +71,7 @@ var specs = []spec{
 	{name: Typesense, kind: Typesense, health: "/health", companion: -1, keyed: true, vectors: true},
 	{name: Elasticsearch8, kind: Elasticsearch, version: "8.19.13", health: "/", companion: 100, vectors: true},
 	{name: OpenSearch2, kind: OpenSearch, version: "2.19.1", health: "/", companion: 100, vectors: true},
-	{name: OpenSearch35, kind: OpenSearch, version: "3.5.0", older: OpenSearch2, health: "/", companion: 100, heap: "512m", vectors: true},
+	{name: OpenSearchVectors, kind: OpenSearch, version: "3.6.0-vectors", older: OpenSearch2, health: "/", companion: 100, heap: "512m", vectors: true},
 	flinkSpec,
 }
 
@@ -285,7 +286,7 @@ func connect(s spec, url string) (*Engine, error) {
 	return e, nil
 }
 
-// Vectors reports whether the engine can search for nearest neighbours. The packages of OpenSearch 3.6 lack the plugin.
+// Vectors reports whether the engine can search for nearest neighbours. OpenSearch can with a plugin.
 func (e *Engine) Vectors() bool {
 	s, err := specOf(e.Name)
 	return err == nil && s.vectors

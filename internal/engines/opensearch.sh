@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# opensearch.sh: a real, single-node OpenSearch on 127.0.0.1 (verbs and options: lib.sh), of version 3.6.0, 3.5.0 or 2.19.1, put
+# opensearch.sh: a real, single-node OpenSearch on 127.0.0.1 (verbs and options: lib.sh), of version 3.6.0, 3.6.0-vectors or 2.19.1, put
 # together from the OpenSearch project's own packages on Maven Central:
 #   org.opensearch.distribution.integ-test-zip:opensearch  the server (56 MB), since 3.0 with its modules (162 MB)
 #   org.opensearch.plugin:*                                the modules of 2.19.1, one jar each (plus their libraries)
-#   org.opensearch.plugin:opensearch-knn (zip)             k-NN, Java only: `knn_vector` with engine lucene, no faiss; none for 3.6.0
+#   org.opensearch.plugin:opensearch-knn (zip)             k-NN, Java only: `knn_vector` with engine lucene, no faiss (3.6.0-vectors, 2.19.1)
+#   org.opensearch.plugin:neural-search (zip)              hybrid queries (3.6.0-vectors)
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 NAME=opensearch VERSION=3.6.0 PORT=9200 HEAP=1g
 arguments "$@"
 PEER=$((PORT + 100)) MARK=-Djava.io.tmpdir=$DATA/tmp
 
-KNN= MODULES= JAVA=(21 99) SHA256=
+KNN= NEURAL= MODULES= JAVA=(21 99) SUMS= RELEASE=${VERSION%-vectors}
 case $VERSION in
   3.6.0) ;;
-  3.5.0) KNN=3.5.0.0 CHECKSUMS=-c # Maven Central has no checksum beside this zip, so here is the one that we have seen
-    SHA256=b676ad392c95a94d8d2bd8785b8b922c7811536daf6a9ec0c7277a34bd8a17a9;;
+  3.6.0-vectors) KNN=3.6.0.0 NEURAL=3.6.0.0 CHECKSUMS=-c # Maven Central has no checksums beside these zips, so here are those that we have seen
+    SUMS='ac392ca28a39b3bf290648a422ef30cb149dda2963a9d7feb26060e932341c9a  opensearch-knn-3.6.0.0.zip
+6ef1b206e79391e2e36268e32dc34d27fd8b8a59a8eb0a7393c97d53b038e433  neural-search-3.6.0.0.zip';;
   2.19.1) KNN=2.19.1.0 JAVA=(11 23);; # later ones have no security manager, which 2.x asks for
   *) die "no package is known of version $VERSION";;
 esac
@@ -52,19 +54,25 @@ pom() {
   while IFS='|' read -r name art rest; do
     [ -n "$name" ] && echo "<dependency><groupId>org.opensearch.plugin</groupId><artifactId>$art</artifactId><version>$VERSION</version></dependency>"
   done <<<"$MODULES"
-  echo "<dependency><groupId>org.opensearch.distribution.integ-test-zip</groupId><artifactId>opensearch</artifactId><version>$VERSION</version><type>zip</type></dependency>"
-  [ -z "$KNN" ] || echo "<dependency><groupId>org.opensearch.plugin</groupId><artifactId>opensearch-knn</artifactId><version>$KNN</version><type>zip</type></dependency>"
+  echo "<dependency><groupId>org.opensearch.distribution.integ-test-zip</groupId><artifactId>opensearch</artifactId><version>$RELEASE</version><type>zip</type></dependency>"
+  [ -z "$KNN" ] || plugin opensearch-knn "$KNN"
+  [ -z "$NEURAL" ] || plugin neural-search "$NEURAL"
   echo '</dependencies></project>'
+}
+
+plugin() { # NAME VERSION
+  echo "<dependency><groupId>org.opensearch.plugin</groupId><artifactId>$1</artifactId><version>$2</version><type>zip</type>"
+  echo '<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>'
 }
 
 fetch() {
   pom >"$1/pom.xml"
   mvn_get -f "$1/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory="$1/libs"
-  if [ -n "$SHA256" ]; then
-    echo "$SHA256  $1/libs/opensearch-$VERSION.zip" | sha256sum -c --quiet >&2 || die "opensearch-$VERSION.zip is not the one that was tested"
+  if [ -n "$SUMS" ]; then
+    (cd "$1/libs" && sha256sum -c --quiet <<<"$SUMS" >&2) || die "a package of version $VERSION is not the one that was tested"
   fi
   mkdir "$1/server"
-  unpack "$1/libs/opensearch-$VERSION.zip" "$1/server"
+  unpack "$1/libs/opensearch-$RELEASE.zip" "$1/server"
   mv "$1"/server/opensearch-* "$1/home"
   local name art class extends libs lib module
   while IFS='|' read -r name art class extends libs; do
@@ -78,6 +86,7 @@ fetch() {
   done <<<"$MODULES"
   mkdir -p "$1/home/plugins" "$1/home/logs"
   if [ -n "$KNN" ]; then unpack "$1/libs/opensearch-knn-$KNN.zip" "$1/home/plugins/opensearch-knn"; fi
+  if [ -n "$NEURAL" ]; then unpack "$1/libs/neural-search-$NEURAL.zip" "$1/home/plugins/opensearch-neural-search"; fi
   chmod 755 "$1"/home/bin/*
 }
 

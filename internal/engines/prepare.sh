@@ -11,7 +11,7 @@ for what in "$@"; do
   case $what in
     engines) for engine in elasticsearch opensearch typesense; do fetch $engine.sh install; done;;
     older) fetch elasticsearch.sh install --version 8.19.13
-      for version in 2.19.1 3.5.0; do fetch opensearch.sh install --version $version; done;;
+      for version in 2.19.1 3.6.0-vectors; do fetch opensearch.sh install --version $version; done;;
     python|javascript) fetch ../clients/install.sh "$what";;
     flink|suites) fetch "$what.sh" install;;
     # A browser can't be fetched into the cache: where it is missing and can't be installed, only CI needs it.
