@@ -147,6 +147,13 @@ func TestVectors(t *testing.T) {
 		succeed(t, "verify", "-c", file, "--index", index).has(t, fmt.Sprintf("%d right, 0 absent, 0 incomparable, 0 stale", len(list)-3))
 
 		succeed(t, "similar", "-c", file, "--index", index, "0").has(t, index+"  1   1.000      0.000  yes")
+		similar := string(call(t, e, "GET", through.base+"/_neardup/"+index+"/similar/0", "").want(t, 200).body)
+		other := slices.IndexFunc(list, func(d embedded) bool { return d.event != list[0].event })
+		asked := fmt.Sprintf(`{"index":%q,"ids":["0","1","%d"]}`, index, other)
+		kept := string(call(t, e, "POST", through.base+"/_neardup/dedupe", asked).want(t, 200).body)
+		if !strings.Contains(similar, `"id":"1"`) || !strings.Contains(kept, `"kept":[0,2]`) {
+			t.Errorf("of document 0: %s\nof a list: %s", similar, kept)
+		}
 		groups := 0
 		for event := range 12 {
 			n := 0
