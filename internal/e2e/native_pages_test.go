@@ -163,10 +163,12 @@ func TestNativeMulti(t *testing.T) {
 		bodies := []string{
 			`"query":{"match":{"body":"the"}}`, `"query":{"match":{"body":"river"}},"neardup_window":1000`, `"query":{"match":{"body":"town"}},"aggs":{"a":{"max":{"field":"at"}}}`,
 			`"query":{"match":{"body":"the"}},"neardup":"off"`, `"query":{"match":{"body":"old"}},"sort":"nosuch"`, `"query":{"match":{"body":"old"}},"from":10,"size":3`,
+			`"query":{"match":{"body":"the"}},"size":0,"aggs":{"h":{"terms":{"field":"host"}}},"neardup_counts":"groups","neardup_window":1000`,
 		}
 		if c.direct.typesense() {
 			bodies = []string{
 				`"q":"the"`, `"q":"river","neardup_window":1000`, `"q":"town","facet_by":"host"`, `"q":"the","neardup":"off"`, `"q":"old","facet_by":"nosuch"`, `"q":"*","page":2,"per_page":3`,
+				`"q":"the","facet_by":"host","per_page":0,"neardup_counts":"groups","neardup_window":1000`,
 			}
 		}
 		ask := func(bodies []string) ([][]byte, string) {
