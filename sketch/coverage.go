@@ -32,6 +32,9 @@ func (s *Sketcher) Text(texts ...string) *Text {
 	t, w, place := new(Text), new(workspace), 0
 	for _, text := range texts {
 		list := plainTokens(baseText(s.Content(text), s.scheme.Keep), s.scheme.Features, s.scheme.Keep)
+		if s.boilerplate != nil {
+			list = s.subtractPlain(w, list)
+		}
 		s.fill(w, list)
 		w.all = s.appendShingles(w.all, w.tokens)
 		for i := range list {
@@ -41,6 +44,9 @@ func (s *Sketcher) Text(texts ...string) *Text {
 		t.shingles = s.appendSpans(t.shingles, w.tokens, place)
 		place += len(w.tokens.hashes)
 		t.parts = append(t.parts, place)
+	}
+	if w.subtracted && len(w.all) == 0 {
+		w.all = append(w.all, s.finish(s.Fingerprint(texts...)))
 	}
 	w.distinct()
 	t.set = slices.Sorted(slices.Values(w.set))

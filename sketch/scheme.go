@@ -134,6 +134,8 @@ type Scheme struct {
 	Keep Keep
 	// DropNumbers leaves out all words with a digit, and signs: lines of a log that differ in time and address only are the same.
 	DropNumbers bool
+	// Boilerplate are passages that are left out of every text, one a line: see boilerplate.go. Auto and WordShingles alone can have them.
+	Boilerplate string
 	// Seed keys every hash. It is the operator's secret: anyone who knows it can craft texts that collide. Take 128 random bits, because
 	// guesses at a weak one can be checked against the 32 bits of the scheme id in every stored sketch.
 	Seed string
@@ -190,6 +192,9 @@ func (s Scheme) Validate() error {
 	if s.Features == Vectors && s.Family != SimHash && s.Family != Hamming {
 		errs = append(errs, fmt.Errorf("features: vector does not go with family %s: use simhash, with 1024 positions", s.Family))
 	}
+	if s.Boilerplate != "" && s.Features != Auto && s.Features != WordShingles {
+		errs = append(errs, fmt.Errorf("boilerplate: does not go with features: %s: passages are runs of words", s.Features))
+	}
 	return errors.Join(errs...)
 }
 
@@ -221,6 +226,9 @@ func (s Scheme) ID() uint32 {
 	}
 	if s.DropNumbers && s.Features.Sets() && s.Features != Tags {
 		b.WriteString(" numbers=dropped")
+	}
+	if s.Boilerplate != "" {
+		fmt.Fprintf(&b, " boilerplate=%016x", xxhash.Sum64String(s.Boilerplate))
 	}
 	b.WriteString(" seed=")
 	b.WriteString(s.Seed)

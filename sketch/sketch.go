@@ -25,6 +25,8 @@ type Sketcher struct {
 	powers []uint64
 	// plain: only the plain way of text.go has these options.
 	plain bool
+	// boilerplate reports which windows of a text are left out; nil for none.
+	boilerplate func(window uint64) bool
 }
 
 // New returns a Sketcher for the scheme. Zero fields of the scheme take their defaults. The error names every wrong value.
@@ -43,10 +45,13 @@ func New(scheme Scheme) (*Sketcher, error) {
 	}
 	s.keys = keysOf(seed)
 	s.powers = []uint64{1}
-	for len(s.powers) <= max(scheme.Words, scheme.Characters) {
+	for len(s.powers) <= max(scheme.Words, PassageWords*scheme.Characters) {
 		s.powers = append(s.powers, s.powers[len(s.powers)-1]*base)
 	}
 	s.plain = scheme.Keep != Keep{} || scheme.Features != Auto
+	if scheme.Boilerplate != "" {
+		s.boilerplate = s.windowsOf(scheme.Boilerplate).has
+	}
 	return s, nil
 }
 
@@ -203,6 +208,8 @@ type workspace struct {
 	slots slotArray
 	// quarters is the length of the document in quarters of a word.
 	quarters uint64
+	// subtracted: boilerplate was left out of the document.
+	subtracted bool
 	// counts has how often words occur; counted is how many were counted.
 	counts  wordCounts
 	counted int
@@ -257,13 +264,21 @@ func (w *workspace) release() {
 // gather fills the workspace with the base texts and the set of the document.
 func (s *Sketcher) gather(w *workspace, texts []string) {
 	w.base, w.all, w.quarters, w.tokens.numbers, w.counted = w.base[:0], w.all[:0], 0, 0, 0
+	w.subtracted = false
 	for _, text := range texts {
-		s.cutText(w, text)
+		numbers := w.tokens.numbers
+		s.cutText(w, s.Content(text))
+		if s.boilerplate != nil {
+			s.subtract(w, numbers)
+		}
 		if s.scheme.Features != Tags {
 			w.measure(s.scheme.Features == CharacterShingles)
 		}
 		w.all = s.appendShingles(w.all, w.tokens)
 		w.base = append(w.base, 0)
+	}
+	if w.subtracted && len(w.all) == 0 { // nothing but boilerplate: its one element is in no other text
+		w.all = append(w.all, s.finish(s.keys.fingerprint(w.base)))
 	}
 	w.distinct()
 }
@@ -320,9 +335,8 @@ func (s *Sketcher) appendBase(w *workspace, text string) {
 	}
 }
 
-// cutText appends the base text of a text to the workspace and fills the tokens from it.
+// cutText appends the base text of a text's content to the workspace and fills the tokens from it.
 func (s *Sketcher) cutText(w *workspace, text string) {
-	text = s.Content(text)
 	start := len(w.base)
 	s.appendBase(w, text)
 	switch {
