@@ -135,6 +135,7 @@ func (i Index) describe(section Sketch) []string {
 	rule := i.Rule(nil)
 	parts.addIf(i.VectorWindow != defaultVectorWindow, "vector_window %d", i.VectorWindow)
 	parts.addIf(i.Sketch.Scheme().ID() != section.Scheme().ID(), "own sketch: %s", i.Sketch.Describe())
+	parts.addIf(i.Boilerplate != "", "passages of %s left out: %d", i.Boilerplate, len(i.Passages))
 	parts.addIf(i.Keep > 1, "%d of a group are shown", i.Keep)
 	parts.addIf(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())
 	parts = append(parts, i.Conditions()...)

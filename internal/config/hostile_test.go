@@ -31,7 +31,7 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		for _, keys := range []*regexp.Regexp{anyKey, offlineKeys} {
-			c, err := parse(text, env, keys)
+			c, err := parse(text, ".", env, keys)
 			if (c == nil) == (err == nil) {
 				t.Fatalf("%q gives %v and %v", text, c, err)
 			}

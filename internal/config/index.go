@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -45,6 +46,10 @@ type Index struct {
 	Bands       string `yaml:"bands"`
 	OnDuplicate string `yaml:"on_duplicate"`
 	Native      bool   `yaml:"native"`
+
+	// Boilerplate is the file of the Passages that are left out of sketches; empty for none.
+	Boilerplate string                `yaml:"boilerplate"`
+	Passages    []boilerplate.Passage `yaml:"-"`
 
 	// Sketch is the section sketch, with the values of the preset and then those of the entry over it.
 	Sketch Sketch `yaml:"sketch"`
@@ -217,6 +222,7 @@ func (i Index) bands() (bands, rows int, err error) {
 func (i Index) Scheme() sketch.Scheme {
 	scheme := i.Sketch.Scheme()
 	scheme.DropNumbers = i.Numbers == string(rerank.IgnoreNumbers)
+	scheme.Boilerplate = boilerplate.Lines(i.Passages)
 	return scheme
 }
 

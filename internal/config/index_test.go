@@ -109,7 +109,7 @@ func TestEveryRuleKey(t *testing.T) {
 		"same": {"", "same: [x]"}, "different": {"", "different: [x]"}, "transitive": {"", "transitive: true"}, "totals": {"", "totals: collapsed"}, "counts": {"", "counts: groups"},
 		"expand": {"", "expand: ids"}, "group": {"", "group: true"}, "dry_run": {"", "dry_run: true"}, "bands": {"", "bands: 24x4"}, "on_duplicate": {"bands: auto", "bands: auto, on_duplicate: skip"},
 		"native": {"", "native: true"}, "sketch": {"", "sketch: {positions: 64}"}, "advanced.vector_window": {"", "advanced: {vector_window: 9}"},
-		"cases": {"", "cases: [{same: [x, y]}]"},
+		"cases": {"", "cases: [{same: [x, y]}]"}, "boilerplate": {"", "boilerplate: testdata/footers.jsonl"},
 	}
 	undescribed := map[string]string{"match": "the summary of a rule stands behind it"}
 	for _, key := range ruleKeys(reflect.TypeFor[Index](), "") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func load(file string, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read config: %w", err)
 	}
-	c, err := parse(text, env, counts)
+	c, err := parse(text, filepath.Dir(file), env, counts)
 	if err != nil {
 		var all []error
 		for _, e := range Flatten(err) {
@@ -53,15 +54,16 @@ func load(file string, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	return c, nil
 }
 
-// Parse reads and validates the text of a configuration file.
-func Parse(text []byte, env Lookup) (*Config, error) { return parse(text, env, anyKey) }
+// Parse reads and validates the text of a configuration file in the working directory.
+func Parse(text []byte, env Lookup) (*Config, error) { return parse(text, ".", env, anyKey) }
 
-func parse(text []byte, env Lookup, counts *regexp.Regexp) (*Config, error) {
+func parse(text []byte, dir string, env Lookup, counts *regexp.Regexp) (*Config, error) {
 	settings, lines, err := readYAML(text)
 	if err != nil {
 		return nil, err
 	}
-	r := read(settings, env)
+	r := read(settings, dir, env)
+	r.readPassages(dir)
 	c, wrong := &r.config, r.wrong
 	if settings["playground"] == nil {
 		c.Playground = local(c.Admin) && !c.asksForCertificates()
@@ -136,7 +138,7 @@ func Names(file string) (engines, indices []string) {
 	text, _ := os.ReadFile(file)
 	settings, _, _ := readYAML(text)
 	none := func(string) (string, bool) { return "", false }
-	for _, e := range read(settings, none).config.Engines {
+	for _, e := range read(settings, ".", none).config.Engines {
 		engines = append(engines, e.Name)
 		for _, i := range e.Indices {
 			indices = append(indices, i.Match)

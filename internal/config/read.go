@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,6 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/neardup/sidecar/internal/boilerplate"
+	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/kind"
 )
 
@@ -20,12 +23,12 @@ type reader struct {
 	env    Lookup
 	config Config
 	wrong  faults
-	// texts are the values that are text, with variables replaced. files are those whose key ends in _file.
+	// texts are the values that are text, with variables replaced. files are those whose key ends in _file, and files of passages.
 	texts, files []string
 }
 
-// read decodes a file's sections into a configuration and a list of errors.
-func read(settings map[string]any, env Lookup) *reader {
+// read decodes a file's sections into a configuration and a list of errors. The file is in the directory dir.
+func read(settings map[string]any, dir string, env Lookup) *reader {
 	r := &reader{env: env, config: Default()}
 	r.section("", settings, reflect.ValueOf(&r.config).Elem())
 	for i := range r.config.Engines {
@@ -33,9 +36,39 @@ func read(settings map[string]any, env Lookup) *reader {
 		e.Name = cmp.Or(e.Name, e.Kind)
 		for j := range e.Indices {
 			e.Indices[j].resolveHost()
+			if file := e.Indices[j].Boilerplate; file != "" {
+				r.files = append(r.files, fileIn(dir, file))
+			}
 		}
 	}
 	return r
+}
+
+// fileIn returns the path of a file that a configuration in a directory names.
+func fileIn(dir, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
+}
+
+// readPassages reads the files of passages.
+func (r *reader) readPassages(dir string) {
+	for i, e := range r.config.Engines {
+		for j := range e.Indices {
+			entry := &e.Indices[j]
+			if entry.Boilerplate == "" {
+				continue
+			}
+			text, err := certs.ReadFile(fileIn(dir, entry.Boilerplate), boilerplate.MostBytes)
+			if err == nil {
+				entry.Passages, err = boilerplate.Parse(text)
+			}
+			if err != nil {
+				r.wrong.add(fmt.Sprintf("engines[%d].indices[%d].boilerplate", i, j), "%s: %w", entry.Boilerplate, err)
+			}
+		}
+	}
 }
 
 // read decodes the value of a key into its field. An empty value leaves the default.

@@ -31,6 +31,7 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 		return i, badPreset(fmt.Sprintf("preset %s does not fit the rule of %s: one compares texts, the other vectors", name, i.Match), "Choose another preset.")
 	}
 	other.Match, other.Fields, other.Missing = i.Match, i.Fields, i.Missing
+	other.Boilerplate, other.Passages = i.Boilerplate, i.Passages
 	other.DateField, other.HostField, other.Cases = i.DateField, i.HostField, i.Cases
 	own := reflect.ValueOf(&other.Sketch).Elem()
 	start, entry := reflect.ValueOf(PresetOf(i.Preset).Start(section).Sketch), reflect.ValueOf(i.Sketch)

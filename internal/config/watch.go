@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/certs"
 )
 
@@ -55,10 +57,10 @@ func fingerprint(file string) string {
 	sum := sha256.New()
 	text, err := certs.ReadFile(file, maxConfigFile) // not a pipe: that can be read only once
 	settings, _, _ := readYAML(text)
-	r := read(settings, os.LookupEnv)
+	r := read(settings, filepath.Dir(file), os.LookupEnv)
 	fmt.Fprintf(sum, "%q %v %q %v\n", text, err, r.texts, r.wrong)
 	for _, name := range r.files {
-		content, err := certs.ReadFile(name, certs.MaxPEMFile) // not a pipe: reading it would block
+		content, err := certs.ReadFile(name, max(certs.MaxPEMFile, boilerplate.MostBytes)) // not a pipe: reading it would block
 		fmt.Fprintf(sum, "%q %v\n", content, err)
 	}
 	return string(sum.Sum(nil))

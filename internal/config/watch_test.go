@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 	}
 	t.Setenv("NEARDUP_TEST_DIR", dir)
 	// As Kubernetes mounts a ConfigMap: the file is a link through ..data, which is turned round.
-	put("..1/config.yaml", "admin: ${file:"+at("secret")+"}\nengines: [{tls: {ca_file: \"${NEARDUP_TEST_DIR}/ca.pem\"}}]\n")
+	put("..1/config.yaml", "admin: ${file:"+at("secret")+"}\nengines: [{tls: {ca_file: \"${NEARDUP_TEST_DIR}/ca.pem\"}, indices: [{boilerplate: footers.jsonl}]}]\n")
 	do(os.Symlink("..1", at("..data")))
 	do(os.Symlink("..data/config.yaml", at("config.yaml")))
 	put("secret", "one")
@@ -42,6 +42,8 @@ func TestWatch(t *testing.T) {
 		{"nothing", func() {}, false},
 		{"a secret", func() { put("secret", "two") }, true},
 		{"a certificate", func() { put("ca.pem", "two") }, true},
+		{"passages", func() { put("footers.jsonl", "one") }, true},
+		{"other passages", func() { put("footers.jsonl", "two") }, true},
 		{"a file that goes", func() { do(os.Remove(at("ca.pem"))) }, true},
 		{"and comes", func() { put("ca.pem", "three") }, true},
 		{"the same again", func() { put("ca.pem", "three") }, false},

@@ -1,0 +1,40 @@
+package boilerplate
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
+)
+
+const footer = "This message is confidential and is for its addressee alone. If you got it by mistake, please delete it."
+
+// TestFile: what was written is read again, and so are a bare passage, empty lines and a byte order mark.
+func TestFile(t *testing.T) {
+	list := []Passage{{footer, 412, []string{"a<1>", "b"}}, {Text: strings.Repeat("夜间渡轮恢复航行", 5)}}
+	var file bytes.Buffer
+	expect.OK(t, Write(&file, list))
+	expect.Same(t, list, expect.Value(Parse(file.Bytes()))(t), "read back")
+	expect.Same(t, list, expect.Value(Parse([]byte("\uFEFF\n"+file.String()+"\r\n\n")))(t), "read back")
+	expect.Same(t, footer+"\n"+list[1].Text+"\n", Lines(list), "lines")
+	expect.Same(t, "a b\n", Lines([]Passage{{Text: " a\n b"}}), "a passage of two lines")
+}
+
+func TestBadFile(t *testing.T) {
+	line := func(text string) string { return fmt.Sprintf("{\"passage\":%q}\n", text) }
+	for text, want := range map[string]string{
+		"": "has no passage: write a file with sidecar cluster --boilerplate", "\n \n": "has no passage",
+		line(footer) + "{}\n":                                          "line 2: has no passage",
+		line(footer) + "\n[]":                                          "line 3: is not a JSON object with a passage",
+		line(footer) + `{"passage":"` + footer:                         "line 2: is not a JSON object with a passage: unexpected end",
+		line(footer) + line("…"):                                       `line 2: "…" is shorter than 12 words`,
+		line(footer) + "\x1f\x8b\x08":                                  "line 2: is not a JSON object",
+		strings.Repeat(line(footer), MostPassages) + line("x "+footer): "line 10001: is one more than the 10000 passages",
+	} {
+		if list, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: %v, %d passages; want %q", text, err, len(list), want)
+		}
+	}
+}
