@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
@@ -35,8 +36,12 @@ type clusterJob struct {
 	write                bool
 	flink                flinkFlags
 	clean                cleanFlags
+	// boilerplate is the file that the passages learned go to; empty for none.
+	boilerplate string
+	learned     *cluster.Learned
 
-	corpus *cluster.Corpus
+	comparer *offline.Comparer // of --input
+	corpus   *cluster.Corpus
 	// began is when the run did, next when the next line of progress is due.
 	began, next time.Time
 }
@@ -79,6 +84,11 @@ change are written. A document that somebody else changes meanwhile is skipped.
 --open shows the groups on a page in the browser, until the command is interrupted: how much of the index are copies, what differs within
 a group, and why which document would stay. There you can tell documents apart, export groups, and download a plan.
 
+--boilerplate learns which passages of 12 words or more, such as disclaimers and footers, stand in many documents that are otherwise unlike,
+and writes them to a file, one JSON object in each line. The key boilerplate of a rule names this file: these passages are then left out of
+sketches. The report lists the first ten, and says which clusters fall apart without them. It reads the texts three more times. A rule's own
+boilerplate does not count here.
+
 --plan writes a plan of which documents to delete, or, with --hide, to hide, and changes nothing. In each group one document stays. The
 documents that go are near-duplicates of it. --hide needs a field that the index declares as a boolean. --apply carries a plan out.
 Just before, it reads both documents again. It leaves a document alone if either has changed, or if they are no near-duplicates any
@@ -91,6 +101,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		Example: `  sidecar cluster --index news-2024
   sidecar cluster --index news-2024 --write
   sidecar cluster --index news-2024 --open
+  sidecar cluster --index news-2024 --boilerplate footers.jsonl
   sidecar cluster --index news-2024 --plan plan.json --keep longest
   sidecar cluster --apply plan.json --undo undo.jsonl --yes
   sidecar cluster --restore undo.jsonl
@@ -120,6 +131,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
 	flags.BoolVar(&c.undecided, "ignore-decided", false, "ignore decided pairs")
+	flags.StringVar(&c.boilerplate, "boilerplate", "", "learn which passages stand in many otherwise unlike documents, and write them to this `file`")
 	c.bindUntested(cmd)
 	c.clean.add(flags)
 	c.flink.add(flags)
@@ -150,6 +162,8 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
 	case c.engine == onFlink && c.Algorithm != "" && c.Algorithm != cluster.Bands:
 		return fmt.Errorf("--engine flink: finds the pairs of bands alone, not of %s", c.Algorithm)
+	case c.boilerplate != "":
+		return c.checkBoilerplate()
 	}
 	return nil
 }
@@ -242,6 +256,11 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 	if err := c.join(cmd); err != nil {
 		return err
 	}
+	if c.boilerplate != "" {
+		if err := c.learn(ctx, source); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.clean.plan != "":
 		return source.makePlan(ctx)
@@ -274,6 +293,11 @@ func (c *clusterJob) begin(rule *rule.Rule) (err error) {
 	copied := *rule
 	if c.threshold > 0 && c.threshold != rule.Profile.Threshold {
 		copied.Profile.Threshold, copied.Bands, copied.Rows = c.threshold, 0, 0
+	}
+	if c.boilerplate != "" {
+		if copied.Sketcher, err = withoutBoilerplate(copied.Sketcher); err != nil {
+			return err
+		}
 	}
 	c.Rule, c.Progress = &copied, c
 	c.corpus, err = cluster.New(c.Options)
@@ -310,6 +334,7 @@ func (c *clusterJob) join(cmd *cobra.Command) error {
 
 // print prints the report, and what was written to the engine if anything was to be.
 func (c *clusterJob) print(r *cluster.Report, w *cluster.Written) error {
+	r.Boilerplate = c.learned
 	r.Written, r.Took = w, time.Since(c.began).Round(10*time.Millisecond)
 	if c.report == formJSON {
 		return terminal.WriteJSON(c.out, r)

@@ -40,6 +40,9 @@ func (c *clusterJob) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	if c.Decided, err = c.decidedIn(cmd.Context(), s.target, c.write || c.clean.plan != "" || c.clean.open); err == nil {
 		err = c.begin(s.Rule)
 	}
+	if c.boilerplate != "" && err == nil {
+		s.Rule = c.Rule // a stored sketch counts only if it is without boilerplate
+	}
 	if err == nil {
 		err = s.read(cmd.Context())
 	}

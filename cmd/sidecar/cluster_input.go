@@ -27,6 +27,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	c.comparer = g
 	if c.decidedFile != "" {
 		if c.Decided, err = parseDecided(cmd.Context(), c.decidedFile, cmd.InOrStdin()); err != nil {
 			return err

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/jobs"
@@ -241,5 +243,60 @@ func TestUndoOfAnotherPlan(t *testing.T) {
 	undo := file(t, `{"neardup_undo":1,"engine":"shelf","index":"news","identity":"one","plan":"a"}`+"\n"+`{"id":"1","source":{}}`+"\n")
 	for plan, want := range map[string]bool{"a": true, "b": false} {
 		expect.Same(t, want, holdsDocuments(undo, plan), "the undo file of plan a for plan %s", plan)
+	}
+}
+
+// TestClusterBoilerplate learns a footer from a file. A rule with what was learned parts what the footer had merged.
+func TestClusterBoilerplate(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	words := strings.Fields(poem)
+	slices.Reverse(words)
+	footer := poem + " " + strings.Join(words, " ")
+	var lines strings.Builder
+	for i := range 60 {
+		_, _ = fmt.Fprintf(&lines, "{\"id\":%d,\"text\":\"", i)
+		for word := range 20 + i {
+			_, _ = fmt.Fprintf(&lines, "w%d ", 100*i+word)
+		}
+		_, _ = fmt.Fprintf(&lines, "%s\"}\n", footer)
+	}
+	expect.OK(t, os.WriteFile(at("mails.jsonl"), []byte(lines.String()), 0o600))
+	learn := []string{"cluster", "--input", at("mails.jsonl"), "--boilerplate", at("footers.jsonl")}
+	got := sidecar(t, learn...)
+	if got.code != 0 || !strings.Contains(got.stdout, "boilerplate: 1 passage in 60 documents, each passage in 20 or more that are otherwise unlike\n  in ") ||
+		!strings.Contains(got.stdout, ", 116 words: the ferry left the harbour") || !strings.Contains(got.stdout, "without it: 0 clusters in place of 1; 1 of these fall apart") {
+		t.Fatalf("%+v", got)
+	}
+	list := expect.Value(boilerplate.Parse(expect.Value(os.ReadFile(at("footers.jsonl")))(t)))(t)
+	if len(list) != 1 || list[0].Text != footer || list[0].Documents < 20 || len(list[0].IDs) != 3 {
+		t.Errorf("%+v", list)
+	}
+	rule := "engines: [{listen: ':1', kind: elasticsearch, urls: ['http://h:1'], indices: [{match: mails, fields: [text], boilerplate: footers.jsonl}]}]"
+	expect.OK(t, os.WriteFile(at("config.yaml"), []byte(rule), 0o600))
+	under := []string{"--config", at("config.yaml"), "--index", "mails"}
+	if got := sidecar(t, append([]string{"cluster", "--input", at("mails.jsonl")}, under...)...); got.code != 0 || !strings.Contains(got.stdout, "0 clusters") {
+		t.Errorf("%+v", got)
+	}
+	again := sidecar(t, append(learn, append(under, "--report", "json")...)...)
+	if again.code != 0 || !strings.Contains(again.stdout, `"groups_before": 1`) || !strings.Contains(again.stdout, `"groups_apart": 1`) {
+		t.Errorf("under a rule with boilerplate: %+v", again)
+	}
+	expect.OK(t, os.WriteFile(at("few.jsonl"), []byte(pages), 0o600))
+	none := sidecar(t, "cluster", "--input", at("few.jsonl"), "--boilerplate", at("none.jsonl"))
+	if _, err := os.Stat(at("none.jsonl")); none.code != 0 || !strings.Contains(none.stdout, "boilerplate: none") || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%+v, %v", none, err)
+	}
+	for args, want := range map[string]string{
+		"--index x --boilerplate f --write":                                           "leave out --write",
+		"--input - --boilerplate f":                                                   "name a file with --input",
+		"--input x --boilerplate " + at("none/f"):                                     "there is no directory",
+		"--input x --boilerplate f --algorithm exact":                                 "leave out --engine flink and --algorithm",
+		"--input " + at("few.jsonl") + " --boilerplate f --config " + at("tags.yaml"): "passages are runs of words",
+	} {
+		expect.OK(t, os.WriteFile(at("tags.yaml"), []byte(strings.Replace(rule, "boilerplate: footers.jsonl", "preset: goods", 1)), 0o600))
+		if got := sidecar(t, append([]string{"cluster"}, strings.Fields(args)...)...); got.code != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
 	}
 }

@@ -39,6 +39,8 @@ type Report struct {
 	Left      Left        `json:"left_out"`
 	// WideClusters were too wide to look for mirrors in: see MostHosts.
 	WideClusters int `json:"wide_clusters"`
+	// Boilerplate is what [Corpus.Learn] found, nil where it was not asked.
+	Boilerplate *Learned `json:"boilerplate,omitempty"`
 	// Written, nil where nothing was to be, and Took, how long it took, are for the caller to fill in.
 	Written *Written      `json:"written,omitempty"`
 	Took    time.Duration `json:"-"`
