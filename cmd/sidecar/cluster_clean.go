@@ -112,7 +112,10 @@ func (s *indexSource) openPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options := groups.Options{Job: s.Job, Place: placeOf(s.target), By: userName(), Dir: c.Dir, Plan: p, Decided: len(c.Decided)}
+	options := groups.Options{Job: s.Job, Place: placeOf(s.target), By: userName(), Dir: c.Dir, Plan: p, Decided: len(c.Decided), Passages: s.passages}
+	if c.learned != nil {
+		options.Passages = c.learned.Passages
+	}
 	options.Job.Rule = c.Rule
 	found, err := groups.New(options, find)
 	if err != nil {

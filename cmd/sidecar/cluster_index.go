@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -24,6 +25,7 @@ import (
 type indexSource struct {
 	target
 	hostField string
+	passages  []boilerplate.Passage // of the rule
 	command   *clusterJob
 }
 
@@ -76,7 +78,8 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
 	s := &indexSource{target: found[0], command: c}
-	s.hostField = cmp.Or(c.hostField, s.Config.Indices[slices.Index(s.Rules, s.Rule)].HostField)
+	entry := s.Config.Indices[slices.Index(s.Rules, s.Rule)]
+	s.hostField, s.passages = cmp.Or(c.hostField, entry.HostField), entry.Passages
 	if !c.write {
 		return s, nil
 	}

@@ -3,10 +3,12 @@ package boilerplate
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/sketch"
 )
 
 const footer = "This message is confidential and is for its addressee alone. If you got it by mistake, please delete it."
@@ -35,6 +37,30 @@ func TestBadFile(t *testing.T) {
 	} {
 		if list, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, %d passages; want %q", text, err, len(list), want)
+		}
+	}
+}
+
+// TestMarker finds passages, whole and in part, and where they stand.
+func TestMarker(t *testing.T) {
+	const closing = "You get this letter because you subscribed to it. To end your subscription, answer with an empty mail."
+	list := []Passage{{Text: footer}, {Text: closing}, {Text: strings.Repeat("another passage ", 8)}}
+	for _, scheme := range []sketch.Scheme{{}, {Boilerplate: Lines(list)}} {
+		m := NewMarker(expect.Value(sketch.New(scheme))(t), list)
+		for text, want := range map[string][]string{
+			"Hello " + footer + " Bye": {footer}, strings.ToUpper(footer) + "\n\n" + closing: {strings.ToUpper(footer), closing},
+			"I see. This message is confidential and is for its addressee alone. If you got it, say so.": {"This message is confidential and is for its addressee alone. If you got it,"},
+			"Nothing.": nil, "This message is confidential.": nil, "<p>Hello</p> <p>" + closing + "</p>": nil,
+		} {
+			passages, marks := m.Find(text)
+			var got []string
+			for _, mark := range marks {
+				got = append(got, text[mark.From:mark.To])
+			}
+			expect.Same(t, want, got, "marks of %q", text)
+			if expected := strings.Contains(text, closing); slices.Contains(passages, 1) != expected || slices.Contains(passages, 2) {
+				t.Errorf("%q has the passages %v", text, passages)
+			}
 		}
 	}
 }

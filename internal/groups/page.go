@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/localpage"
@@ -22,8 +24,9 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// mostListed is how many groups one page of the list holds. mostShown is how many documents of a group are shown.
-const mostListed, mostShown = 50, 200
+// mostListed is how many groups one page of the list holds. mostShown is how many documents of a group are shown, mostPassages how many passages of
+// boilerplate.
+const mostListed, mostShown, mostPassages = 50, 200, 100
 
 // Options say what the page shows.
 type Options struct {
@@ -37,13 +40,16 @@ type Options struct {
 	Plan cleanup.Plan
 	// Decided is how many pairs were decided before.
 	Decided int
+	// Passages are the boilerplate of the index.
+	Passages []boilerplate.Passage
 }
 
 // Groups are the groups of an index, as the page shows them.
 type Groups struct {
 	Options
-	spool *spool
-	log   *decided.Log
+	spool  *spool
+	log    *decided.Log
+	marker *boilerplate.Marker
 
 	mu sync.Mutex // locked while a request is answered
 	// made are the decisions of this page about the document that stays in a group and another one, the last one at the end, by group and id.
@@ -73,6 +79,7 @@ func New(o Options, find func(yield func(cleanup.Group) error) (cleanup.Counts, 
 		return nil, err
 	}
 	g := &Groups{Options: o, spool: s, log: decided.Open(o.Job.Store.Journal()), made: map[int]map[string][]made{}, out: map[int]bool{}}
+	g.marker = boilerplate.NewMarker(o.Job.Rule.Sketcher, o.Passages)
 	slices.Sort(s.fields)
 	return g, nil
 }
@@ -90,6 +97,9 @@ type state struct {
 	Decided   int          `json:"decided"`
 	// Apart is how many documents stay after all, because a person decided that they differ.
 	Apart int `json:"apart"`
+	// Passages are the first of the boilerplate, AllPassages is how many there are.
+	Passages    []boilerplate.Passage `json:"passages"`
+	AllPassages int                   `json:"all_passages"`
 }
 
 // Page returns the page that shows the groups.
@@ -131,6 +141,7 @@ func post[T any](mux *http.ServeMux, g *Groups, name string, of func(context.Con
 func (g *Groups) state() state {
 	s := state{
 		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list), Decided: g.Decided,
+		Passages: g.Passages[:min(len(g.Passages), mostPassages)], AllPassages: len(g.Passages),
 	}
 	for n := range g.made {
 		s.Apart += g.apart(n)
@@ -228,6 +239,35 @@ type member struct {
 	State string `json:"state"`
 	// Verdict is what was decided on this page about it and the one that stays.
 	Verdict decided.Verdict `json:"verdict"`
+	// Passages are those that the text contains. Marks are where: from one UTF-16 unit of the text to before another.
+	Passages []contained `json:"passages"`
+	Marks    [][2]int    `json:"marks"`
+}
+
+// contained is a passage of boilerplate in a text.
+type contained struct {
+	Number    int    `json:"number"` // from 1
+	Documents int    `json:"documents"`
+	Text      string `json:"text"`
+}
+
+// mark fills in the passages of a member's text.
+func (g *Groups) mark(m *member) {
+	passages, marks := g.marker.Find(m.Text)
+	for _, n := range passages {
+		m.Passages = append(m.Passages, contained{n + 1, g.Passages[n].Documents, g.Passages[n].Text})
+	}
+	at, units := 0, 0
+	place := func(to int) int {
+		for _, r := range m.Text[at:to] {
+			units += utf16.RuneLen(r)
+		}
+		at = to
+		return units
+	}
+	for _, mark := range marks {
+		m.Marks = append(m.Marks, [2]int{place(mark.From), place(mark.To)})
+	}
 }
 
 // which names a group.
@@ -268,6 +308,7 @@ func (g *Groups) shown(ctx context.Context, w which) (any, error) {
 		members, _ := jsonedit.Members(d.Source)
 		m.Fields = cleanup.Short(members)
 		m.Text, m.Cut = localpage.Cut(strings.Join(g.Job.Rule.Readable(d.Source), "\n\n"))
+		g.mark(m)
 		return nil
 	})
 	return made, err

@@ -30,8 +30,32 @@ function showState () {
   if (apart) more.push(apart === 1 ? 'You decided that 1 document is different: it stays.' : `You decided that ${count(apart)} documents are different: they stay.`)
   if (decided) more.push(`${counted(decided, 'pair was', 'pairs were')} decided before: sidecar decide --list shows them.`)
   byId('more').textContent = groups ? more.join(' ') : ''
+  showPassages()
   for (const id of ['bar', 'tools', 'panes']) byId(id).hidden = !groups
   for (const element of document.querySelectorAll('.dated')) element.hidden = !dated
+}
+
+// showPassages lists the boilerplate of the index.
+function showPassages () {
+  const { passages, all_passages: all } = state
+  byId('boilerplate').hidden = !all
+  byId('passages-count').textContent = `Boilerplate: ${counted(all, 'passage')}${all > passages.length ? `, of which ${count(passages.length)} are shown` : ''}`
+  byId('passages').tBodies[0].replaceChildren(...passages.map(({ passage, documents }, i) =>
+    make('tr', null, make('th', { scope: 'row' }, i + 1), make('td', null, documents ? count(documents) : '–'), make('td', { dir: 'auto', lang: '' }, short(passage)))))
+}
+
+const short = text => text.length > 300 ? text.slice(0, 300) + ' …' : text
+
+// showContained lists the boilerplate of the two texts that are compared.
+function showContained (best, one) {
+  const [a, b] = [best, one].map(({ passages }) => passages ?? [])
+  const all = [...a, ...b.filter(({ number }) => !a.some(other => other.number === number))]
+  byId('contained').hidden = !all.length
+  byId('contained-list').replaceChildren(...all.map(({ number, documents, text }) => {
+    const [inA, inB] = [a, b].map(list => list.some(other => other.number === number))
+    const where = inA && inB ? 'in both texts' : inA ? 'in the text that stays' : 'in the other text'
+    return make('li', null, `Passage ${number}${documents ? `, in ${count(documents)} documents` : ''}, ${where}: `, make('span', { dir: 'auto', lang: '' }, short(text)))
+  }))
 }
 
 const kept = Object.fromEntries(['newest', 'oldest', 'longest', 'first'].map(by => [by, `The ${by} document of each group stays.`]))
@@ -118,8 +142,9 @@ function compare () {
   byId('goes').textContent = byId('goes-field').textContent = one.verdict === 'different' ? 'Stays too' : 'Goes'
   byId('what').replaceChildren('What differs in ', make('span', { class: 'id' }, one.id))
   byId('sides').hidden = false // what is hidden does not scroll back to its beginning
-  const differ = showSides(best.text, one.text)
+  const differ = showSides(best.text, one.text, best.marks, one.marks)
   byId('sides').hidden = !differ
+  showContained(best, one)
   const fields = differing(best, one)
   byId('fields').hidden = !fields.length
   byId('fields').tBodies[0].replaceChildren(...fields.map(([name, a, b]) =>
