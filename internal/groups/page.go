@@ -141,7 +141,7 @@ func post[T any](mux *http.ServeMux, g *Groups, name string, of func(context.Con
 func (g *Groups) state() state {
 	s := state{
 		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list), Decided: g.Decided,
-		Passages: g.Passages[:min(len(g.Passages), mostPassages)], AllPassages: len(g.Passages),
+		Passages: append([]boilerplate.Passage{}, g.Passages[:min(len(g.Passages), mostPassages)]...), AllPassages: len(g.Passages),
 	}
 	for n := range g.made {
 		s.Apart += g.apart(n)

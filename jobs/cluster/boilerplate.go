@@ -137,7 +137,8 @@ func (l *learner) count() error {
 		l.shift--
 	}
 	l.counts = make([]uint16, 1<<(64-l.shift))
-	return l.read(func(texts []string) Prepared { return Prepared{windows: l.windows(texts)} }, func(_ string, p Prepared) error {
+	all := func(uint64) bool { return true }
+	return l.read(func(texts []string) Prepared { return Prepared{windows: l.windows(texts, all)} }, func(_ string, p Prepared) error {
 		for _, window := range p.windows {
 			if n := &l.counts[window>>l.shift]; *n < math.MaxUint16 {
 				*n++
@@ -147,13 +148,16 @@ func (l *learner) count() error {
 	})
 }
 
-// windows returns the distinct windows of a document.
-func (l *learner) windows(texts []string) (all []uint64) {
+// windows returns some of the windows of a document.
+func (l *learner) windows(texts []string, which func(window uint64) bool) (all []uint64) {
 	for _, text := range texts {
-		all = append(all, l.sketcher.Windows(text)...)
+		for _, window := range l.sketcher.Windows(text) {
+			if which(window) {
+				all = append(all, window)
+			}
+		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 func (l *learner) candidate(window uint64) bool { return int(l.counts[window>>l.shift]) >= l.least }
@@ -169,7 +173,7 @@ func (l *learner) compareRests() error {
 	err = l.read(func(texts []string) (p Prepared) {
 		p.sketch, p.has = sketcher.Sketch(texts...)
 		if whole, _ := l.sketcher.Sketch(texts...); p.sketch.Words*restShare >= whole.Words {
-			p.windows = slices.DeleteFunc(l.windows(texts), func(window uint64) bool { return !l.candidate(window) })
+			p.windows = l.windows(texts, l.candidate)
 		}
 		return p
 	}, func(id string, p Prepared) error {
@@ -241,7 +245,7 @@ func (l *learner) cut() (*Corpus, error) {
 	}
 	err = l.read(func(texts []string) (p Prepared) {
 		p.texts = texts
-		p.windows = slices.DeleteFunc(l.windows(texts), func(window uint64) bool { return !l.learnt(window) })
+		p.windows = l.windows(texts, l.learnt)
 		p.sketch, p.has = sketcher.Sketch(texts...)
 		return p
 	}, func(id string, p Prepared) error {
@@ -261,44 +265,39 @@ func (l *learner) cut() (*Corpus, error) {
 	return after, err
 }
 
-// cutText adds the passages of a text that have a window that no passage has yet.
+// cutText adds the passages of a text that have a window that no passage has yet: runs of windows that are in about as many documents. Beside a
+// passage in far more documents, a run of few windows is one with the words that happen to be before or after it. It is no passage.
 func (l *learner) cutText(content string) {
-	var run []sketch.Place
-	add := func() {
-		if len(run) > 0 {
-			l.add(content, run)
+	places := l.sketcher.Places(content)
+	documents := func(i int) int { // in how many the window at i is, 0 for none that was learned
+		if i < 0 || i == len(places) || l.standing[places[i].Window] == nil {
+			return 0
 		}
-		run = run[:0]
+		return l.standing[places[i].Window].documents
 	}
-	for _, place := range l.sketcher.Places(content) {
-		s := l.standing[place.Window]
-		if s == nil {
-			add()
-			continue
+	for from, end := 0, 0; from < len(places); from = end {
+		n := documents(from)
+		for end = from + 1; end < len(places) && documents(end) <= 2*documents(end-1) && documents(end-1) <= 2*documents(end); end++ {
 		}
-		if len(run) > 0 {
-			if before := l.standing[run[len(run)-1].Window].documents; s.documents > 2*before || before > 2*s.documents { // another passage begins or ends
-				add()
-			}
+		if n > 0 {
+			edge := end-from < sketch.PassageWords && max(documents(from-1), documents(end)) > n
+			l.add(content, places[from:end], edge)
 		}
-		run = append(run, place)
 	}
-	add()
 }
 
-func (l *learner) add(content string, run []sketch.Place) {
+// add adds a passage, unless it is only an edge, or all of its windows are in others.
+func (l *learner) add(content string, run []sketch.Place, edge bool) {
 	p, fresh := passage{}, false
-	first := l.standing[run[0].Window]
-	p.Documents, p.IDs = first.documents, first.examples
-	for _, place := range run {
+	for i, place := range run {
 		s := l.standing[place.Window]
 		fresh, s.told = fresh || !s.told, true
 		p.windows = append(p.windows, place.Window)
-		if s.documents < p.Documents {
+		if i == 0 || s.documents < p.Documents {
 			p.Documents, p.IDs = s.documents, s.examples
 		}
 	}
-	if fresh {
+	if fresh && !edge {
 		p.Text = strings.Join(strings.Fields(content[run[0].From:run[len(run)-1].To]), " ")
 		l.passages = append(l.passages, p)
 	}

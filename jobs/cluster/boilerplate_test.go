@@ -124,6 +124,23 @@ func TestLearnNothing(t *testing.T) {
 	}
 }
 
+// TestLearnEdges: a passage with a word that is often before or after it is no passage of its own.
+func TestLearnEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(effort.Seed(t), 0))
+	var list []string
+	for i := range 120 {
+		text := ""
+		for range 80 {
+			text += fmt.Sprintf("w%d ", r.IntN(1_000_000))
+		}
+		list = append(list, text+[]string{"the ", "and ", "of "}[i%3]+footer+[]string{" so", " yes", " no", ""}[i%4])
+	}
+	l := learn(t, Options{Rule: ruleOf(t, sketch.Scheme{}, 0.64, 8)}, list)
+	if len(l.Passages) != 1 || l.Passages[0].Text != footer || l.Passages[0].Documents != 120 {
+		t.Errorf("%+v", l.Passages)
+	}
+}
+
 // TestLearnCounts: what falls apart, is freed and joins.
 func TestLearnCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(effort.Seed(t), 0))

@@ -11,7 +11,7 @@
 //     threshold. It misses a pair of resemblance r with the probability 1 - sketch.Candidate(r).
 //   - [Exact] joins equal fingerprints alone.
 //
-// Pairs that a person has decided about come before all this: decided.go says how.
+// Pairs that a person has decided about come before all this: decided.go says how. [Corpus.Learn] finds passages that join unlike documents.
 //
 // A [Corpus] takes documents in any order and from any source, and keeps what it needs of them in memory or, past
 // [Options.Memory], in temporary files. What comes out depends neither on the order nor on the memory, nor on how many cores
