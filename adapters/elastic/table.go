@@ -183,7 +183,7 @@ func (c columns) fit(values []byte) (upright, sideways bool) {
 	return upright, sideways
 }
 
-// fits reports whether a cell can be of the column.
+// fits reports whether a cell can be of the column. Of a type that no field of ours has in ES|QL any cell can be.
 func (c column) fits(cell []byte) bool {
 	first := append(bytes.TrimLeft(cell, "[ \t\r\n"), ' ')[0] // a cell can hold several values
 	switch c.Type {
@@ -191,8 +191,10 @@ func (c column) fits(cell []byte) bool {
 		return first == '"' || first == 'n'
 	case "long":
 		return first == 'n' || first == '-' || first >= '0' && first <= '9'
+	case "unsupported": // as binary fields are
+		return first == 'n'
 	}
-	return first == 'n' // of binary fields ES|QL shows null
+	return true
 }
 
 // SQL answers page by page: a page names the columns only if it is the first, and has a cursor for the next one. So that our cells can be

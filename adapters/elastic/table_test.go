@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -129,7 +130,11 @@ func (g grid) less() grid {
 func (g grid) json(pretty, sideways bool, columns, cells, cursor string) string {
 	list, values := []any{}, make([]any, 0)
 	for i, name := range g.names {
-		list = append(list, pairs{{"name", name}, {"type", "text"}})
+		kind := map[string]string{rule.SketchField: "unsupported", rule.BandsField: "long", rule.ClusterField: "keyword"}[name]
+		if slices.ContainsFunc(g.cells, func(row []any) bool { return kind == "unsupported" && row[i] != nil }) {
+			kind = "binary" // SQL's
+		}
+		list = append(list, pairs{{"name", name}, {"type", cmp.Or(kind, "text")}})
 		if sideways {
 			column := []any{}
 			for _, row := range g.cells {
