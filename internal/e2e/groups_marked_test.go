@@ -168,7 +168,7 @@ func checkMarkedForms(t *testing.T, through api, index string, ids map[string]st
 	post := func(path, body string) []byte {
 		return call(t, through.e, "POST", through.base+path, body).want(t, 200).body
 	}
-	for _, more := range []string{`,"_source":false`, `,"fields":["title"]`, `,"docvalue_fields":["id"],"from":30`, `,"from":30,"neardup_window":10`, `,"sort":["id"],"from":10`, `,"stored_fields":[]`,
+	for _, more := range []string{`,"_source":false`, `,"fields":["title"]`, `,"docvalue_fields":["id"],"from":30`, `,"from":90,"neardup_window":10`, `,"sort":["id"],"from":10`, `,"stored_fields":[]`,
 		`,"aggs":{"a":{"terms":{"field":"id"},"aggs":{"t":{"top_hits":{}}}}}`, `,"explain":true`} {
 		check(more, post("/"+index+"/_search?neardup_group=true"+atQueryTime, query+more+"}"), true)
 	}
