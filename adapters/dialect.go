@@ -206,9 +206,10 @@ type Scope struct {
 	// Fuses says that the engine makes one list of several that it finds there: see [Index].
 	Fuses bool
 	// Native is the rule of all indices of the target, if they have one rule and it lets the engine collapse searches by clusters; otherwise nil.
-	// Fell, if not empty, is the reason why that is not tried at present: see [Outcome].
+	// Fell, if not empty, is the reason why that is not tried at present: see [Outcome]. Costly says that it is not tried where groups are counted.
 	Native *rule.Rule
 	Fell   Reason
+	Costly bool
 }
 
 // Searches are the searches of one client's request, parsed: one, or those of a multi-search.

@@ -130,9 +130,10 @@ type NativeOutcome struct {
 	// Native says that the engine collapsed the whole list itself; Read and Window are then zero.
 	Native bool
 	// Fell, if not empty, says why a search was collapsed at query time that was to be native. Tried says that the engine was asked in vain,
-	// Unfit that this was for what is stored, which other searches of the target will find too.
-	Fell         Reason
-	Tried, Unfit bool
+	// Unfit that this was for what is stored, which other searches of the target will find too. Costly says that it was refused while groups
+	// were to be counted, which can be too much where to collapse is not.
+	Fell                 Reason
+	Tried, Unfit, Costly bool
 }
 
 // Counting has the engine compute the client's facets over the documents that a collapsed list shows: see [Reading.Counts].

@@ -25,7 +25,7 @@ const (
 	doubtedFor = time.Second
 	// triedFor is how long an index that could not be prepared is left alone.
 	triedFor = 10 * time.Second
-	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by the clusters that are stored.
+	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by the clusters that are stored, or count them.
 	// It weighs a request in vain against the time until one sees that they are all there again. Other failures count for doubtedFor.
 	unfitFor = 30 * time.Second
 	// maxNames bounds how many names are remembered over all credentials, and maxKnown about how many bytes that takes.
@@ -50,6 +50,7 @@ type entry struct {
 
 	fell   adapters.Reason // why the engine could not collapse by its clusters
 	native time.Time       // when it is to be asked to again; zero if it never failed
+	costly time.Time       // when it is to be asked again to count groups too; zero if it never refused
 }
 
 // catalog is a cache of the indices that names lead to, apart for each set of credentials.

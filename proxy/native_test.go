@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,16 +13,26 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// nativeEngine collapses by clusters where it is asked to; aliens is how many of its documents have no id of the rule's.
+// nativeEngine collapses by clusters where it is asked to, and counts none in buckets; aliens is how many of its documents have no id of the rule's.
 func nativeEngine(t *testing.T, mark string, aliens *int) (e *engine, asked *int) {
 	e, asked = newEngine("news-1", "other-1"), new(int)
 	plain := searching(t)
 	e.answer = func(w http.ResponseWriter, a arrival) {
 		if !strings.Contains(string(a.body), `"collapse"`) {
+			if strings.Contains(string(a.body), `"aggs"`) {
+				rec := httptest.NewRecorder()
+				plain(rec, a)
+				io.WriteString(w, `{"aggregations":{},`+strings.TrimPrefix(rec.Body.String(), "{"))
+				return
+			}
 			plain(w, a)
 			return
 		}
-		*asked++
+		if *asked++; strings.Contains(string(a.body), `"neardup_clusters"`) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			io.WriteString(w, `{"error":{"type":"circuit_breaking_exception"},"status":429}`)
+			return
+		}
 		hit := `{"_index":"news-1","_id":"%d","_source":{},"fields":{"neardup_cluster":["%s0000000000%d"]}}`
 		if *aliens < 0 {
 			io.WriteString(w, `{"_shards":{"failed":0},"hits":{}}`)
@@ -79,5 +90,24 @@ func TestNativeIsTriedAgain(t *testing.T) {
 		expect("/news-1/_search", "0 2 3", strings.Replace(odd, "rounds=2", "rounds=1", 1), 0)
 		time.Sleep(time.Second)
 		expect("/news-1/_search", "0 2", native, 1)
+
+		// To count groups is more than to collapse: that it is refused says nothing of other searches.
+		counts := func(wantAsked int) {
+			t.Helper()
+			before := *asked
+			rec := f.ask("POST", "/news-1/_search?neardup_counts=groups", `{"aggs":{"h":{"terms":{"field":"host"}}}}`)
+			line := rec.Header().Get("Neardup")
+			if rec.Code != 200 || !strings.HasPrefix(line, "collapsed; reason=native_refused; ") || !strings.Contains(line, "; counts=exact; ") || *asked-before != wantAsked {
+				t.Errorf("%d %q, the engine asked to collapse %d times, want %d", rec.Code, line, *asked-before, wantAsked)
+			}
+		}
+		counts(1)
+		for range 29 {
+			counts(0)
+			expect("/news-1/_search?neardup_counts=groups", "0 2", native, 1)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		counts(1)
 	})
 }

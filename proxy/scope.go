@@ -40,7 +40,8 @@ func (s *search) scope(target string) adapters.Scope {
 			known.Add(rule)
 		}
 	}
-	if known.Native = c.native(e); known.Native != nil && time.Now().Before(e.native) {
+	known.Native, known.Costly = c.native(e), time.Now().Before(e.costly)
+	if known.Native != nil && time.Now().Before(e.native) {
 		known.Fell = e.fell
 	}
 	return known
@@ -115,11 +116,14 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entry(who, o.Target)
-	if o.Tried {
+	switch {
+	case !o.Tried:
+	case o.Costly:
+		e.costly = time.Now().Add(unfitFor)
+	case o.Unfit:
+		e.fell, e.native = o.Fell, time.Now().Add(unfitFor)
+	default:
 		e.fell, e.native = o.Fell, time.Now().Add(doubtedFor)
-		if o.Unfit {
-			e.native = time.Now().Add(unfitFor)
-		}
 	}
 	if o.Reason != "" || o.Read == 0 {
 		return

@@ -20,7 +20,7 @@ func (q *clientSearch) Refusal(requests []*adapters.Request, reply *adapters.Rep
 		return err
 	case !any(func(r *adapters.Request) bool { return !r.Own }): // it is the client's own search that the engine refuses
 		return adapters.ErrRefused
-	case reply.Status >= 500 && blames(reply.Body, q.asked.Scope.Deciding), any(func(r *adapters.Request) bool { return r.Raw }) && blamesCollapse(reply):
+	case reply.Status >= 500 && blames(reply.Body, q.asked.Scope.Deciding), any(func(r *adapters.Request) bool { return r.Raw }) && (blamesCollapse(reply) || q.asked.Counting != nil && breaks(reply)):
 		return adapters.ErrWidened
 	}
 	return err

@@ -223,3 +223,8 @@ func blamesCollapse(reply *adapters.Reply) bool {
 		return bytes.Contains(reply.Body, []byte(word))
 	})
 }
+
+// breaks reports whether the engine refuses what would take too much of its memory.
+func breaks(reply *adapters.Reply) bool {
+	return (reply.Status == 429 || reply.Status >= 500) && bytes.Contains(reply.Body, []byte(`"circuit_breaking_exception"`))
+}

@@ -160,6 +160,37 @@ func answerNative(s *adapters.Searches, status int, reply string) (answer *adapt
 	return answer, asked, err
 }
 
+// TestNativeCountsTooMuch: where the engine's breaker refuses to count groups, the search is collapsed at query time. All other refusals are the answer.
+func TestNativeCountsTooMuch(t *testing.T) {
+	const breaker = `{"error":{"root_cause":[],"type":"search_phase_execution_exception","caused_by":{"type":"circuit_breaking_exception"}},"status":429}`
+	p, _ := nativePlan(t)
+	for _, c := range []struct {
+		name, query string
+		status      int
+		reply       string
+		falls       bool
+	}{
+		{"counting", "neardup_counts=groups", 429, breaker, true},
+		{"counting, by another status", "neardup_counts=groups", 503, breaker, true},
+		{"not counting", "", 429, breaker, false},
+		{"a full queue", "neardup_counts=groups", 429, `{"error":{"type":"es_rejected_execution_exception"},"status":429}`, false},
+		{"forbidden", "neardup_counts=groups", 403, breaker, false},
+	} {
+		answer, asked, err := answerNative(searchNative(t, p, Dialect{}, c.query, `{"size":2,"aggs":{"own":{"terms":{"field":"n"}}}}`), c.status, c.reply)
+		if !c.falls {
+			if !errors.Is(err, adapters.ErrRefused) || len(asked) != 1 {
+				t.Errorf("%s: got %v after %d requests, want the engine's refusal", c.name, err, len(asked))
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if o := answer.Outcomes[0]; o.Fell != adapters.ReasonNativeRefused || !o.Tried || o.Unfit || !o.Costly {
+			t.Errorf("%s: %+v", c.name, o)
+		}
+	}
+}
+
 // FuzzNativeReply: whatever the engine says, it is an answer without our fields or the search goes on.
 func FuzzNativeReply(f *testing.F) {
 	p, rule := nativePlan(f)

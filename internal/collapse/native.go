@@ -10,7 +10,11 @@ import (
 
 // natively has the engine collapse the search. The result is nil where the search goes on at query time.
 func (s *search) natively(ctx context.Context) (result adapters.Pieces, o adapters.Outcome, err error) {
-	if s.special.native.Fell = s.asked.Scope.Fell; s.special.native.Fell != "" { // a moment ago
+	scope := &s.asked.Scope
+	if s.special.native.Fell = scope.Fell; scope.Fell == "" && scope.Costly && s.asked.Counting != nil {
+		s.special.native.Fell = adapters.ReasonNativeRefused
+	}
+	if s.special.native.Fell != "" { // a moment ago
 		return nil, o, nil
 	}
 	var replies []*adapters.Reply
@@ -43,7 +47,8 @@ func (s *search) fall(err error) {
 	case errors.Is(err, adapters.ErrUnclustered):
 		n.Fell, n.Unfit = adapters.ReasonUnclustered, true
 	case declined || errors.Is(err, adapters.ErrWidened): // at query time it is seen whose fault that is
-		n.Fell, n.Unfit = adapters.ReasonNativeRefused, s.asked.Counting == nil // to count can be too much, and to collapse not
+		n.Fell, n.Costly = adapters.ReasonNativeRefused, s.asked.Counting != nil
+		n.Unfit = !n.Costly
 	case errors.Is(err, adapters.ErrMoved):
 		n.Fell = adapters.ReasonMoved
 	case isAlone:
