@@ -26,7 +26,7 @@ var (
 )
 
 // uncountable are words of aggregations that depend on more than which documents they are over: on all of the index, or on scores.
-var uncountable = []string{`"global"`, `"top_hits"`, `sampler"`, "_score", `\u00`}
+var uncountable = []string{`"global"`, `"significant_t`, `"top_hits"`, `sampler"`, "_score", `\u00`}
 
 // readCounts reads whether aggregations are to count groups, and says why the search is left alone, or nothing.
 func (q *clientSearch) readCounts() adapters.Reason {
@@ -56,6 +56,9 @@ func (q *clientSearch) countable() bool {
 	if filter != nil && string(filter) != "null" || q.after != nil || q.asked.Neighbours != nil || q.fused != nil || remote(q.asked.Target) {
 		return false
 	}
+	if q.asked.Limit < q.asked.Scope.Window { // the first ranks of its list are all that can be read
+		return false
+	}
 	key, _, _ := q.aggregations()
 	own := jsonedit.Get(q.members, key)
 	return !slices.ContainsFunc(uncountable, func(word string) bool { return bytes.Contains(own, []byte(word)) })
@@ -63,11 +66,11 @@ func (q *clientSearch) countable() bool {
 
 // requestCounts returns the request for the client's aggregations over the documents of a reading's ranks.
 func (q *clientSearch) requestCounts(r *adapters.Reading) ([]*adapters.Request, error) {
-	if len(r.Ranks) > mostCounted || !tellable(r) {
-		return nil, adapters.Alone{Reason: adapters.ReasonUncountable, Searched: true}
-	}
 	if known := hitOf(&r.Known[0]).in; known.numbered && known.shards != 1 { // several shards share numbers
 		return nil, errUnnumbered
+	}
+	if len(r.Ranks) > mostCounted || !tellable(r) {
+		return nil, adapters.Alone{Reason: adapters.ReasonUncountable, Searched: true}
 	}
 	body, err := jsonedit.Cut(q.body, func(key string) bool { return !slices.Contains(countable, key) })
 	if err == nil {
@@ -80,12 +83,25 @@ func (q *clientSearch) requestCounts(r *adapters.Reading) ([]*adapters.Request, 
 
 // WithCounts implements adapters.Counting.
 func (q *clientSearch) WithCounts(result []byte, counts *adapters.Listing) ([]byte, error) {
-	counted := jsonedit.Lookup(counts.Parsed.(*parsedReply).text, "aggregations")
+	reply := counts.Parsed.(*parsedReply).text
+	counted := jsonedit.Lookup(reply, "aggregations")
 	if counted == nil {
 		return nil, adapters.ErrNotUnderstood
 	}
+	if failedShards(reply) > failedShards(result) || timedOut(reply) && !timedOut(result) { // it lacks documents of the page
+		return nil, adapters.ErrMoved
+	}
 	return jsonedit.Set(result, "aggregations", counted)
 }
+
+// failedShards returns how many shards a reply lacks.
+func failedShards(reply []byte) int {
+	n, _ := numberOf(jsonedit.Lookup(reply, "_shards"), "failed")
+	return n
+}
+
+// timedOut reports whether the engine cut a reply short.
+func timedOut(reply []byte) bool { return string(jsonedit.Lookup(reply, "timed_out")) == "true" }
 
 // clusterCount is the name of the aggregation that counts the clusters in a bucket. It is nearly exact up to 3,000, and takes 16 KB for each bucket. Up to
 // 40,000 it would take 256 KB: some hundred buckets then exceed what an engine grants a request.
@@ -215,9 +231,11 @@ func (c *clusterCounts) bucket(r *jsonedit.Reader) {
 	for end := r.At(); r.Next(); end = r.At() {
 		key, from := string(r.Key()), r.At()
 		switch {
-		case key == "doc_count":
+		case key == "doc_count" && !r.Enter('{'):
 			r.Value()
 			count = span(from, r.At())
+		case key == "doc_count": // an aggregation or a filter of that name
+			c.bucket(r)
 		case count.to > 0 && (key == clusterCount || strings.HasSuffix(key, "#"+clusterCount)): // typed_keys puts a type before each name
 			clusters = jsonedit.Lookup(r.Value(), "value")
 			c.edits = append(c.edits, jsonedit.Edit{From: end, To: r.At()})

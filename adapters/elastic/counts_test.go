@@ -1,6 +1,8 @@
 package elastic
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +27,8 @@ func TestCountsAsks(t *testing.T) {
 		{"neardup_counts=groups", `{"size":0,` + aggs + `}`, true, false, ""},
 		{"", `{"size":0,"neardup_counts":"groups",` + aggs + `}`, true, false, ""},
 		{"neardup_counts=groups&q=a", `{"min_score":1,"sort":["n"],"rescore":{"window_size":500,"query":{}},` + aggs + `}`, true, false, ""},
+		{"neardup_counts=groups", `{"rescore":{"window_size":20,"query":{}},` + aggs + `}`, false, true, ""}, // of a window of 30
+		{"neardup_counts=groups", `{"size":0,"rescore":{"window_size":20,"query":{}},` + aggs + `}`, false, false, "uncountable"},
 		{"neardup_counts=groups&neardup=dry_run", `{` + aggs + `}`, false, false, ""},
 		{"neardup_counts=groups", `{}`, false, false, ""},
 		{"neardup_counts=groups", `{"size":0}`, false, false, "size_zero"},
@@ -39,6 +43,8 @@ func TestCountsAsks(t *testing.T) {
 		{"neardup_counts=groups", `{"aggs":{"a":{"terms":{"field":"host"},"aggs":{"b":{"top_hits":{}}}}}}`, false, true, ""},
 		{"neardup_counts=groups", `{"aggs":{"a":{"diversified_sampler":{"field":"host"}}}}`, false, true, ""},
 		{"neardup_counts=groups", `{"aggs":{"a":{"sum":{"script":"_score"}}}}`, false, true, ""},
+		{"neardup_counts=groups", `{"aggs":{"a":{"significant_terms":{"field":"host"}}}}`, false, true, ""},
+		{"neardup_counts=groups", `{"aggs":{"a":{"terms":{"field":"host"},"aggs":{"b":{"significant_text":{"field":"title"}}}}}}`, false, true, ""},
 		{"neardup_counts=groups", `{"aggs":{"a":{"gl\u006fbal":{}}}}`, false, true, ""},
 	} {
 		class, r := searchFor("/news-1/_search", c.query, c.body)
@@ -83,27 +89,90 @@ func TestByCluster(t *testing.T) {
 	}
 }
 
-// TestCountsUnnameable: where ids don't tell documents apart the search is left alone.
+// TestCountsOddNames: a client's aggregation or filter may have any name, also one that the engine's own replies use.
+func TestCountsOddNames(t *testing.T) {
+	bucket := func(hits, clusters int, more string) string {
+		return fmt.Sprintf(`{"doc_count":%d%s,"neardup_clusters":{"value":%d}}`, hits, more, clusters)
+	}
+	for _, name := range []string{"doc_count", "buckets", "value", "key", "meta", "aggs", "terms"} {
+		reply := fmt.Sprintf(`{%[1]q:{"buckets":{%[1]q:%[2]s,"other":%[3]s}}}`, name, bucket(9, 4, fmt.Sprintf(`,%q:%s`, name, bucket(5, 2, ""))), bucket(3, 1, ""))
+		got := expect.Value(withClusters([]byte(reply)))(t)
+		expect.Same(t, fmt.Sprintf(`{%[1]q:{"buckets":{%[1]q:{"doc_count":4,%[1]q:{"doc_count":2}},"other":{"doc_count":1}}}}`, name), string(got), "%s", name)
+		asked, ok := byCluster(fmt.Appendf(nil, `{%[1]q:{"filters":{"filters":{%[1]q:{"match_all":{}}}},"aggs":{%[1]q:{"missing":{"field":"h"}}}}}`, name), false)
+		if n := strings.Count(string(asked), `"neardup_clusters":`); !ok || n != 2 {
+			t.Errorf("%s: %d counts in %s", name, n, asked)
+		}
+	}
+}
+
+// TestCountsUnnameable: where ids don't tell documents apart, or there are too many indices, a page keeps its hits and the engine's own facets. A search
+// for no hits is left alone.
 func TestCountsUnnameable(t *testing.T) {
-	class, r := searchFor("/news-1/_search", "neardup_counts=groups", `{"size":2,"aggs":{"h":{"terms":{"field":"host"}}}}`)
-	for ids, want := range map[string]adapters.Reason{"a b": "", "a a": "uncountable"} {
+	var days []string
+	for day := range mostIndices + 1 {
+		days = append(days, fmt.Sprintf("news-%d a", day))
+	}
+	days = append(days, "news-0 b")
+	for _, c := range []struct {
+		name, size string
+		documents  []string
+		want       adapters.Counts
+		reason     adapters.Reason
+	}{
+		{"ids", "2", []string{"news-1 a", "news-1 b"}, adapters.CountsExact, ""},
+		{"one id twice", "2", []string{"news-1 a", "news-1 b", "news-1 a"}, adapters.CountsEngine, ""},
+		{"one id twice", "0", []string{"news-1 a", "news-1 b", "news-1 a"}, 0, adapters.ReasonUncountable},
+		{"many indices", "2", days, adapters.CountsEngine, ""},
+		{"many indices", "0", days, 0, adapters.ReasonUncountable},
+	} {
+		class, r := searchFor("/news-*/_search", "neardup_counts=groups&neardup_window=100", `{"size":`+c.size+`,"aggs":{"h":{"terms":{"field":"host"}}}}`)
 		s := Dialect{}.ParseSearch(class, r, searchPlan(t, false))
 		var hits []string
-		for id := range strings.SplitSeq(ids, " ") {
-			hits = append(hits, `{"_index":"news-1","_id":"`+id+`","_score":1,"_source":{"title":"`+strings.Repeat("one two three ", 30)+`"}}`)
+		for _, document := range c.documents {
+			index, id, _ := strings.Cut(document, " ")
+			text := strings.Repeat(fmt.Sprintf("one%[1]s two%[1]s three%[1]s ", index), 30) // those of one index fold
+			hits = append(hits, `{"_index":"`+index+`","_id":"`+id+`","_score":1,"_source":{"title":"`+text+`"}}`)
 		}
 		asked := 0
 		answer, err := adaptertest.Run(s, func(*adapters.Request) *adapters.Reply {
 			asked++
-			return fakeReply(200, []byte(`{"_shards":{"total":1,"failed":0},"hits":{"total":{"value":2,"relation":"eq"},"hits":[`+strings.Join(hits, ",")+`]},"aggregations":{}}`))
+			return fakeReply(200, fmt.Appendf(nil, `{"_shards":{"total":1,"failed":0},"hits":{"total":{"value":%d,"relation":"eq"},"hits":[%s]},"aggregations":{"h":%d}}`,
+				len(hits), strings.Join(hits, ","), asked))
 		})
-		if want == "" {
-			expect.OK(t, err)
-			if o := answer.Outcomes[0]; o.Folded != 1 || o.Counts != adapters.CountsExact || o.Rounds != asked {
-				t.Errorf("%s: %+v", ids, o)
+		if c.reason != "" {
+			if err == nil || adapters.ReasonOf(err) != c.reason {
+				t.Errorf("%s: %v, want %s", c.name, err, c.reason)
 			}
-		} else if err == nil || adapters.ReasonOf(err) != want {
-			t.Errorf("%s: %v, want %s", ids, err, want)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if o := answer.Outcomes[0]; o.Folded == 0 || o.Counts != c.want || o.Rounds != asked || o.Reason != "" {
+			t.Errorf("%s: %+v", c.name, o)
+		}
+	}
+}
+
+// TestCountsLacking: facets of a reply that lacks shards which the page has, or that was cut off, are not put beside it.
+func TestCountsLacking(t *testing.T) {
+	for _, c := range []struct {
+		page, counts string
+		lacks        bool
+	}{
+		{`"timed_out":false,"_shards":{"failed":0}`, `"timed_out":false,"_shards":{"failed":0}`, false},
+		{`"timed_out":false,"_shards":{"failed":1}`, `"timed_out":false,"_shards":{"failed":1}`, false},
+		{`"timed_out":true,"_shards":{"failed":0}`, `"timed_out":true,"_shards":{"failed":0}`, false},
+		{`"timed_out":false,"_shards":{"failed":0}`, `"timed_out":false,"_shards":{"failed":1}`, true},
+		{`"timed_out":false,"_shards":{"failed":9}`, `"timed_out":false,"_shards":{"failed":10}`, true},
+		{`"timed_out":false,"_shards":{"failed":0}`, `"timed_out":true,"_shards":{"failed":0}`, true},
+		{`"took":1`, `"timed_out":false,"_shards":{"failed":1}`, true},
+	} {
+		counts := &adapters.Listing{Parsed: &parsedReply{text: []byte(`{` + c.counts + `,"aggregations":{"h":2}}`)}}
+		got, err := (&clientSearch{}).WithCounts([]byte(`{`+c.page+`,"aggregations":{"h":1}}`), counts)
+		if errors.Is(err, adapters.ErrMoved) != c.lacks || !c.lacks && string(got) != `{`+c.page+`,"aggregations":{"h":2}}` {
+			t.Errorf("%s beside %s: %s, %v", c.counts, c.page, got, err)
 		}
 	}
 }

@@ -39,6 +39,9 @@ func (q *query) countable() bool {
 	if q.asked.Unseen != "" || q.vector != nil || q.fuses || q.hidesID() {
 		return false
 	}
+	if q.asked.Limit < q.asked.Scope.Window { // the first ranks of its list are all that can be read
+		return false
+	}
 	for name := range q.values {
 		if strings.HasPrefix(name, "facet_sample") {
 			return false

@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -23,6 +24,8 @@ func TestCountsAsks(t *testing.T) {
 		{"", `"facet_by":"k"`, false, false, ""}, {"", `"neardup_counts":"groups"`, false, false, ""}, {"", `"facet_by":"k","neardup_counts":"groups"`, true, false, ""},
 		{"", `"facet_by":"k","per_page":0,"neardup_counts":"groups"`, true, false, ""}, {"", `"facet_by":"k","facet_query":"k:x","neardup_counts":"groups"`, true, false, ""},
 		{"", `"per_page":0,"neardup_counts":"groups"`, false, false, "size_zero"}, {"", `"facet_by":"k","per_page":0`, false, false, "size_zero"},
+		{"", `"facet_by":"k","limit_hits":20,"neardup_counts":"groups"`, false, true, ""}, {"", `"facet_by":"k","per_page":0,"limit_hits":20,"neardup_counts":"groups"`, false, false, "uncountable"},
+		{"", `"facet_by":"k","limit_hits":5000,"neardup_counts":"groups"`, true, false, ""},
 		{"", `"facet_by":"k","offset":3,"neardup_counts":"groups"`, false, true, ""}, {"", `"preset":"p","neardup_counts":"groups"`, false, true, ""},
 		{"", `"facet_by":"k","limit":0,"neardup_counts":"groups"`, false, false, "uncountable"}, {"", `"facet_by":"k","facet_sample_percent":9,"neardup_counts":"groups"`, false, true, ""},
 		{`{"filter_by":"n:1"}`, `"facet_by":"k","neardup_counts":"groups"`, true, false, ""}, {`{"q":"x"}`, `"facet_by":"k","neardup_counts":"groups"`, false, true, ""},
@@ -61,5 +64,38 @@ func TestCountsSteer(t *testing.T) {
 	params := valuesOf(paramsOf(last.RawQuery))
 	for name, want := range map[string]string{"q": "*", "filter_by": "id:[`a`]", "pinned_hits": "", "facet_by": "k", "max_facet_values": "3", "per_page": "0"} {
 		expect.Same(t, want, params[name], "%s in %s", name, last.RawQuery)
+	}
+}
+
+// TestCountsUnnameable: where a filter can't name a document, or the engine turns out to fuse lists, a page keeps its hits and the engine's own facets. A search
+// for no hits is left alone.
+func TestCountsUnnameable(t *testing.T) {
+	p, _ := nativePlan(t)
+	for _, c := range []struct {
+		id, mark string
+		counted  bool
+	}{{"b", "", true}, {"b`", "", false}, {" b", "", false}, {"b", `"hybrid_search_info":{"rank_fusion_score":1.0},`, false}} {
+		for _, size := range []int{2, 0} {
+			text := strings.Repeat("one two three ", 30)
+			f := &fake{documents: []map[string]any{{"id": c.id, "title": text}, {"id": "a", "title": text}}}
+			search := fmt.Sprintf(`{"searches":[{"collection":"news","q":"one","query_by":"title","facet_by":"k","per_page":%d,"neardup_counts":"groups","neardup_window":9}]}`, size)
+			s := Dialect{}.ParseSearch(adapters.Class{Form: formMulti}, post(`/multi_search`, search), p)
+			answer := expect.Value(adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
+				reply := f.reply(r)
+				reply.Body = []byte(strings.ReplaceAll(string(reply.Body), `"highlights":[]`, c.mark+`"highlights":[]`))
+				return reply
+			}))(t)
+			o := answer.Outcomes[0]
+			var reason adapters.Reason
+			counts := adapters.CountsExact
+			if !c.counted && size == 0 {
+				reason, counts = adapters.ReasonUncountable, adapters.CountsUnasked
+			} else if !c.counted {
+				counts = adapters.CountsEngine
+			}
+			if o.Reason != reason || o.Counts != counts || reason == "" && o.Folded != 1 {
+				t.Errorf("%q %s, %d hits: %+v", c.id, c.mark, size, o)
+			}
+		}
 	}
 }

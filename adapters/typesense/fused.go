@@ -54,6 +54,8 @@ func (q *query) checkKind(res *result) error {
 		return nil
 	case fused && !q.fuses && q.asked.From+q.asked.Size > fusedNeighbours:
 		return adapters.Alone{Reason: adapters.ReasonRankWindow, Searched: true}
+	case fused && !q.fuses && q.asked.Counting != nil && q.asked.Size == 0:
+		return adapters.Alone{Reason: adapters.ReasonUncountable, Searched: true}
 	case fused && !q.fuses:
 		return errFused
 	}

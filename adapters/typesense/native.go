@@ -164,7 +164,7 @@ func (q *query) groups(by *rule.Rule, raw []byte) (hits [][]byte, found int, err
 			return nil, 0, err
 		case h.curated: // the operator put it in its place, where it is a group of its own
 			return nil, 0, adapters.Alone{Reason: "curated"}
-		case h.neighbour:
+		case h.neighbour || h.fused:
 			return nil, 0, errors.New("the list is one of neighbours")
 		}
 		pieces, err := q.appendHit(nil, &h)

@@ -124,6 +124,7 @@ func TestNativeTakes(t *testing.T) {
 		{"a group of another rule", "", groupsReply(20, `"`+other.ClusterID(1)+`"`), counted, "", adapters.ReasonUnclustered},
 		{"a large cluster of another rule", "", good, countedReply(30, 20, id(1), `"`+other.ClusterID(1)+`"`), "", adapters.ReasonUnclustered},
 		{"a hit in its place", "", strings.Replace(good, `"highlights"`, `"curated":true,"highlights"`, 1), counted, "", "curated"},
+		{"hits of a fused list", "", strings.ReplaceAll(good, `"highlights"`, `"hybrid_search_info":{},"highlights"`), counted, "", "not_understood"},
 		{"another page", "", strings.Replace(good, `"page":1`, `"page":2`, 1), counted, "", "not_understood"},
 		{"no groups", "", strings.Replace(good, `grouped_hits`, `hits`, 1), counted, "", "not_understood"},
 		{"not counted", "", good, strings.Replace(counted, `"field_name":"neardup_cluster"`, `"field_name":"x"`, 1), "", "not_understood"},

@@ -33,7 +33,8 @@ func (q *query) scatter(ranks []int, limit int) []enginePage {
 // Narrowed implements adapters.Search: some servers are configured to grant smaller pages, and some fuse lists by themselves.
 func (q *query) Narrowed(err error) adapters.Search {
 	if errors.Is(err, errFused) {
-		narrowed := *q
+		narrowed, a := *q, &q.asked
+		narrowed.asked.Counting, narrowed.asked.Uncounted = nil, a.Uncounted || a.Counting != nil
 		narrowed.fuse(fusedNeighbours)
 		return &narrowed
 	}

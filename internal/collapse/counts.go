@@ -2,6 +2,7 @@ package collapse
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
@@ -15,12 +16,18 @@ func (s *search) countGroups(ctx context.Context) error {
 	}
 	shown := slices.Sorted(slices.Values(s.found.Shown)) // another representative than the first-ranked can be anywhere
 	listing, err := s.read(ctx, &adapters.Reading{Ranks: shown, Known: s.compared, Sources: true, Counts: true})
+	if alone, is := errors.AsType[adapters.Alone](err); is && alone.Reason == adapters.ReasonUncountable && s.asked.Size > 0 {
+		s.special.uncounted, err = true, nil // the page is as good without
+	}
 	s.special.counted = listing
 	return err
 }
 
 // counts returns what facets count by group: the groups of the whole list if all of it was compared.
 func (s *search) counts() adapters.Counts {
+	if s.special.uncounted {
+		return adapters.CountsEngine
+	}
 	total := s.total()
 	if s.found.Stats().Ended && (len(s.compared) < s.page.Window || total >= 0 && total <= s.page.Window && !s.counted.AtLeast) {
 		return adapters.CountsExact

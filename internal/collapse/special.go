@@ -22,6 +22,7 @@ type special struct {
 	native     adapters.NativeOutcome
 	hitBytes   int               // the mean length of hits, of the last reading that gave one; 0 if it does not matter
 	counted    *adapters.Listing // what facets count by group; nil where they are the engine's own
+	uncounted  bool              // facets could not be asked for, and count all hits
 	ownResult  []byte            // of the client's own search as the client wrote it; nil until there is one
 
 	// uncollapsed is a listing that holds the whole page as the engine has it, nil until there is one: the answer if the time for collapsing is over.
