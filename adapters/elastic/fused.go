@@ -20,8 +20,6 @@ const rankWindow = 10
 type fused struct {
 	window int // the engine refuses a search for more hits than that
 	length int // how many hits the list holds at most
-	// extends says that a larger window only makes the list longer.
-	extends bool
 	// hybrid says that the list is that of a hybrid query of OpenSearch. The window (pagination_depth) is of each part on each shard, and bounds neither
 	// size nor length. sized says that the client gives none: then it is the size of the search.
 	hybrid, sized bool
@@ -55,14 +53,8 @@ func (q *clientSearch) readRetriever(retriever []byte) adapters.Reason {
 		return ""
 	case "standard":
 		return standardReason(in)
-	case "rrf", "linear", "text_similarity_reranker":
+	case "rrf", "linear", "text_similarity_reranker", "pinned", "rule":
 		return q.fuse(windowOf(in, "rank_window_size", rankWindow))
-	case "pinned", "rule":
-		reason := q.fuse(windowOf(in, "rank_window_size", rankWindow))
-		// Of a query's list it takes the first hits, some of which it puts before the others.
-		inner, _ := single(jsonedit.Get(in, "retriever"))
-		q.fused.extends = inner == "standard"
-		return reason
 	case "rescorer":
 		return q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
 	case "diversify": // of the hits in its window it keeps so many
@@ -152,17 +144,11 @@ func (q *clientSearch) readFusedPage() adapters.Reason {
 	return ""
 }
 
-// readWindow writes the window of the list into the body where it depends on the size of the search, or where the list can be longer, as long as least:
-// then pages fill. They end where they would without that.
-func (q *clientSearch) readWindow(least int) (err error) {
-	a, list := &q.asked, q.fused
-	switch {
-	case list.sized:
+// readWindow writes the window of the list into the body where it is the size of the search.
+func (q *clientSearch) readWindow() (err error) {
+	a := &q.asked
+	if q.fused.sized {
 		q.base, err = setNumber(q.base, a.Size, "query", "hybrid", "pagination_depth")
-	case list.extends && least > list.length && a.From < list.length:
-		kind, _ := single(jsonedit.Get(q.members, "retriever"))
-		a.Size, a.Limit = min(a.Size, list.length-a.From), least
-		q.base, err = setNumber(q.base, least, "retriever", kind, "rank_window_size")
 	}
 	a.Scope.Window = min(a.Scope.Window, a.Limit)
 	return err

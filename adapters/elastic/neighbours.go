@@ -22,7 +22,7 @@ func (q *clientSearch) readNeighbours(least int) error {
 	}
 	if q.fused != nil {
 		q.base = pinned
-		return q.readWindow(least)
+		return q.readWindow()
 	}
 	longer, most, err := raised(q.body, q.asked.Size, least)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -270,11 +269,6 @@ func (f *fuser) testFused(t *testing.T, r *rand.Rand) int {
 	window := windowIn(retriever)
 	own := fakeHits(f.send(search(0, window, retriever, "")).Body)[0]
 	p.raw = own
-	if in, pinned := retriever["pinned"].(object); pinned && in["retriever"].(object)["standard"] != nil && window < p.rule.VectorWindow {
-		longer := maps.Clone(in)
-		longer["rank_window_size"] = p.rule.VectorWindow
-		p.raw = fakeHits(f.send(search(0, p.rule.VectorWindow, object{"pinned": longer}, "")).Body)[0]
-	}
 	p.hits = l.judged(p.rule, p.raw)
 	for ; p.from < window+size; p.from += size {
 		p.collapse()
