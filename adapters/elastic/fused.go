@@ -46,7 +46,7 @@ func (q *clientSearch) readFused() adapters.Reason {
 }
 
 // readRetriever does so for a retriever. The retrievers within one that fuses need not be known: they are read in its window.
-func (q *clientSearch) readRetriever(retriever []byte) adapters.Reason {
+func (q *clientSearch) readRetriever(retriever []byte) (reason adapters.Reason) {
 	kind, in := single(retriever)
 	switch kind {
 	case "knn":
@@ -54,15 +54,17 @@ func (q *clientSearch) readRetriever(retriever []byte) adapters.Reason {
 	case "standard":
 		return standardReason(in)
 	case "rrf", "linear", "text_similarity_reranker", "pinned", "rule":
-		return q.fuse(windowOf(in, "rank_window_size", rankWindow))
+		reason = q.fuse(windowOf(in, "rank_window_size", rankWindow))
 	case "rescorer":
-		return q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
+		reason = q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
 	case "diversify": // of the hits in its window it keeps so many
-		reason := q.fuse(windowOf(in, "rank_window_size", rankWindow))
-		q.fused.window, q.fused.length = maxResultWindow, min(q.fused.length, windowOf(in, "size", rankWindow))
-		return reason
+		reason = q.fuse(min(windowOf(in, "rank_window_size", rankWindow), windowOf(in, "size", rankWindow)))
+		q.fused.window = maxResultWindow
+	default:
+		return adapters.ReasonVector
 	}
-	return adapters.ReasonVector
+	q.asked.Size = q.fused.length // unless the client gives a size: the engine then takes all of the list (RankDocsRetrieverBuilder)
+	return reason
 }
 
 // standardReason returns why a search by such a retriever is left alone, or nothing. Its list is that of a query.

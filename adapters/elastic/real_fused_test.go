@@ -45,7 +45,8 @@ func (f *fuser) send(r *adapters.Request) *adapters.Reply {
 	if err := json.Unmarshal(r.Body, &body); err != nil || f.engineKnows(body.Retriever) {
 		return f.l.send(r)
 	}
-	size, window := 10, windowIn(body.Retriever)
+	window := windowIn(body.Retriever)
+	size := window
 	if body.Size != nil {
 		size = *body.Size
 	}
@@ -202,8 +203,11 @@ func normalized(how any, score float64, hits []scored) float64 {
 	return score
 }
 
-// randomRetriever returns one whose window is no smaller than least, which those within it get too.
-func (f *fuser) randomRetriever(r *rand.Rand, least, depth int) object {
+// fusing are the retrievers that fuse lists.
+var fusing = []string{"rrf", "linear", "pinned", "rescorer", "diversify"}
+
+// randomRetriever returns one of these kinds whose window is no smaller than least, which those within it get too.
+func (f *fuser) randomRetriever(r *rand.Rand, least, depth int, kinds ...string) object {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	window := least + r.IntN(60)
 	if depth == 0 || depth < 2 && r.IntN(4) == 0 {
@@ -213,8 +217,8 @@ func (f *fuser) randomRetriever(r *rand.Rand, least, depth int) object {
 		}
 		return object{"standard": object{"query": object{"match": object{"body": sentence(r.IntN(40), 0, 40)}}}}
 	}
-	part := func() object { return f.randomRetriever(r, window, depth-1) }
-	switch kinds := []string{"rrf", "linear", "pinned", "rescorer", "diversify"}; kinds[r.IntN(len(kinds))] {
+	part := func() object { return f.randomRetriever(r, window, depth-1, fusing...) }
+	switch pick(kinds...) {
 	case "rrf":
 		return object{"rrf": object{"rank_window_size": window, "rank_constant": 1 + r.IntN(60),
 			"retrievers": []object{part(), {"retriever": part(), "weight": r.Float64()}}}}
@@ -244,8 +248,10 @@ func TestRealFused(t *testing.T) {
 			l.stored = map[string]stored{}
 			l.fillVectors(r, index, 150, shards)
 			f, folded := &fuser{l, index, !strings.Contains(l.must("GET", "/", ""), `"number" : "8.`)}, 0
-			for range searches(8) {
-				folded += f.testFused(t, r)
+			for range searches(2) {
+				for _, kind := range fusing {
+					folded += f.testFused(t, r, kind)
+				}
 			}
 			if folded == 0 {
 				t.Error("nothing folded")
@@ -255,50 +261,57 @@ func TestRealFused(t *testing.T) {
 }
 
 // testFused goes through the pages of one search, and returns how many hits fold.
-func (f *fuser) testFused(t *testing.T, r *rand.Rand) int {
+func (f *fuser) testFused(t *testing.T, r *rand.Rand, kind string) int {
 	l, retriever := f.l, object{}
-	expect.JSON(t, expect.Value(json.Marshal(f.randomRetriever(r, 10, 2)))(t), &retriever)
-	size := 1 + r.IntN(10)
+	expect.JSON(t, expect.Value(json.Marshal(f.randomRetriever(r, 10, 2, kind)))(t), &retriever)
+	window, size := windowIn(retriever), 1+r.IntN(10)
 	p := &page{rule: pageRule(l), size: size}
 	p.rule.DateField, p.rule.Choice = "at", []rule.Choice{{}, {By: rule.ByNewest}}[r.IntN(2)]
 	p.choose(r)
-	search := func(from, size int, retriever object, more string) *adapters.Request {
+	search := func(sized, more string) *adapters.Request {
 		text := expect.Value(json.Marshal(retriever))(t)
-		return requestFor("POST", "/"+f.index+"/_search", "", fmt.Sprintf(`{"retriever":%s,"_source":["at"],"from":%d,"size":%d%s}`, text, from, size, more))
+		return requestFor("POST", "/"+f.index+"/_search", "", fmt.Sprintf(`{"retriever":%s,"_source":["at"],"from":%d%s%s}`, text, p.from, sized, more))
 	}
-	window := windowIn(retriever)
-	own := fakeHits(f.send(search(0, window, retriever, "")).Body)[0]
-	p.raw = own
+	p.raw = fakeHits(f.send(search(fmt.Sprintf(`,"size":%d`, window), "")).Body)[0]
 	p.hits = l.judged(p.rule, p.raw)
 	for ; p.from < window+size; p.from += size {
-		p.collapse()
-		end := max(0, min(len(p.ranks), len(own)-p.from))
-		request := search(p.from, size, retriever, p.controls)
-		answer, err := l.answerBy(f.send, request, planOf(rule.Rules{p.rule}, r.IntN(2) == 0, []float64{0, 0.3}[r.IntN(2)]))
-		if err != nil {
-			t.Fatalf("%s: %v", request.Body, err)
-		}
-		want, hits := []string{}, fakeHits(answer.Body)[0]
-		for _, rank := range p.ranks[:end] {
-			want = append(want, idOf(t, p.raw[rank]))
-		}
-		if p.show.DryRun {
-			want = want[:0]
-			for _, hit := range own[min(p.from, len(own)):min(p.from+size, len(own))] {
-				want = append(want, idOf(t, hit))
-			}
-		}
-		for i := range hits {
-			hits[i] = idOf(t, hits[i])
-		}
-		expect.Same(t, strings.Join(want, " "), strings.Join(hits, " "), "%s", request.Body)
-		total, _ := totalIn(t, string(answer.Body))
-		shorter := len(hits) < min(size, len(own)-p.from) && total > len(p.raw)
-		if got := answer.Outcomes[0].Limited; got != shorter && !p.show.DryRun && !p.show.CollapsedTotals {
-			t.Errorf("%s: of %d hits a list of %d and a page of %d, and limited is %v", request.Body, total, len(p.raw), len(hits), got)
-		}
+		f.testPage(t, r, p, search(fmt.Sprintf(`,"size":%d`, size), p.controls))
+	}
+	for _, p.from = range []int{0, 1 + r.IntN(window+5)} { // without a size the page is what is left of the list
+		p.size = len(p.raw)
+		own := fakeHits(f.send(search("", "")).Body)[0]
+		expect.Same(t, strings.Join(p.raw[min(p.from, len(p.raw)):], "\n"), strings.Join(own, "\n"), "the engine's own page of %s", search("", "").Body)
+		f.testPage(t, r, p, search("", p.controls))
 	}
 	return p.folded()
+}
+
+// testPage holds the answer to a request for a page against the definition.
+func (f *fuser) testPage(t *testing.T, r *rand.Rand, p *page, request *adapters.Request) {
+	p.collapse()
+	answer, err := f.l.answerBy(f.send, request, planOf(rule.Rules{p.rule}, r.IntN(2) == 0, []float64{0, 0.3}[r.IntN(2)]))
+	if err != nil {
+		t.Fatalf("%s: %v", request.Body, err)
+	}
+	want, hits := []string{}, fakeHits(answer.Body)[0]
+	for _, rank := range p.ranks {
+		want = append(want, idOf(t, p.raw[rank]))
+	}
+	if p.show.DryRun {
+		want = want[:0]
+		for _, hit := range p.raw[min(p.from, len(p.raw)):min(p.from+p.size, len(p.raw))] {
+			want = append(want, idOf(t, hit))
+		}
+	}
+	for i := range hits {
+		hits[i] = idOf(t, hits[i])
+	}
+	expect.Same(t, strings.Join(want, " "), strings.Join(hits, " "), "%s", request.Body)
+	total, _ := totalIn(t, string(answer.Body))
+	shorter := len(hits) < min(p.size, len(p.raw)-p.from) && total > len(p.raw)
+	if got := answer.Outcomes[0].Limited; got != shorter && !p.show.DryRun && !p.show.CollapsedTotals {
+		t.Errorf("%s: of %d hits a list of %d and a page of %d, and limited is %v", request.Body, total, len(p.raw), len(hits), got)
+	}
 }
 
 // TestRealHybrid holds hybrid queries on OpenSearch against the definition: the pages are the parts of the collapsed list over the client's own list. That is
