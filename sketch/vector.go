@@ -39,6 +39,9 @@ func (w *workspace) readVector(text string) bool {
 	w.vector = w.vector[:0]
 	list, isList := strings.CutPrefix(text, "[")
 	if !isList {
+		if len(text) > base64.StdEncoding.EncodedLen(4*maxDimensions) || isHex(text) {
+			return false
+		}
 		raw, err := base64.StdEncoding.DecodeString(text)
 		for ; len(raw) >= 4; raw = raw[4:] {
 			w.vector = append(w.vector, float64(math.Float32frombits(binary.BigEndian.Uint32(raw))))
@@ -57,6 +60,9 @@ func (w *workspace) readVector(text string) bool {
 	}
 	return ended
 }
+
+// isHex reports whether a text has digits of base 16 alone. Elasticsearch takes vectors of bytes in this form. Read as base64, they would be other vectors.
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
 // sides makes the sketch of the workspace's vector, which it changes: one bit for each of P random hyperplanes, the side on which the vector lies (Charikar,
 // "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002). A side depends on the vector's direction alone.

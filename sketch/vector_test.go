@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -174,7 +175,8 @@ func TestNoVector(t *testing.T) {
 	s := expect.Value(New(vectorScheme))(t)
 	for _, texts := range [][]string{
 		{}, {""}, {"[]"}, {"[0,0]"}, {"[1,NaN]"}, {"[1e39]"}, {"[1e-60]"}, {"[1,]"}, {"[1"}, {"1]"}, {"[[1,2]]"}, {`["1"]`}, {"[1 2]"}, {"word"}, {"AAAA"},
-		{"[1]", "[2]"}, {"f4AAAA=="}, {"[" + strings.Repeat("1,", maxDimensions) + "1]"},
+		{"[1]", "[2]"}, {"f4AAAA=="}, {strings.Repeat("0a7fC4ff", 4)},
+		{base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{63, 128, 0, 0}, maxDimensions+1))}, {"[" + strings.Repeat("1,", maxDimensions) + "1]"},
 	} {
 		if k, ok := s.Sketch(texts...); ok {
 			t.Errorf("%.40q has the sketch %s", texts, k)
