@@ -204,6 +204,9 @@ func (t *texts) collect(value []byte) {
 	case 'n':
 	default:
 		t.odd = fmt.Errorf("%.40s is no text: write it in quotes", value)
+		if t.vectors {
+			t.odd = fmt.Errorf("%.40s is no vector: write a list of numbers", value)
+		}
 	}
 }
 

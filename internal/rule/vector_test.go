@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/expect"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -50,6 +51,16 @@ func TestVectorsOfDocuments(t *testing.T) {
 		got := string(NewEnricher(w, 1<<20).Append(nil, "i", []byte(c.document+"}"), c.partial))
 		expect.Same(t, c.document+c.end, got, "%s", c.document)
 		expect.Same(t, []Change{c.change}, changes, "%s", c.document)
+	}
+}
+
+// TestNumberInsteadOfVector: the advice is that for vectors.
+func TestNumberInsteadOfVector(t *testing.T) {
+	members := expect.Value(jsonedit.Members([]byte(`{"v":5}`)))(t)
+	for advice, r := range map[string]*Rule{"5 is no vector: write a list of numbers": vectorRule(t, "v"), "5 is no text: write it in quotes": {}} {
+		if _, _, err := r.TextsIn(members, "v"); err == nil || err.Error() != advice {
+			t.Errorf("%v, want %s", err, advice)
+		}
 	}
 }
 
