@@ -13,7 +13,8 @@ import (
 // They are left out by windows. A window is the shortest run of tokens that is as long as [PassageWords] words; as in a shingle, n characters
 // of a script without spaces are as long as w words. Each window of a text that is also one of a passage is left out, and what
 // remains of the text is closed up. So a part of a passage is left out too, if it is a window long. The fingerprint is of the whole
-// text. A document that is nothing but boilerplate has one shingle, which no other text has: only its fingerprint makes it a near-duplicate.
+// text. A document of which fewer than [PassageWords] words remain has one shingle, which no other text has: only its fingerprint makes it a
+// near-duplicate. "Hi" above one long passage is not the same as "Hi" above another one.
 
 // PassageWords is how many words a passage has at least. Of passages that sidecar cluster learns, those of 8 or 10 words cost some recall on sections
 // of bills ("is amended by adding at the end the following new"), those of 12 nothing. With 16, forms with gaps are missed.
@@ -145,6 +146,9 @@ func (s *Sketcher) subtract(w *workspace, numbers uint64) {
 		t.sizes = t.sizes[:kept]
 	}
 }
+
+// littleRemains reports whether boilerplate was left out of a document, and what remains is shorter than a passage.
+func (w *workspace) littleRemains() bool { return w.subtracted && w.quarters < 4*PassageWords }
 
 // subtractPlain returns the tokens without the boilerplate, and without what the scheme leaves out.
 func (s *Sketcher) subtractPlain(w *workspace, list []token) (left []token) {

@@ -15,6 +15,7 @@ const (
 	footer  = "This message is confidential, and is for its addressee alone. If you got it by mistake, please delete it at once."
 	notice  = "本邮件及其附件含有保密信息，仅限于发送给上面地址中列出的个人或群组，禁止任何其他人以任何形式使用。"
 	article = "The evening ferry to Saltmere sails again from Monday, after eleven years: the last boat leaves at 10.30."
+	ferry   = "夜间渡轮恢复航行，十一年来首次，末班船十点离开北码头。"
 )
 
 // withoutPassages removes what boilerplate is, in the plainest way: of each run of tokens that is a window long and is also in a passage, all tokens go.
@@ -77,7 +78,7 @@ func checkSubtracted(t *testing.T, scheme Scheme, text string) {
 	w := new(workspace)
 	bare.fill(w, left)
 	want := bare.appendShingles(nil, w.tokens)
-	if len(left) == 0 && len(before) > 0 {
+	if len(left) < len(before) && quartersIn(w.tokens.hashes) < 4*PassageWords {
 		want = []uint64{s.finish(s.Fingerprint(text))}
 	}
 	slices.Sort(want)
@@ -112,9 +113,9 @@ func TestBoilerplate(t *testing.T) {
 		{"THIS message is confidential and is for its   addressee alone if YOU " + article, article}, // a part of the passage
 		{"This message is confidential. " + article, "This message is confidential. " + article},     // too short a part
 		{article + " " + footer + " " + article, article + " " + article},
-		{"船票。" + notice + "夜间渡轮恢复航行", "船票。夜间渡轮恢复航行"},
-		{"夜间渡轮恢复航行。" + notice[:114], "夜间渡轮恢复航行。"},                // 36 characters
-		{"夜间渡轮恢复航行。" + notice[:111], "夜间渡轮恢复航行。" + notice[:111]}, // 35
+		{"船票。" + notice + ferry, "船票。" + ferry},
+		{ferry + notice[:114], ferry},                // 36 characters
+		{ferry + notice[:111], ferry + notice[:111]}, // 35
 	} {
 		got, _ := s.Sketch(c.text)
 		want, _ := bare.Sketch(c.as)
@@ -129,6 +130,16 @@ func TestBoilerplate(t *testing.T) {
 	agreement, _ := a.Agreement(&b)
 	if !ok || a.Shingles != 1 || a.Words != 0 || agreement > 0.1 || a.SameWords(&b) {
 		t.Errorf("of nothing but boilerplate: %v, %+v and %+v agree by %v", ok, a, b, agreement)
+	}
+	for text, least := range map[string]uint32{"One two three four five six seven eight nine ten eleven ": 1, "1 2 3 4 5 6 7 8 9 10 11 12 ": 2} {
+		under, _ := s.Sketch(text + footer)
+		other, _ := s.Sketch(notice + text)
+		if got := min(under.Shingles, 2); got != least || under.SameWords(&other) != (least == 2) {
+			t.Errorf("%q has %d shingles under a passage, %d under another one", text, under.Shingles, other.Shingles)
+		}
+		if _, coverage := s.Text(text + footer).Compare(s.Text(notice + text)); (coverage == 1) != (least == 2) {
+			t.Errorf("%q has coverage %v", text, coverage)
+		}
 	}
 	again, _ := s.Sketch(strings.ToUpper(footer))
 	if !a.SameText(&again) {

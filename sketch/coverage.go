@@ -36,6 +36,7 @@ func (s *Sketcher) Text(texts ...string) *Text {
 			list = s.subtractPlain(w, list)
 		}
 		s.fill(w, list)
+		w.measure(s.scheme.Features == CharacterShingles)
 		w.all = s.appendShingles(w.all, w.tokens)
 		for i := range list {
 			list[i].text = head(list[i].text)
@@ -45,8 +46,8 @@ func (s *Sketcher) Text(texts ...string) *Text {
 		place += len(w.tokens.hashes)
 		t.parts = append(t.parts, place)
 	}
-	if w.subtracted && len(w.all) == 0 {
-		w.all = append(w.all, s.finish(s.Fingerprint(texts...)))
+	if w.littleRemains() {
+		w.all, t.shingles = append(w.all[:0], s.finish(s.Fingerprint(texts...))), nil
 	}
 	w.distinct()
 	t.set = slices.Sorted(slices.Values(w.set))

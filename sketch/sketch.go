@@ -277,8 +277,8 @@ func (s *Sketcher) gather(w *workspace, texts []string) {
 		w.all = s.appendShingles(w.all, w.tokens)
 		w.base = append(w.base, 0)
 	}
-	if w.subtracted && len(w.all) == 0 { // nothing but boilerplate: its one element is in no other text
-		w.all = append(w.all, s.finish(s.keys.fingerprint(w.base)))
+	if w.littleRemains() {
+		w.all = append(w.all[:0], s.finish(s.keys.fingerprint(w.base)))
 	}
 	w.distinct()
 }
