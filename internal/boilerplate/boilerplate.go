@@ -30,12 +30,8 @@ type Passage struct {
 	IDs       []string `json:"ids,omitempty"`
 }
 
-// Parse reads the text of a file. Its error names the line.
+// Parse reads the text of a file. Its error names the line. [Check] says whether the passages are long enough.
 func Parse(text []byte) (list []Passage, err error) {
-	plain, err := sketch.New(sketch.Scheme{Content: sketch.ContentRaw})
-	if err != nil {
-		return nil, err
-	}
 	number := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\uFEFF"))) {
 		if number++; len(bytes.TrimSpace(line)) == 0 {
@@ -47,8 +43,6 @@ func Parse(text []byte) (list []Passage, err error) {
 			err = fmt.Errorf("is not a JSON object with a passage: %w", wrong)
 		case p.Text == "":
 			err = errors.New(`has no passage: write {"passage": "…"}`)
-		case len(plain.Windows(p.Text)) == 0:
-			err = fmt.Errorf("%.40q is shorter than %d words: only longer passages are left out", p.Text, sketch.PassageWords)
 		case len(list) == MostPassages:
 			err = fmt.Errorf("is one more than the %d passages that a file may have: drop those in the fewest documents", MostPassages)
 		}
@@ -63,17 +57,48 @@ func Parse(text []byte) (list []Passage, err error) {
 	return list, nil
 }
 
+// Check returns an error if a passage is too short for a scheme: then nothing is left out because of it.
+func Check(list []Passage, scheme sketch.Scheme) error {
+	scheme.Boilerplate, scheme.Content = "", sketch.ContentRaw
+	s, err := sketch.New(scheme)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if len(s.Windows(p.Text)) == 0 {
+			return fmt.Errorf("%.40q is shorter than %d words, as the rule counts them: only longer passages are left out", p.Text, sketch.PassageWords)
+		}
+	}
+	return nil
+}
+
 // Write writes a file.
 func Write(w io.Writer, list []Passage) error {
 	out := bufio.NewWriter(w)
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
 	for _, p := range list {
-		if err := e.Encode(p); err != nil {
-			return err
-		}
+		_, _ = out.Write(p.line()) // Flush returns the error
 	}
 	return out.Flush()
+}
+
+// Fit returns those of a list that a file may hold. The first ones come first.
+func Fit(list []Passage) (fit []Passage) {
+	size := 0
+	for _, p := range list {
+		if more := len(p.line()); len(fit) < MostPassages && size+more <= MostBytes {
+			fit, size = append(fit, p), size+more
+		}
+	}
+	return fit
+}
+
+// line returns the line of a file.
+func (p *Passage) line() []byte {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(p) // never fails: texts and a number
+	return line.Bytes()
 }
 
 // Lines returns the passages as [sketch.Scheme] takes them.

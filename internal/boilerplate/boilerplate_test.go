@@ -31,7 +31,6 @@ func TestBadFile(t *testing.T) {
 		line(footer) + "{}\n":                                          "line 2: has no passage",
 		line(footer) + "\n[]":                                          "line 3: is not a JSON object with a passage",
 		line(footer) + `{"passage":"` + footer:                         "line 2: is not a JSON object with a passage: unexpected end",
-		line(footer) + line("…"):                                       `line 2: "…" is shorter than 12 words`,
 		line(footer) + "\x1f\x8b\x08":                                  "line 2: is not a JSON object",
 		strings.Repeat(line(footer), MostPassages) + line("x "+footer): "line 10001: is one more than the 10000 passages",
 	} {
@@ -39,6 +38,54 @@ func TestBadFile(t *testing.T) {
 			t.Errorf("%.80q: %v, %d passages; want %q", text, err, len(list), want)
 		}
 	}
+}
+
+// TestCheck: whether a passage is long enough is the rule's to say.
+func TestCheck(t *testing.T) {
+	characters := strings.Repeat("夜间渡轮恢复航行", 3)
+	for _, c := range []struct {
+		text   string
+		scheme sketch.Scheme
+		enough bool
+	}{
+		{footer, sketch.Scheme{}, true},
+		{"This message is confidential.", sketch.Scheme{}, false},
+		{"1 2 3 4 5 6 7 8 9 10 11 12", sketch.Scheme{}, true},
+		{"1 2 3 4 5 6 7 8 9 10 11 12", sketch.Scheme{DropNumbers: true}, false},
+		{characters, sketch.Scheme{}, false}, // 24 characters, and 36 are as long as 12 words
+		{characters, sketch.Scheme{Words: 3, Characters: 6}, true},
+		{"<p>" + footer + "</p>", sketch.Scheme{Content: sketch.ContentUseful}, true},
+	} {
+		err := Check([]Passage{{Text: footer + footer}, {Text: c.text}}, c.scheme)
+		if (err == nil) != c.enough || !c.enough && !strings.Contains(err.Error(), "is shorter than 12 words") {
+			t.Errorf("%q: %v, want enough: %v", c.text, err, c.enough)
+		}
+		scheme := c.scheme
+		scheme.Boilerplate = Lines([]Passage{{Text: c.text}})
+		with, without := expect.Value(sketch.New(scheme))(t), expect.Value(sketch.New(c.scheme))(t)
+		if slices.Equal(with.Shingles(c.text), without.Shingles(c.text)) == c.enough {
+			t.Errorf("%q is left out: %v, want %v", c.text, !c.enough, c.enough)
+		}
+	}
+}
+
+// TestFit: what was learned is read again, however much it is. A passage that is too long leaves room for others.
+func TestFit(t *testing.T) {
+	long := []Passage{{Text: strings.Repeat(footer+"<", 1<<12)}} // 430 KB
+	list := slices.Concat([]Passage{{Text: strings.Repeat("x", MostBytes)}}, slices.Repeat(long, 100), slices.Repeat([]Passage{{Text: footer}}, 2*MostPassages))
+	for _, c := range []struct {
+		list         []Passage
+		least, bytes int
+	}{{list, 1000, MostBytes - 200}, {list[101:], MostPassages, 0}, {list[1:3], 2, 0}} {
+		var file bytes.Buffer
+		fit := Fit(c.list)
+		expect.OK(t, Write(&file, fit))
+		expect.Same(t, fit, expect.Value(Parse(file.Bytes()))(t), "read back")
+		if file.Len() > MostBytes || file.Len() < c.bytes || len(fit) < c.least {
+			t.Errorf("%d of %d passages fit, in %d bytes", len(fit), len(c.list), file.Len())
+		}
+	}
+	expect.Same(t, 0, len(Fit(list[:1])), "too long a passage")
 }
 
 // TestMarker finds passages, whole and in part, and where they stand.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -50,6 +51,11 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 	features := sketch.Features(i.Sketch.Features)
 	f.when(i.Boilerplate != "" && features != sketch.Auto && features != sketch.WordShingles, key+".boilerplate",
 		"does not go with features: %s: passages are runs of words; use auto or words, or leave it out", features)
+	if len(own) == 0 && len(i.Passages) > 0 && (features == sketch.Auto || features == sketch.WordShingles) {
+		if err := boilerplate.Check(i.Passages, i.Scheme()); err != nil {
+			f.add(key+".boilerplate", "%s: %w", i.Boilerplate, err)
+		}
+	}
 	f.when(i.Measure == string(rerank.Containment) && !features.Sets(), key+".measure",
 		"containment needs sets, and %s has none: use resemblance", features)
 	f.when(features == sketch.Vectors && len(i.Fields) > 1, key+".fields", "vector takes one field, and there are %d: name the one with the vectors", len(i.Fields))

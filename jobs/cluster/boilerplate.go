@@ -316,11 +316,12 @@ func (l *learner) choose() {
 		return !fresh
 	})
 	slices.SortStableFunc(l.passages, func(a, b passage) int { return weight(&b) - weight(&a) })
-	l.passages = l.passages[:min(len(l.passages), boilerplate.MostPassages)]
-	for _, p := range l.passages {
-		l.learned.Passages = append(l.learned.Passages, p.Passage)
+	all := make([]boilerplate.Passage, len(l.passages))
+	for i, p := range l.passages {
+		all[i] = p.Passage
 	}
-	l.learned.Found, l.learned.Top = len(l.passages), l.learned.Passages[:min(len(l.passages), topPassages)]
+	l.learned.Passages = boilerplate.Fit(all)
+	l.learned.Found, l.learned.Top = len(l.learned.Passages), l.learned.Passages[:min(len(l.passages), topPassages)]
 }
 
 // compareGroups counts what changes between two clusterings of the same documents.
