@@ -90,6 +90,20 @@ func TestComparePairs(t *testing.T) {
 	byAll.Same(t, result{stdout: wantJSON}, got, "")
 }
 
+// TestCompareWithoutPassages: a preset changes what folds, and not which passages of a rule are left out.
+func TestCompareWithoutPassages(t *testing.T) {
+	passage := numbered(600, 0)
+	docs := file(t, docLines("a", numbered(30, 1)+" "+passage, "b", numbered(30, 2)+" "+passage))
+	footers := file(t, `{"passage":"`+passage+`"}`)
+	rule := write(t, `engines: [{indices: [{match: a, fields: [text], boilerplate: `+footers+`}]}]`)
+	for flags, fold := range map[string]bool{"": true, "--preset thorough": true, "--config " + rule: false, "--preset thorough --config " + rule: false} {
+		got := piped(t, "a\tb\n", append([]string{"compare", "--docs", docs, "--pairs", "-", "--output", "json"}, strings.Fields(flags)...)...)
+		if want := fmt.Sprintf(`"near_duplicate":%v`, fold); !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: %+v, want %s", flags, got, want)
+		}
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	docs := file(t, docLines("a", "some words", "b", "other words"))
 	twice := file(t, docLines("a", "x", "b", "y", "a", "z"))

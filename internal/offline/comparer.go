@@ -68,7 +68,9 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 		return nil, errors.New("--index names a rule of a configuration: name its file with --config")
 	}
 	if o.Preset != "" {
-		g.entry = config.PresetOf(o.Preset).Start(g.entry.Sketch)
+		rule := g.entry
+		g.entry = config.PresetOf(o.Preset).Start(rule.Sketch)
+		g.entry.Boilerplate, g.entry.Passages = rule.Boilerplate, rule.Passages
 	}
 	sketcher, err := sketch.New(g.entry.Scheme())
 	if err != nil {
