@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/boilerplate"
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
@@ -85,6 +86,18 @@ func TestList(t *testing.T) {
 	if _, err := g.listed(t.Context(), wanted{Filter: Filter{From: "soon"}}); err == nil || !strings.Contains(err.Error(), "is not a date") {
 		t.Error(err)
 	}
+}
+
+// TestPassages: a passage is cut, wherever the page shows it.
+func TestPassages(t *testing.T) {
+	list := []boilerplate.Passage{{Text: strings.Repeat("one two three ", 4), Documents: 20}, {Text: strings.Repeat("ä夜𝄞 ", 100) + "end"}, {Text: strings.Repeat("ä夜𝄞 ", 75)}}
+	s := expect.Value(sketch.New(sketch.Scheme{}))(t)
+	g := Groups{Options: Options{Job: jobs.Job{Rule: &rule.Rule{Sketcher: s}}, Passages: list}, spool: new(spool), marker: boilerplate.NewMarker(s, list)}
+	want := []contained{{1, 20, list[0].Text}, {2, 0, list[2].Text + " …"}, {3, 0, list[2].Text}}
+	expect.Same(t, want, g.state().Passages, "of the index")
+	m := member{Text: list[0].Text + list[1].Text}
+	g.mark(&m)
+	expect.Same(t, want[:2], m.Passages, "of a member")
 }
 
 // TestExports hold the same in each form, without what a person told apart.

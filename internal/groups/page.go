@@ -25,8 +25,8 @@ import (
 var assets embed.FS
 
 // mostListed is how many groups one page of the list holds. mostShown is how many documents of a group are shown, mostPassages how many passages of
-// boilerplate.
-const mostListed, mostShown, mostPassages = 50, 200, 100
+// boilerplate, and mostLetters how much of each.
+const mostListed, mostShown, mostPassages, mostLetters = 50, 200, 100, 300
 
 // Options say what the page shows.
 type Options struct {
@@ -98,8 +98,8 @@ type state struct {
 	// Apart is how many documents stay after all, because a person decided that they differ.
 	Apart int `json:"apart"`
 	// Passages are the first of the boilerplate, AllPassages is how many there are.
-	Passages    []boilerplate.Passage `json:"passages"`
-	AllPassages int                   `json:"all_passages"`
+	Passages    []contained `json:"passages"`
+	AllPassages int         `json:"all_passages"`
 }
 
 // Page returns the page that shows the groups.
@@ -141,7 +141,10 @@ func post[T any](mux *http.ServeMux, g *Groups, name string, of func(context.Con
 func (g *Groups) state() state {
 	s := state{
 		Plan: g.Plan, Threshold: g.Job.Rule.Profile.Threshold, DateField: g.Job.Rule.DateField, Fields: g.spool.fields, Groups: len(g.spool.list), Decided: g.Decided,
-		Passages: append([]boilerplate.Passage{}, g.Passages[:min(len(g.Passages), mostPassages)]...), AllPassages: len(g.Passages),
+		Passages: []contained{}, AllPassages: len(g.Passages),
+	}
+	for n := range min(len(g.Passages), mostPassages) {
+		s.Passages = append(s.Passages, g.contained(n))
 	}
 	for n := range g.made {
 		s.Apart += g.apart(n)
@@ -244,18 +247,32 @@ type member struct {
 	Marks    [][2]int    `json:"marks"`
 }
 
-// contained is a passage of boilerplate in a text.
+// contained is a passage of boilerplate, as the page shows it.
 type contained struct {
 	Number    int    `json:"number"` // from 1
 	Documents int    `json:"documents"`
-	Text      string `json:"text"`
+	Text      string `json:"text"` // its beginning
+}
+
+// contained returns the passage at a place of the list.
+func (g *Groups) contained(n int) contained {
+	p, letters := &g.Passages[n], 0
+	c := contained{n + 1, p.Documents, p.Text}
+	for at := range p.Text {
+		if letters == mostLetters {
+			c.Text = p.Text[:at] + " …"
+			break
+		}
+		letters++
+	}
+	return c
 }
 
 // mark fills in the passages of a member's text.
 func (g *Groups) mark(m *member) {
 	passages, marks := g.marker.Find(m.Text)
 	for _, n := range passages {
-		m.Passages = append(m.Passages, contained{n + 1, g.Passages[n].Documents, g.Passages[n].Text})
+		m.Passages = append(m.Passages, g.contained(n))
 	}
 	at, units := 0, 0
 	place := func(to int) int {

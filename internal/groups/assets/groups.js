@@ -40,11 +40,9 @@ function showPassages () {
   const { passages, all_passages: all } = state
   byId('boilerplate').hidden = !all
   byId('passages-count').textContent = `Boilerplate: ${counted(all, 'passage')}${all > passages.length ? `, of which ${count(passages.length)} are shown` : ''}`
-  byId('passages').tBodies[0].replaceChildren(...passages.map(({ passage, documents }, i) =>
-    make('tr', null, make('th', { scope: 'row' }, i + 1), make('td', null, documents ? count(documents) : '–'), make('td', { dir: 'auto', lang: '' }, short(passage)))))
+  byId('passages').tBodies[0].replaceChildren(...passages.map(({ number, documents, text }) =>
+    make('tr', null, make('th', { scope: 'row' }, number), make('td', null, documents ? count(documents) : '–'), make('td', { dir: 'auto', lang: '' }, text))))
 }
-
-const short = text => text.length > 300 ? text.slice(0, 300) + ' …' : text
 
 // showContained lists the boilerplate of the two texts that are compared.
 function showContained (best, one) {
@@ -54,7 +52,7 @@ function showContained (best, one) {
   byId('contained-list').replaceChildren(...all.map(({ number, documents, text }) => {
     const [inA, inB] = [a, b].map(list => list.some(other => other.number === number))
     const where = inA && inB ? 'in both texts' : inA ? 'in the text that stays' : 'in the other text'
-    return make('li', null, `Passage ${number}${documents ? `, in ${count(documents)} documents` : ''}, ${where}: `, make('span', { dir: 'auto', lang: '' }, short(text)))
+    return make('li', null, `Passage ${number}${documents ? `, in ${count(documents)} documents` : ''}, ${where}: `, make('span', { dir: 'auto', lang: '' }, text))
   }))
 }
 
