@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -30,6 +31,10 @@ const (
 	// A document counts if one in restShare of its words at least is outside of repeated runs. With 2, disclaimers that are longer than most
 	// messages were missed; with 5, articles whose copies have frames of their own were taken for boilerplate.
 	restShare = 3
+	// A window of boilerplate takes about bytesOfWindow. If there are more than fit into the memory, and than leastWindows, a passage must stand in
+	// twice as many documents, until they fit.
+	bytesOfWindow = 256
+	leastWindows  = 1 << 8
 )
 
 // Learned is what there is to say about the boilerplate of a corpus.
@@ -103,13 +108,13 @@ func (c *Corpus) Learn(ctx context.Context, read ReadTexts) (*Learned, error) {
 		least: min(max(leastDocuments, (c.documents+documentsShare-1)/documentsShare), math.MaxUint16),
 	}
 	l.options.Memory /= 4
-	l.learned.Least = l.least
 	if err := l.count(); err != nil {
 		return nil, err
 	}
 	if err := l.compareRests(); err != nil {
 		return nil, err
 	}
+	l.learned.Least = l.least
 	after, err := l.cut()
 	if after != nil {
 		defer after.Close()
@@ -207,6 +212,10 @@ func (l *learner) compareRests() error {
 			s.examples = append(s.examples, cutText(&names))
 		}
 		l.standing[last] = s
+		for len(l.standing) > max(leastWindows, int(l.options.Memory/bytesOfWindow)) {
+			l.least *= 2
+			maps.DeleteFunc(l.standing, func(_ uint64, s *standing) bool { return s.documents < l.least })
+		}
 		return nil
 	}
 	err = places.each(l.ctx, func(p pair) error {

@@ -115,6 +115,32 @@ func TestLearn(t *testing.T) {
 	}
 }
 
+// TestLearnWithLittleMemory: of more boilerplate than fits, that in the most documents is learned.
+func TestLearnWithLittleMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(effort.Seed(t), 0))
+	words := func(n int) (text string) {
+		for range n {
+			text += fmt.Sprintf("w%d ", r.IntN(1_000_000))
+		}
+		return text
+	}
+	var list []string
+	often, seldom := words(100), words(leastWindows)
+	for i := range 100 {
+		text := words(700) + often
+		if i < 30 {
+			text += words(20) + seldom
+		}
+		list = append(list, text)
+	}
+	rule := ruleOf(t, sketch.Scheme{}, 0.9, 8)
+	enough := learn(t, Options{Rule: rule}, list)
+	expect.Same(t, [3]int{2, 20, 100}, [3]int{enough.Found, enough.Least, enough.Documents}, "passages, least, documents")
+	little := learn(t, Options{Rule: rule, Memory: 1}, list)
+	expect.Same(t, [3]int{1, 40, 100}, [3]int{little.Found, little.Least, little.Documents}, "passages, least, documents")
+	expect.Same(t, strings.TrimSpace(often), little.Passages[0].Text, "the passage")
+}
+
 // TestLearnNothing: copies of few articles are no boilerplate, nor are texts without repetitions.
 func TestLearnNothing(t *testing.T) {
 	rule := ruleOf(t, sketch.Scheme{}, 0.64, 8)
