@@ -24,6 +24,8 @@ const (
 	maxDeduped = 1000
 	// perDeduped is about what the sketch of each and its part of the answer hold, in bytes.
 	perDeduped = 2 << 10
+	// heldShare is the part of MaxHeld that the stored documents may take which are read at once: some requests fit beside one another.
+	heldShare = 4
 	// DefaultPreset names the rule for texts where a request names neither a preset nor an index.
 	DefaultPreset = "default"
 )
@@ -183,7 +185,8 @@ func (s *similarity) addStored(ctx context.Context, list *similar.List, elements
 		}
 	}
 	list.Decided = s.h.decidedPairs()
-	return list.AddStored(ctx, s.h.Rules, s.h.Open(s.who.header, s.who.query), s.indices, ids)
+	store := counted{s.h.Open(s.who.header, s.who.query), &s.u.hold, min(s.h.Limits.MaxReply, s.h.Limits.MaxHeld/heldShare)}
+	return list.AddStored(ctx, s.h.Rules, store, s.indices, ids)
 }
 
 // bad returns the error of a request that asks for the wrong thing.

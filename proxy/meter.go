@@ -16,7 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// meter is a transport to the engine that takes the times of requests, counts their failures and writes their spans.
+// meter is a transport to the engine that takes the times of requests, counts their failures and what is held of their
+// replies, and writes their spans.
 type meter struct {
 	http.RoundTripper
 	metrics   *Metrics
@@ -53,6 +54,9 @@ func (m meter) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	resp.Body = &answer{ReadCloser: resp.Body, ctx: r.Context(), u: u, metrics: m.metrics, span: span}
+	if counts := repliesOf(r.Context()); counts != nil {
+		counts.count(resp)
+	}
 	return resp, nil
 }
 

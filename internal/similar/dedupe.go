@@ -73,8 +73,8 @@ func (l *List) Add(r *rule.Rule, id json.RawMessage, texts []string) {
 	l.entries = append(l.entries, e)
 }
 
-// AddStored adds stored documents, each under the rule of the first of the indices that has it. Its error says what could not be read, unless all
-// documents were found all the same.
+// AddStored adds stored documents, each under the rule of the first of the indices that has it. It reads a few at a time, and keeps only their sketches:
+// fewer where the store has no room for them (ErrRoom). Its error says what could not be read, unless all documents were found all the same.
 func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Store, indices []adapters.Index, ids []string) (err error) {
 	places := map[string][]int{} // of those that are not found yet; an id can be in the list twice
 	for _, id := range ids {
@@ -86,23 +86,19 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 		if len(missing) == 0 {
 			return nil
 		}
-		// Brief takes one request and no more than the right to read.
-		r, selection := index.Rule(rs), adapters.Selection{IDs: missing, Brief: true, Fields: index.Rule(rs).Fields}
-		err = errors.Join(err, store.Scan(ctx, index.Name, r, selection, func(p adapters.Page) error {
-			for _, d := range p.Documents {
-				s, stored := r.SketchOf(d.Source)
-				if s == nil { // it has no text, or the client may not read it
-					s = stored
-				}
-				for _, place := range places[d.ID] {
-					e := &l.entries[place]
-					if e.absent = false; s != nil {
-						e.hit = rerank.Hit{Sketch: &s.Sketch, Profile: l.profile(r), Decided: l.Decided.Of(index.RuleName(), d.ID, s.Fingerprint)}
-					}
-				}
-				delete(places, d.ID)
+		r := index.Rule(rs)
+		err = errors.Join(err, readSome(ctx, store, index.Name, r, missing, func(d adapters.Stored) {
+			s, stored := r.SketchOf(d.Source)
+			if s == nil { // it has no text, or the client may not read it
+				s = stored
 			}
-			return nil
+			for _, place := range places[d.ID] {
+				e := &l.entries[place]
+				if e.absent = false; s != nil {
+					e.hit = rerank.Hit{Sketch: &s.Sketch, Profile: l.profile(r), Decided: l.Decided.Of(index.RuleName(), d.ID, s.Fingerprint)}
+				}
+			}
+			delete(places, d.ID)
 		}))
 		missing = slices.DeleteFunc(missing, func(id string) bool { return places[id] == nil })
 	}
@@ -110,6 +106,28 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 		return nil
 	}
 	return err
+}
+
+// readSome reads documents with the texts of a rule, a few at a time. Some may come twice.
+func readSome(ctx context.Context, store adapters.Store, index string, r *rule.Rule, ids []string, take func(adapters.Stored)) error {
+	for some := range slices.Chunk(ids, textsAtOnce) {
+		// Brief takes one request and no more than the right to read.
+		err := store.Scan(ctx, index, r, adapters.Selection{IDs: some, Brief: true, Fields: r.Fields}, func(p adapters.Page) error {
+			for _, d := range p.Documents {
+				take(d)
+			}
+			return nil
+		})
+		if half := len(some) / 2; half > 0 && errors.Is(err, ErrRoom) {
+			if err = readSome(ctx, store, index, r, some[:half], take); err == nil {
+				err = readSome(ctx, store, index, r, some[half:], take)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // profile returns the profile of documents under a rule.
