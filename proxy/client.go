@@ -44,10 +44,7 @@ func clientOf(header adapters.Header, rawQuery string) client {
 			c.header[key] = values
 		}
 	}
-	c.query = adapters.RawQuery(adapters.Params(rawQuery), func(name string) bool {
-		name = strings.ToLower(name)
-		return strings.Contains(name, "key") && !strings.HasSuffix(name, "keys") // several are no one's: an engine may refuse them elsewhere
-	})
+	c.query = adapters.RawQuery(adapters.Params(rawQuery), mayHoldKey)
 	keys := make([]string, 0, len(c.header))
 	for key := range c.header {
 		if !slices.Contains(tracingHeaders, key) {
@@ -61,6 +58,12 @@ func clientOf(header adapters.Header, rawQuery string) client {
 	}
 	c.key = keyOf(append(rights, c.query)...)
 	return c
+}
+
+// mayHoldKey reports whether a URL parameter of this name may hold credentials.
+func mayHoldKey(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "key") && !strings.HasSuffix(name, "keys") // several are no one's: an engine may refuse them elsewhere
 }
 
 // sender is who sent a request, which is found out when it is first asked for.

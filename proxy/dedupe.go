@@ -119,7 +119,7 @@ func (s *similarity) ruleOfList() (*rule.Rule, error) {
 
 // listOf returns an empty list with what a query overrides of the rule.
 func listOf(rawQuery string, r *rule.Rule) (*similar.List, error) {
-	likeness, err := likenessOf(rawQuery)
+	likeness, err := likenessOf(rawQuery, "threshold", "keep", "measure", "preset")
 	if err != nil {
 		return nil, err
 	}

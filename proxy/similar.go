@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ const (
 	perQuestion = 256 << 10
 	// defaultAlike and maxAlike are how many near-duplicates are answered.
 	defaultAlike, maxAlike = 10, 1000
+	// prettyParam asks for line breaks. Consoles add it to each request.
+	prettyParam = "pretty"
 )
 
 // question is a request for near-duplicates, for the comparison of two documents, or for a list without its near-duplicates.
@@ -62,10 +65,15 @@ func similarOf(method, path string) (a question, ours bool) {
 	return a, false
 }
 
-// likenessOf reads what the query says of a likeness.
-func likenessOf(rawQuery string) (l similar.Likeness, err error) {
+// likenessOf reads what the query says of a likeness. Any other parameter than those that are known, and those that may hold a key, is an error.
+func likenessOf(rawQuery string, known ...string) (l similar.Likeness, err error) {
 	l.Size = defaultAlike
 	params := adapters.Params(rawQuery)
+	for _, p := range params {
+		if p.Raw != "" && p.Name != prettyParam && !mayHoldKey(p.Name) && !slices.Contains(known, p.Name) {
+			return l, fmt.Errorf("%.60q is an unknown URL parameter: use %s", p.Name, strings.Join(known, ", "))
+		}
+	}
 	if text, given := adapters.Last(params, "threshold"); given {
 		l.Threshold, err = strconv.ParseFloat(text, 64)
 		if err != nil || !(l.Threshold > 0 && l.Threshold <= 1) {
@@ -171,7 +179,7 @@ var errAnswered = errors.New("answered")
 
 func (s *similarity) answer(ctx context.Context) error {
 	began := time.Now()
-	likeness, err := likenessOf(s.r.URL.RawQuery)
+	likeness, err := likenessOf(s.r.URL.RawQuery, "threshold", "size", "source")
 	if err != nil {
 		return bad(err)
 	}
@@ -266,7 +274,7 @@ func (s *similarity) known(ctx context.Context) error {
 
 // compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
 func (s *similarity) compare(ctx context.Context) error {
-	likeness, err := likenessOf(s.r.URL.RawQuery)
+	likeness, err := likenessOf(s.r.URL.RawQuery, "threshold")
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
 	}

@@ -48,7 +48,7 @@ func FuzzSimilarQuery(f *testing.F) {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		l, err := likenessOf(query)
+		l, err := likenessOf(query, "threshold", "size", "source")
 		if err != nil {
 			if err.Error() == "" {
 				t.Error("no reason")

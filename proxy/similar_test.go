@@ -117,6 +117,8 @@ func TestSimilarAnswers(t *testing.T) {
 		"not configured":      {shelf{indices: []adapters.Index{{Name: "other"}}}, "GET", "/_neardup/other/similar/1", "", 418, "engine: GET /_neardup/other/similar/1 0"},
 		"unknown, matches":    {shelf{resolves: refusing(401)}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 200, `"index":"news-1"`},
 		"compared":            {shelf{indices: news}, "POST", "/_neardup/compare", `{"index":"news-1","a":{"title":"a b c d e"},"b":{"text":"a b c d e f"}}`, 200, `"a_in_b":1,`},
+		"a mistyped name":     {shelf{indices: news}, "GET", "/_neardup/news-1/similar/1?sise=3", "", 400, `\"sise\" is an unknown URL parameter: use threshold, size, source`},
+		"compared with size":  {shelf{indices: news}, "POST", "/_neardup/compare?size=3", `{"index":"news-1","a":{},"b":{}}`, 400, `\"size\" is an unknown URL parameter: use threshold`},
 		"compared in nothing": {shelf{indices: news}, "POST", "/_neardup/compare", `{"a":{},"b":{}}`, 418, "engine: POST /_neardup/compare 15"},
 		"compared by one who may search": {shelf{resolves: refusing(401)}, "POST", "/_neardup/compare",
 			`{"index":"news-1","a":{"title":"a b c d e"},"b":{}}`, 200, `"folds":false`},
