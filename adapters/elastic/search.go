@@ -3,11 +3,11 @@ package elastic
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"iter"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,14 +136,51 @@ func (q *clientSearch) check() adapters.Reason {
 			return cmp.Or(leftFor[m.Key], "not_understood")
 		}
 	}
-	if percolating.Match(q.body) {
+	if percolates(q.body) {
 		return "percolate"
 	}
 	return cmp.Or(q.readFused(), q.readPipeline(), paramsReason(q.params))
 }
 
-// percolating matches a percolate query. Its hits are saved searches: two that look alike are still two, of two people.
-var percolating = regexp.MustCompile(`"percolate"\s*:\s*\{`)
+// percolates reports whether a search has a percolate query. Its hits are saved searches: two that look alike are still two, of two people.
+func percolates(body []byte) bool {
+	words := []string{"percolate", "wrapper", `\u`} // or one of the first two, escaped
+	if !slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(body, []byte(word)) }) {
+		return false
+	}
+	r := jsonedit.NewReader(body)
+	return percolatesIn(&r, "")
+}
+
+// percolatesIn reports whether the value below a key is a percolate query or has one in it. A percolate query has a field: a query on a field of
+// that name has none. The text of a wrapper query can be of any format: the word is enough there.
+func percolatesIn(r *jsonedit.Reader, key string) bool {
+	switch {
+	case r.Enter('{'):
+		for r.Next() {
+			switch in := string(r.Key()); {
+			case key == "percolate" && in == "field":
+				return true
+			case key == "wrapper" && in == "query":
+				text, _ := jsonedit.TextBytes(r.Value())
+				if query, _ := base64.StdEncoding.DecodeString(string(text)); bytes.Contains(query, []byte("percolate")) {
+					return true
+				}
+			case percolatesIn(r, in):
+				return true
+			}
+		}
+	case r.Enter('['):
+		for r.Next() {
+			if percolatesIn(r, "") {
+				return true
+			}
+		}
+	default:
+		r.Skip()
+	}
+	return false
+}
 
 // has reports whether the search's body has one of the keys.
 func (q *clientSearch) has(keys ...string) bool {

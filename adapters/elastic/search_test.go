@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"regexp"
@@ -134,7 +135,11 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, "export"},
 		{"/news-1/_search", "", `{"retriever":{"unheard_of":{}}}`, "vector"},
 		{"/news-1/_search", "", `{"query":{"bool":{"filter":[{"percolate" : {"field":"query","document":{}}}]}}}`, "percolate"},
+		{"/news-1/_search", "", `{"query":{"p\u0065rcolate":{"document":{},"field":"query"}}}`, "percolate"},
+		{"/news-1/_search", "", `{"query":{"wrapper":{"query":"` + base64.StdEncoding.EncodeToString([]byte(`{"percolate":{"field":"q"}}`)) + `"}}}`, "percolate"},
+		{"/news-1/_search", "", `{"query":{"wrapper":{"query":"` + base64.StdEncoding.EncodeToString([]byte(`{"match_all":{}}`)) + `"}}}`, ""},
 		{"/news-1/_search", "", `{"query":{"match":{"percolate":"percolate"}}}`, ""},
+		{"/news-1/_search", "", `{"query":{"match":{"percolate":{"query":"field"}}},"sort":[{"percolate":{"order":"asc"}}]}`, ""},
 		{"/news-1/_search", "", `{"from":9990}`, ""},
 		{"/news-1/_search", "filter_path=took", ``, ""},
 		{"/news-1/_search", "format=yaml", ``, "format"},
