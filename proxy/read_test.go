@@ -269,6 +269,8 @@ func TestQueryLanguages(t *testing.T) {
 	for _, c := range []struct{ query, want, header string }{
 		{"FROM news-1", "a\r\nx\r\n", "bypassed; reason=esql"},
 		{"FROM news-1 | KEEP neardup_sketch", table, "bypassed; reason=esql"},
+		{`FROM news-1 | KEEP neardup\u005fsketch`, table, "bypassed; reason=esql"},
+		{"FROM news-1 | KEEP neardup_*", "a\r\nx\r\n", "bypassed; reason=esql"},
 		{"FROM other-1", table, ""},
 		{"FROM other-1 | LOOKUP JOIN news-1 ON a", "a\r\nx\r\n", "bypassed; reason=esql"},
 	} {

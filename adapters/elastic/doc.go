@@ -28,7 +28,7 @@
 // A bulk takes classify.go and EnrichWrite (write.go): line by line, rule.Enricher adds our fields to each document. CleanReply (clean.go) is called only
 // where the reply names a field of ours, as an error can that quotes a document.
 //
-// Query languages (ES|QL, SQL, PPL) answer tables: query.go reads their requests, table.go and table_text.go cut our columns out of the replies.
+// Query languages (ES|QL, SQL, PPL) answer tables: query.go reads their requests, table.go, table_text.go and table_flat.go cut our columns out of the replies.
 //
 // Jobs read and write documents by the store. A reindex reads a part of an index in this order. Functions with a star need not be opened:
 //

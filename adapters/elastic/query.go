@@ -6,6 +6,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/rule"
 )
 
 // isTable reports whether a form is that of a query language's table.
@@ -28,17 +29,23 @@ func (Dialect) ReadBody(c adapters.Class, body []byte) (adapters.Class, []byte) 
 	}
 	if query, ok := jsonedit.Text(jsonedit.Get(members, "query")); ok {
 		c.Target = readFrom(query)
+		c.NamesOurs = c.NamesOurs || rule.NamesOurs(query) // as it does not in the body where it is escaped
 	}
-	turned := string(jsonedit.Get(members, "columnar")) == "true"
 	cursor, _ := jsonedit.Text(jsonedit.Get(members, "cursor"))
 	own, places, marked := strings.Cut(cursor, cursorMark)
 	switch {
-	case !isSQL(c.Form) && turned:
-		c.Form = formColumns
 	case !isSQL(c.Form):
-		c.Form = formRows
-	case marked:
-		c.Form, c.Always = formSQL+cursorMark+places, true
+		switch strings.Trim(string(jsonedit.Get(members, "columnar")), `"`) { // engines take true and "true"
+		case "true":
+			c.Form = formColumns
+		case "", "false":
+			c.Form = formRows
+		} // anything else they refuse
+	case cursor != "":
+		c.Form, c.Always = formSQL+cursorMark+places, marked
+		if !marked {
+			return c, body
+		}
 		whole := jsonedit.Cuts{Drop: func([]string) bool { return false }, Edit: func(path []string, quoted []byte) []byte {
 			if len(path) == 1 && path[0] == "cursor" {
 				return jsonedit.AppendString(nil, own)

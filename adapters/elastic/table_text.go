@@ -43,26 +43,29 @@ func textFormat(c adapters.Class) string {
 	return textAligned
 }
 
-// cleanText copies a table in text less our columns. The first page of several stays as it is, since the next ones do not name the columns.
+// cleanText copies a table in text less our columns. A page of several stays as it is, since none but the first names the columns. So does a table
+// without a header.
 func cleanText(c adapters.Class, format string, dst io.Writer, src io.Reader) error {
 	in, out := bufio.NewReaderSize(src, 64<<10), bufio.NewWriterSize(dst, 64<<10)
-	l := lines{in: in, separator: ','}
-	switch format {
-	case textTSV:
-		l.separator, l.plain = '\t', true
-	case textRaw:
-		l.separator = '|'
-	case textCSV:
-		if given, ok := adapters.Last(c.Params, "delimiter"); ok && len(given) == 1 {
-			l.separator = given[0]
-		}
-	}
+	kind := strings.Join(c.ReplyHeader["Content-Type"], "")
+	l := lines{in: in, separator: []byte(",")}
 	cut := l.clean
-	if format == textAligned {
+	switch {
+	case format == textTSV:
+		l.separator, l.plain = []byte("\t"), true
+	case format == textAligned:
 		cut = func(out *bufio.Writer) error { return cleanAligned(in, out) }
+	case strings.HasPrefix(kind, "text/csv"):
+		if given, ok := adapters.Last(c.Params, "delimiter"); ok && utf8.RuneCountInString(given) == 1 {
+			l.separator = []byte(given)
+		}
+	default:
+		in = bufio.NewReaderSize(src, maxTable)
+		f := flat{in: in, separator: map[string]byte{textCSV: ',', textRaw: '|'}[format]}
+		cut = f.clean
 	}
 	var err error
-	if len(c.ReplyHeader["Cursor"]) == 0 {
+	if len(c.ReplyHeader["Cursor"]) == 0 && !strings.Contains(c.Form, cursorMark) && !strings.Contains(kind, "header=absent") {
 		err = cut(out)
 	}
 	if err == nil || errors.Is(err, errUnread) {
@@ -79,7 +82,7 @@ var errUnread = errors.New("the table can't be read")
 // lines reads rows whose cells are divided by a character. A cell can be in quotes, unless plain says that none is.
 type lines struct {
 	in        *bufio.Reader
-	separator byte
+	separator []byte
 	plain     bool
 
 	row   []byte
@@ -93,19 +96,14 @@ func (l *lines) clean(out *bufio.Writer) error {
 	if err != nil {
 		return l.broken(out, err)
 	}
-	var ours []int
-	for i, name := range l.cells {
-		if rule.Our(string(bytes.Trim(name, `"`))) {
-			ours = append(ours, i)
-		}
-	}
-	if width := len(l.cells); len(ours) > 0 {
+	if width, ours := len(l.cells), oursAmong(l.cells); len(ours) > 0 {
 		for ; err == nil; err = l.next() {
 			if len(l.cells) != width {
 				_, _ = out.Write(l.row)
 				continue
 			}
-			l.write(out, ours)
+			writeCells(out, l.cells, ours, string(l.separator))
+			_, _ = out.Write(l.row[l.end:])
 		}
 		return l.broken(out, err)
 	}
@@ -119,20 +117,29 @@ func (l *lines) broken(out *bufio.Writer, err error) error {
 	return err
 }
 
-// write writes the row less some cells.
-func (l *lines) write(out *bufio.Writer, less []int) {
+// oursAmong returns which of the cells in a header name columns of ours.
+func oursAmong(header [][]byte) (ours []int) {
+	for i, name := range header {
+		if rule.Our(string(bytes.Trim(name, `" `))) {
+			ours = append(ours, i)
+		}
+	}
+	return ours
+}
+
+// writeCells writes a row less some cells.
+func writeCells(out *bufio.Writer, cells [][]byte, less []int, separator string) {
 	first := true
-	for i, cell := range l.cells {
+	for i, cell := range cells {
 		if slices.Contains(less, i) {
 			continue
 		}
 		if !first {
-			_ = out.WriteByte(l.separator)
+			_, _ = out.WriteString(separator)
 		}
 		first = false
 		_, _ = out.Write(cell)
 	}
-	_, _ = out.Write(l.row[l.end:])
 }
 
 // next reads a row. With an error the row holds what was read of it. The last row may have no end of line.
@@ -155,7 +162,7 @@ func (l *lines) next() error {
 			switch {
 			case b == '"' && quoted:
 				inside = !inside
-			case b == l.separator && !inside:
+			case !inside && bytes.HasSuffix(l.row[:at+i+1], l.separator):
 				begins = true
 			}
 		}
@@ -181,7 +188,7 @@ func (l *lines) split(starts []int, begins bool) {
 	for i, start := range starts {
 		to := l.end
 		if i+1 < len(starts) {
-			to = starts[i+1] - 1
+			to = starts[i+1] - len(l.separator)
 		}
 		l.cells = append(l.cells, l.row[min(start, to):to])
 	}
@@ -207,8 +214,8 @@ func cleanAligned(in *bufio.Reader, out *bufio.Writer) error {
 		_, err := out.Write(dashes)
 		return err
 	}
-	a.write(out, names, '|')
-	a.write(out, a.split(dashes), '+')
+	a.write(out, names, "|")
+	a.write(out, a.split(dashes), "+")
 	for {
 		row, err := a.read(in)
 		cells := a.split(row)
@@ -216,7 +223,7 @@ func cleanAligned(in *bufio.Reader, out *bufio.Writer) error {
 			_, _ = out.Write(row)
 			return cmp.Or(err, errUnread)
 		}
-		a.write(out, cells, '|')
+		a.write(out, cells, "|")
 	}
 }
 
@@ -266,17 +273,7 @@ func (a *aligned) split(row []byte) (cells [][]byte) {
 }
 
 // write writes a row less the cells of our columns.
-func (a *aligned) write(out *bufio.Writer, cells [][]byte, between byte) {
-	first := true
-	for i, cell := range cells {
-		if slices.Contains(a.ours, i) {
-			continue
-		}
-		if !first {
-			_ = out.WriteByte(between)
-		}
-		first = false
-		_, _ = out.Write(cell)
-	}
+func (a *aligned) write(out *bufio.Writer, cells [][]byte, between string) {
+	writeCells(out, cells, a.ours, between)
 	_ = out.WriteByte('\n')
 }
