@@ -12,7 +12,7 @@ import (
 //
 //	offset  bytes  what
 //	0       1      format version, 2
-//	1       1      form of the payload: see below; plus 128 if there is a table of topics
+//	1       1      form of the payload: see below; plus 128 if there is a table of topics, plus 64 if there is a place for a vector
 //	2       4      scheme id, big-endian
 //	6       2      source, big-endian
 //	8       8      fingerprint, big-endian
@@ -20,6 +20,8 @@ import (
 //	19      1–2    number of words, at most 16383, unsigned varint (encoding/binary)
 //	then    1–5    number of distinct elements, unsigned varint, 1 or more
 //	then    28     table of topics, if there is one
+//	then    …      place for a vector, if there is one: the number of bytes, unsigned varint, and these: another sketch, of form 33; none
+//	               for a document without a vector
 //	then    rest   payload
 //
 //	form         payload
@@ -41,6 +43,7 @@ const (
 	formatVersion = 2
 	headerSize    = 19
 	withTopics    = 128
+	withVector    = 64
 
 	formValues = 16
 	formSample = 18
@@ -51,6 +54,7 @@ const (
 
 	valueSize  = 8
 	maxPayload = maxPositions * valueSize
+	maxHead    = headerSize + 3*binary.MaxVarintLen32 + topicBytes
 )
 
 // Errors of decoding. Either leaves the receiver unchanged.
@@ -68,19 +72,51 @@ func (s Sketch) AppendText(b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	var room [headerSize + 2*binary.MaxVarintLen32 + topicBytes + defaultPositions]byte
+	var room [maxHead + defaultPositions]byte
+	raw := s.appendHead(room[:0], form)
+	if s.Vector != nil {
+		if raw, err = s.Vector.appendAsVector(raw); err != nil {
+			return b, err
+		}
+	}
+	raw = append(raw, s.Payload...)
+	return base64.StdEncoding.AppendEncode(b, raw), nil
+}
+
+// appendAsVector appends the place for a vector, with s in it.
+func (s *Sketch) appendAsVector(raw []byte) ([]byte, error) {
+	if s.Shingles == 0 {
+		return append(raw, 0), nil
+	}
+	form, err := s.form()
+	if err == nil && (form != formVector || s.Vector != nil) {
+		err = errNoVector
+	}
+	if err != nil {
+		return raw, err
+	}
+	own := append(s.appendHead(nil, form), s.Payload...)
+	return append(binary.AppendUvarint(raw, uint64(len(own))), own...), nil
+}
+
+var errNoVector = fmt.Errorf("%w: in the place of the vector is none", ErrMalformed)
+
+// appendHead appends all but the vector and the payload.
+func (s *Sketch) appendHead(raw []byte, form byte) []byte {
 	if len(s.Topics) > 0 {
 		form |= withTopics
 	}
-	raw := append(room[:0], formatVersion, form)
+	if s.Vector != nil {
+		form |= withVector
+	}
+	raw = append(raw, formatVersion, form)
 	raw = binary.BigEndian.AppendUint32(raw, s.Scheme)
 	raw = binary.BigEndian.AppendUint16(raw, s.Source)
 	raw = binary.BigEndian.AppendUint64(raw, s.Fingerprint)
 	raw = append(raw, byte(s.Numbers>>16), byte(s.Numbers>>8), byte(s.Numbers))
 	raw = binary.AppendUvarint(raw, uint64(s.Words))
 	raw = binary.AppendUvarint(raw, uint64(s.Shingles))
-	raw = append(append(raw, s.Topics...), s.Payload...)
-	return base64.StdEncoding.AppendEncode(b, raw), nil
+	return append(raw, s.Topics...)
 }
 
 // MarshalText returns the stored form; it implements [encoding.TextMarshaler].
@@ -108,7 +144,7 @@ func (s *Sketch) UnmarshalText(text []byte) error {
 // UnmarshalTextIn is [Sketch.UnmarshalText] without an allocation: it appends the bytes of s to room, which s shares from then on, and
 // returns the longer room. On an error s and room are left unchanged.
 func (s *Sketch) UnmarshalTextIn(room, text []byte) ([]byte, error) {
-	if len(text) > base64.StdEncoding.EncodedLen(headerSize+2*binary.MaxVarintLen32+topicBytes+maxPayload) {
+	if len(text) > base64.StdEncoding.EncodedLen(2*maxHead+maxPayload+maxPositions/8) {
 		return room, fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
 	}
 	longer, err := strict.AppendDecode(room, text)
@@ -161,7 +197,24 @@ func decode(raw []byte) (Sketch, error) {
 		}
 		t.Topics, t.Payload = rest[:topicBytes:topicBytes], rest[topicBytes:]
 	}
-	switch form := raw[1] &^ withTopics; form {
+	if raw[1]&withVector != 0 {
+		n, rest, ok := readNumber(t.Payload, uint64(len(t.Payload)))
+		if !ok || n > uint64(len(rest)) {
+			return Sketch{}, fmt.Errorf("%w: number of bytes of the vector", ErrMalformed)
+		}
+		t.Vector, t.Payload = &Sketch{}, rest[n:]
+		if n > 0 {
+			v, err := decode(rest[:n:n])
+			if err == nil && (v.Form != VectorSides || v.Vector != nil) {
+				err = errNoVector
+			}
+			if err != nil {
+				return Sketch{}, err
+			}
+			*t.Vector = v
+		}
+	}
+	switch form := raw[1] &^ (withTopics | withVector); form {
 	case 1, 2, 4, 8:
 		t.Form, t.Bits = Positions, form
 	case formValues, formValues + formCut:

@@ -33,6 +33,13 @@ func randomSketch(r *rand.Rand) Sketch {
 		k.Topics = bytes(topicBytes)
 	}
 	random := func(n int) { k.Payload = bytes(n) }
+	if r.IntN(4) == 0 {
+		k.Vector = &Sketch{}
+		if r.IntN(2) == 0 {
+			*k.Vector = Sketch{Scheme: r.Uint32(), Source: uint16(r.Uint32()), Form: VectorSides, Bits: 1, Shingles: 1 + r.Uint32()>>16, Fingerprint: r.Uint64()}
+			k.Vector.Payload = bytes(1 + r.IntN(maxPositions/8))
+		}
+	}
 	switch k.Form = []Form{Positions, Values, Sides, Ready}[r.IntN(4)]; k.Form {
 	case Positions:
 		k.Bits = []uint8{1, 2, 4, 8}[r.IntN(4)]
@@ -121,6 +128,11 @@ func TestNoStoredForm(t *testing.T) {
 		"sides of 8 bits":         func(k *Sketch) { k.Form = Sides },
 		"a short ready value":     func(k *Sketch) { k.Form, k.Bits, k.Payload = Ready, 1, make([]byte, 7) },
 		"a ready value of 8 bits": func(k *Sketch) { k.Form = Ready },
+		"words for a vector":      func(k *Sketch) { words := good(); k.Vector = &words },
+		"a vector of a vector": func(k *Sketch) {
+			k.Vector = &Sketch{Form: VectorSides, Bits: 1, Shingles: 1, Payload: make([]byte, 8), Vector: &Sketch{}}
+		},
+		"a vector without sides": func(k *Sketch) { k.Vector = &Sketch{Form: VectorSides, Bits: 1, Shingles: 1} },
 	} {
 		k := good()
 		spoil(&k)
@@ -144,6 +156,10 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 	good := stored(header(2, 8), []byte{40, 1}, make([]byte, 8))
 	var k Sketch
 	expect.OK(t, k.UnmarshalText([]byte(good)))
+	vector := slices.Concat(header(2, formVector), []byte{0, 1}, make([]byte, 8))
+	withPlace := slices.Concat(header(2, 8+withVector), []byte{40, 1})
+	expect.OK(t, k.UnmarshalText([]byte(stored(withPlace, []byte{byte(len(vector))}, vector, make([]byte, 8)))))
+	vectorInVector := slices.Concat(header(2, formVector+withVector), []byte{0, 1, 0}, make([]byte, 8))
 	for name, c := range map[string]struct {
 		text string
 		want error
@@ -171,6 +187,12 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 		"a table and no payload":   {stored(header(2, 8+withTopics), []byte{40, 1}, make([]byte, topicBytes)), ErrMalformed},
 		"values that fall":         {stored(header(2, formValues), []byte{40, 2, 9}, make([]byte, 15)), ErrMalformed},
 		"cut, and none":            {stored(header(2, formCut), []byte{40, 2}), ErrMalformed},
+		"no place for a vector":    {stored(header(2, 8+withVector), []byte{40, 1}), ErrMalformed},
+		"half a vector":            {stored(withPlace, []byte{byte(len(vector))}, vector[:20]), ErrMalformed},
+		"a vector and no payload":  {stored(withPlace, []byte{byte(len(vector))}, vector), ErrMalformed},
+		"words for a vector":       {stored(withPlace, []byte{byte(headerSize + 10)}, header(2, 8), []byte{40, 1}, make([]byte, 16)), ErrMalformed},
+		"a vector of a vector":     {stored(withPlace, []byte{byte(len(vectorInVector))}, vectorInVector, make([]byte, 8)), ErrMalformed},
+		"a vector of version 1":    {stored(withPlace, []byte{byte(len(vector))}, []byte{1}, vector[1:], make([]byte, 8)), ErrVersion},
 		"too long":                 {strings.Repeat("A", 12000), ErrMalformed},
 	} {
 		before := Sketch{Scheme: 7, Payload: []byte{1, 2}}
@@ -287,7 +309,8 @@ func checkComparable(t *testing.T, a, b *Sketch) {
 
 // TestLongestStoredForm: the longest form there can be is read, and one character more is refused.
 func TestLongestStoredForm(t *testing.T) {
-	want := Sketch{Scheme: 1, Form: Values, Bits: 64, Shingles: math.MaxUint32, Fingerprint: 1}
+	want := Sketch{Scheme: 1, Form: Values, Bits: 64, Shingles: math.MaxUint32, Fingerprint: 1, Words: MostWords, Topics: make([]byte, topicBytes)}
+	want.Vector = &Sketch{Form: VectorSides, Bits: 1, Shingles: math.MaxUint32, Words: MostWords, Topics: want.Topics, Payload: make([]byte, maxPositions/8)}
 	for i := range uint64(maxPositions) {
 		want.Payload = binary.BigEndian.AppendUint64(want.Payload, i+1)
 	}

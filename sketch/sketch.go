@@ -109,6 +109,9 @@ type Sketch struct {
 	Topics []byte
 	// Payload is what is compared.
 	Payload []byte
+	// Vector is the sketch of the document's vector under another scheme, where the caller keeps one beside that of the words. The zero Sketch stands for
+	// a document without a vector. Nothing here compares it.
+	Vector *Sketch
 }
 
 // Sketch returns the sketch of a document made of one or several texts, and false if no text has a word: such a document has no sketch.
