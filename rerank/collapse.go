@@ -199,7 +199,7 @@ func (ls *leaders) candidates(hit *Hit) iter.Seq2[int, *leader] {
 			return
 		}
 		decided := hit.Decided != nil
-		if ls.values != nil && isList(hit.Sketch) && hit.profile().Threshold > 0 {
+		if ls.values != nil && isList(hit.Sketch) && hit.profile().Threshold > 0 && hit.profile().Vector.Combine != Either {
 			for i, shared := range ls.values.count(hit.Sketch, len(ls.list)) {
 				l := &ls.list[i]
 				near := shared > 0 && hit.profile().mayReach(hit.Sketch, l.hit.Sketch, shared)

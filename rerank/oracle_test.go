@@ -3,6 +3,7 @@ package rerank
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -19,9 +20,6 @@ func definedNear(i, j Hit) bool {
 	}
 	if same, is := definedDecision(i, j); is {
 		return same
-	}
-	if i.Sketch.Scheme != j.Sketch.Scheme {
-		return false
 	}
 	p := i.Profile
 	a, b, known := i.Traits, j.Traits, true
@@ -59,6 +57,36 @@ func definedNear(i, j Hit) bool {
 		if !a.Timed || !b.Timed || apart > p.Within {
 			return false
 		}
+	}
+	switch p.Vector.Combine {
+	case Both:
+		return definedAlike(i, j) && definedVectorsAlike(i, j)
+	case Either:
+		return definedAlike(i, j) || definedVectorsAlike(i, j)
+	}
+	return definedAlike(i, j)
+}
+
+// definedVectorsAlike: the cosine of the vectors of two hits reaches the threshold. One side in a number n differs at the angle π/n.
+func definedVectorsAlike(i, j Hit) bool {
+	a, b := i.Sketch.Vector, j.Sketch.Vector
+	if a == nil || b == nil || a.Shingles == 0 || a.Shingles != b.Shingles || a.Scheme != b.Scheme {
+		return false
+	}
+	differ := 0
+	for at := range 8 * len(a.Payload) {
+		if a.Payload[at/8]>>(at%8)&1 != b.Payload[at/8]>>(at%8)&1 {
+			differ++
+		}
+	}
+	return math.Cos(math.Pi*float64(differ)/float64(8*len(a.Payload))) >= i.Profile.Vector.Threshold
+}
+
+// definedAlike: the texts of two hits are near-duplicates.
+func definedAlike(i, j Hit) bool {
+	p := i.Profile
+	if i.Sketch.Scheme != j.Sketch.Scheme {
+		return false
 	}
 	if i.Sketch.Fingerprint == j.Sketch.Fingerprint {
 		return true
@@ -369,6 +397,9 @@ func randomKind(r *rand.Rand, ranked bool) kind {
 		if r.IntN(6) == 0 {
 			p.Measure = Containment
 		}
+		if combine := r.IntN(6); combine < 2 {
+			p.Vector = Vector{Combine: []Combine{Both, Either}[combine], Threshold: 0.7 + 0.3*r.Float64()}
+		}
 		if !ranked {
 			p.Chooses, p.Ascending = r.IntN(2) == 0, r.IntN(2) == 0
 		}
@@ -417,6 +448,7 @@ func (k kind) list(r *rand.Rand, n int) []Hit {
 		if r.IntN(10) == 0 {
 			s.Scheme = 2
 		}
+		s.Vector = randomVector(r)
 		h.Sketch, h.Profile = &s, k.profiles[r.IntN(len(k.profiles))]
 		h.Traits, h.Pinned = randomTraits(r), r.Float64() < k.pins
 		for _, basis := range []string{"", "x"} {
@@ -431,6 +463,26 @@ func (k kind) list(r *rand.Rand, n int) []Hit {
 	}
 	k.decide(r, hits)
 	return hits
+}
+
+// randomVector draws the sketch of a vector of 64 sides, near one of three; or of a document without one, or nil.
+func randomVector(r *rand.Rand) *sketch.Sketch {
+	kind := r.IntN(12)
+	if kind < 2 {
+		return []*sketch.Sketch{nil, {}}[kind]
+	}
+	v := &sketch.Sketch{Scheme: 7, Form: sketch.VectorSides, Bits: 1, Shingles: 300, Payload: slices.Repeat([]byte{[]byte{0, 255, 15}[r.IntN(3)]}, 8)}
+	for range r.IntN(14) {
+		side := r.IntN(64)
+		v.Payload[side/8] ^= 1 << (side % 8)
+	}
+	switch kind {
+	case 2:
+		v.Scheme = 8
+	case 3:
+		v.Shingles = 301
+	}
+	return v
 }
 
 // decide draws decisions about pairs of hits, some of them about another text.

@@ -46,12 +46,12 @@ func lowest(eight uint64) uint64 { return (eight & 0x0101010101010101) * 0x01020
 // probe is a hit that is compared with many others.
 type probe struct {
 	outline
-	most int // an upper bound of the positions in which near-duplicates by the hit's profile differ
+	most int // an upper bound of the positions in which near-duplicates by the hit's profile differ; without one, all
 }
 
 func newProbe(hit *Hit) probe {
 	p := probe{outline: outlineOf(hit.Sketch), most: outlined}
-	if outlines(hit.Sketch) && hit.profile().Measure != Containment {
+	if outlines(hit.Sketch) && hit.profile().Measure != Containment && hit.profile().Vector.Combine != Either {
 		k := len(hit.Sketch.Payload)
 		p.most = k - leastEqual(k, hit.profile().Threshold)
 	}

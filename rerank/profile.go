@@ -24,12 +24,41 @@ type Profile struct {
 	// with Different their Traits.Different must have nothing in common. A hit without such a value folds with nothing.
 	Within          int64
 	Same, Different bool
+	// Vector is what vectors decide beside the texts; its zero value nothing.
+	Vector Vector
 	// Keep is how many members of a group are shown; 0 is 1.
 	Keep int
 	// Chooses shows the members of a group with the greatest Merit, or the least if Ascending. Otherwise the first-ranked are shown.
 	Chooses, Ascending bool
 	// Basis names the fields that Traits are made of, where one search has profiles with different ones: see [Hit.Others].
 	Basis string
+}
+
+// Vector says how the vectors of two documents ([sketch.Sketch.Vector]) decide together with their texts. Documents without vectors, or with two that are not
+// comparable, have vectors that differ.
+type Vector struct {
+	Combine Combine
+	// Threshold is the least cosine at which two vectors are alike.
+	Threshold float64
+}
+
+// Combine names how vectors and texts decide together. The empty Combine lets vectors decide nothing.
+type Combine string
+
+const (
+	// Both: documents are near-duplicates if their texts are and their vectors are alike.
+	Both Combine = "both"
+	// Either: documents are near-duplicates if their texts are or their vectors are alike.
+	Either Combine = "either"
+)
+
+// alike reports whether the vectors of two documents are, and their cosine.
+func (v *Vector) alike(a, b *sketch.Sketch) (alike bool, cosine float64) {
+	if a.Vector == nil || b.Vector == nil {
+		return false, 0
+	}
+	cosine, comparable := a.Vector.Agreement(b.Vector)
+	return comparable && cosine >= v.Threshold, cosine
 }
 
 // Measure names what is estimated from two sketches and compared with the threshold.
@@ -87,8 +116,11 @@ const (
 	// SameText: the texts are equal but for case and white space. SameWords: their words are.
 	SameText Reason = iota
 	SameWords
-	// Agrees: the agreement reaches the threshold. It is the last reason for which documents are near-duplicates.
+	// Agrees: the agreement reaches the threshold.
 	Agrees
+	// VectorsAgree: the texts are no near-duplicates, but the vectors are alike, and they may decide alone ([Either]). It is the last reason for which
+	// documents are near-duplicates.
+	VectorsAgree
 	// Incomparable: there is no agreement.
 	Incomparable
 	// Disagrees: the agreement is below the threshold.
@@ -99,22 +131,36 @@ const (
 	TooShort
 	// OtherTopics: one often has a word that the other does not repeat.
 	OtherTopics
+	// OtherVectors: the texts are near-duplicates, but the vectors are not alike, and must be ([Both]).
+	OtherVectors
 )
 
 // Near reports whether the documents are near-duplicates.
-func (r Reason) Near() bool { return r <= Agrees }
+func (r Reason) Near() bool { return r <= VectorsAgree }
 
 // Judge decides whether two documents are near-duplicates, and says why. All that fold, cluster or compare documents decide by it. The
-// agreement is 0 where the two are not comparable.
+// agreement is 0 where the two are not comparable. It is that of the texts, and for [VectorsAgree] that of the vectors.
 func (p *Profile) Judge(a, b *sketch.Sketch) (agreement float64, reason Reason) {
 	agreement, comparable := p.agreement(a, b)
 	if !comparable && !a.SameText(b) {
-		return agreement, Incomparable
+		reason = Incomparable
+	} else {
+		reason = p.JudgeAt(a, b, agreement)
 	}
-	return agreement, p.JudgeAt(a, b, agreement)
+	switch near := reason.Near(); {
+	case p.Vector.Combine == Both && near:
+		if alike, _ := p.Vector.alike(a, b); !alike {
+			reason = OtherVectors
+		}
+	case p.Vector.Combine == Either && !near:
+		if alike, cosine := p.Vector.alike(a, b); alike {
+			return cosine, VectorsAgree
+		}
+	}
+	return agreement, reason
 }
 
-// JudgeAt is Judge for an agreement that is known already.
+// JudgeAt is Judge of the texts alone for an agreement that is known already.
 func (p *Profile) JudgeAt(a, b *sketch.Sketch, agreement float64) Reason {
 	switch {
 	case a.SameText(b):
@@ -138,12 +184,22 @@ func (p *Profile) agreement(a, b *sketch.Sketch) (agreement float64, comparable 
 	if p.Measure != Containment {
 		return a.Agreement(b)
 	}
-	e, ok := p.Estimate(a, b)
+	e, ok := p.estimate(a, b)
 	return e.Value, ok && e.Error <= MaxContainmentError
 }
 
-// Estimate returns the profile's measure of two sketches with its standard error. It reports false where they are not comparable.
+// Estimate returns the agreement of [Profile.Judge] with its standard error. It reports false where the two are not comparable.
 func (p *Profile) Estimate(a, b *sketch.Sketch) (sketch.Estimate, bool) {
+	if p.Vector.Combine == Either {
+		if cosine, reason := p.Judge(a, b); reason == VectorsAgree {
+			return sketch.Estimate{Value: cosine, Error: a.Vector.StandardError(b.Vector)}, true
+		}
+	}
+	return p.estimate(a, b)
+}
+
+// estimate is Estimate of the texts alone.
+func (p *Profile) estimate(a, b *sketch.Sketch) (sketch.Estimate, bool) {
 	if p.Measure == Containment {
 		a, b = smallerFirst(a, b)
 		return a.Containment(b)

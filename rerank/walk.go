@@ -49,7 +49,10 @@ func (w *Walk) Bytes() int {
 	}
 	for i := range w.leaders.list {
 		h := w.leaders.list[i].hit
-		n += 400 + len(h.ID) + len(h.Label) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
+		n += 416 + len(h.ID) + len(h.Label) + len(h.Sketch.Payload) + len(h.Sketch.Topics) + h.Traits.bytes()
+		if h.Sketch.Vector != nil {
+			n += 128 + len(h.Sketch.Vector.Payload)
+		}
 		if h.Decided != nil {
 			n += 32
 		}
@@ -98,6 +101,11 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 func (w *Walk) lead(hit *Hit, n int) {
 	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
 	sketch.Payload = bytes.Clone(sketch.Payload)
+	if sketch.Vector != nil {
+		vector := *sketch.Vector
+		vector.Payload = bytes.Clone(vector.Payload)
+		sketch.Vector = &vector
+	}
 	own.ID, own.Label, own.Sketch = strings.Clone(own.ID), strings.Clone(own.Label), &sketch
 	if own.Decided != nil { // later hits say what was decided about both
 		own.Decided = &Decided{Document: own.Decided.Document}

@@ -26,6 +26,11 @@ func (p *Profile) Why(a, b *sketch.Sketch, agreement float64, reason Reason) str
 		return "the sketches can't be compared, or say too little"
 	case OtherNumbers:
 		return "other numbers, signs or versions, and by this rule they decide"
+	case VectorsAgree:
+		return fmt.Sprintf("the cosine %.4f of the vectors reaches %v", agreement, p.Vector.Threshold)
+	case OtherVectors:
+		_, cosine := p.Vector.alike(a, b)
+		return fmt.Sprintf("the texts agree, but not the vectors: their cosine %.4f is below %v", max(0, cosine), p.Vector.Threshold)
 	case OtherTopics:
 		return "other topics: one text often has a word that the other does not repeat"
 	case TooShort:
