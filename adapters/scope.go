@@ -20,7 +20,7 @@ func (s *Scope) Add(r *rule.Rule) {
 			s.Deciding = append(s.Deciding, d)
 		}
 	}
-	s.Vectors = s.Vectors || r.Compute && r.Vectors()
+	s.Vectors = s.Vectors || r.Compute && (r.Vectors() || r.Vector != "")
 	for _, field := range r.Fields {
 		if r.Compute && !slices.Contains(s.Texts, field) {
 			s.Texts = append(s.Texts, field)

@@ -526,6 +526,9 @@ func jobName(job Job, query string) string {
 	r := job.Rule
 	text := fmt.Sprintf("%x/%x/%d/%d/%t/%s/%s",
 		r.Sketcher.SchemeID(), r.Source(), r.Bands, r.Rows, r.Clusters, r.ClusterMark(), query)
+	if r.Vector != "" {
+		text += "/" + r.Vector
+	}
 	return fmt.Sprintf("%s%s:%016x", jobPrefix, job.Index, xxhash.Sum64String(text))
 }
 

@@ -78,7 +78,7 @@ func (h *Handler) try(ctx context.Context, e *Engine, a *request) (any, error) {
 	var refused error // the credentials: the page asks for others
 	t := try.Trial{
 		Engine: e, Sides: []try.Side{{Handler: s.view.Handler, Threshold: a.Threshold}},
-		Look: adapters.Look{Index: a.Index, Header: s.look.Header, Fields: s.view.Rule.Fields},
+		Look: adapters.Look{Index: a.Index, Header: s.look.Header, Fields: s.view.Rule.TextFields()},
 		Explain: func(err error) error {
 			f := failureOf(ctx, err, a.Credentials)
 			if f.status == http.StatusUnauthorized || f.status == http.StatusForbidden {

@@ -132,9 +132,13 @@ func (a *request) search(e *Engine) (*search, error) {
 	s.window = min(cmp.Or(a.Window, view.Rule.Window), view.MaxWindow)
 	header := e.Authorize(a.Credentials)
 	header["User-Agent"] = []string{"neardup-playground"}
+	shown := titles
+	if view.Rule.Vector != "" {
+		shown = append(slices.Clone(titles), view.Rule.Vector)
+	}
 	s.look = adapters.Look{
 		Index: a.Index, Words: strings.TrimSpace(a.Query), Size: MaxRanks, Header: header,
-		Fields: view.Rule.Fields, Titles: titles, Deciding: view.Rule.Deciding(),
+		Fields: view.Rule.TextFields(), Titles: shown, Deciding: view.Rule.Deciding(),
 	}
 	q, err := e.ReadQuery(s.look.Words)
 	if err != nil {
@@ -229,7 +233,7 @@ func (s *search) judge(ctx context.Context, list adapters.Looked) (hits []rerank
 			}
 		}
 		texts := s.view.Rule.FieldTexts(seen.Document)
-		for n, field := range s.view.Rule.Fields {
+		for n, field := range s.view.Rule.TextFields() {
 			text, cut := cutAt(s.content(texts[n]), MaxText)
 			h.Fields[field], h.Cut = text, h.Cut || cut
 		}
@@ -261,7 +265,7 @@ func (s *search) title(document []byte, fields map[string]string) string {
 			return text
 		}
 	}
-	for _, field := range s.view.Rule.Fields {
+	for _, field := range s.view.Rule.TextFields() {
 		if words := strings.Fields(fields[field]); len(words) > 0 {
 			text, _ := cutAt(strings.Join(words[:min(len(words), 24)], " "), most)
 			return text
@@ -287,7 +291,7 @@ func (s *search) rule() ruleInfo {
 	r := s.view.Rule
 	scheme := r.Sketcher.Scheme()
 	return ruleInfo{
-		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Preset: s.view.Preset,
+		Match: r.Match, Fields: r.TextFields(), Threshold: r.Profile.Threshold, Preset: s.view.Preset,
 		Window: s.window, MaxWindow: s.view.MaxWindow,
 		Keep: max(r.Profile.Keep, 1), Transitive: r.Transitive, MinShingles: r.Profile.MinShingles,
 		MinWords: r.Profile.MinWords, Numbers: string(cmp.Or(r.Profile.Numbers, rerank.CountNumbers)),

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/internal/similar"
 	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
 )
 
 const (
@@ -156,7 +157,11 @@ func (s *similarity) addGiven(ctx context.Context, list *similar.List, r *rule.R
 			if !is {
 				return bad(fmt.Errorf("texts[%d]: must be a text", i))
 			}
-			list.Add(r, nil, []string{text})
+			var made *sketch.Sketch
+			if s, ok := r.Sketch([]string{text}); ok {
+				made = &s
+			}
+			list.Add(r, nil, made)
 			continue
 		}
 		members, err := jsonedit.Members(element)
@@ -170,7 +175,8 @@ func (s *similarity) addGiven(ctx context.Context, list *similar.List, r *rule.R
 		if len(id) > 0 && (id[0] == '{' || id[0] == '[') {
 			id = nil
 		}
-		list.Add(r, id, r.TextsOf(element))
+		_, s := r.Given(element)
+		list.Add(r, id, s)
 	}
 	return nil
 }

@@ -142,12 +142,12 @@ func (f firstReading) Start(o rule.Operation) bool {
 func (f firstReading) Count(rule.Change) {}
 
 // Sketch implements rule.Clustering. A document has the sketch that the first reading made.
-func (f *findings) Sketch(o rule.Operation, rule *rule.Rule, texts [][]byte, partial bool) (*sketch.Sketch, bool) {
+func (f *findings) Sketch(o rule.Operation, rule *rule.Rule, texts [][]byte, vector []byte, partial bool) (*sketch.Sketch, bool) {
 	if n := f.by[place{o.Number, partial}]; n != nil && n.rule == rule {
 		return n.sketch, true
 	}
 	s := &sketch.Sketch{}
-	return s, rule.SketchInto(s, texts)
+	return s, rule.SketchInto(s, texts, vector)
 }
 
 // Cluster implements rule.Clustering: the document is a newcomer, of no known cluster yet.

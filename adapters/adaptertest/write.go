@@ -93,9 +93,9 @@ var _ rule.Clustering = Starting{}
 func (s Starting) Start(o rule.Operation) bool { return s.Starts(o) }
 
 // Sketch implements rule.Clustering.
-func (s Starting) Sketch(_ rule.Operation, rule *rule.Rule, texts [][]byte, _ bool) (*sketch.Sketch, bool) {
+func (s Starting) Sketch(_ rule.Operation, rule *rule.Rule, texts [][]byte, vector []byte, _ bool) (*sketch.Sketch, bool) {
 	made := &sketch.Sketch{}
-	return made, rule.SketchInto(made, texts)
+	return made, rule.SketchInto(made, texts, vector)
 }
 
 // Cluster implements rule.Clustering.

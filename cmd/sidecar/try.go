@@ -156,7 +156,7 @@ func (t *tryJob) trial(ctx context.Context, e *upstream.Engine, indices []adapte
 	rule := indices[0].Rule(e.Rules)
 	header := e.Config.Header()
 	header["User-Agent"] = []string{"neardup-try"}
-	trial = &try.Trial{Engine: e.Kind, Look: adapters.Look{Index: t.index, Fields: rule.Fields, Header: header}}
+	trial = &try.Trial{Engine: e.Kind, Look: adapters.Look{Index: t.index, Fields: rule.TextFields(), Header: header}}
 	if _, err := trial.Engine.LookFor(trial.Look); err != nil { // such as for a pattern: every query would fail
 		return nil, nil, err
 	}

@@ -134,6 +134,8 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 			by = "fingerprint"
 		case rerank.SameWords:
 			by = "words"
+		case rerank.VectorsAgree:
+			by = "vector"
 		}
 		if hit.Decision(with) != nil {
 			by = "decided"

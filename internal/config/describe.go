@@ -136,6 +136,7 @@ func (i Index) describe(section Sketch) []string {
 	parts.addIf(i.VectorWindow != defaultVectorWindow, "vector_window %d", i.VectorWindow)
 	parts.addIf(i.Sketch.Scheme().ID() != section.Scheme().ID(), "own sketch: %s", i.Sketch.Describe())
 	parts.addIf(i.Boilerplate != "", "passages of %s left out: %d", i.Boilerplate, len(i.Passages))
+	parts.addIf(i.Vector.Field != "", "vectors in %s: %s decide, threshold %v", i.Vector.Field, i.Vector.Combine, i.Vector.Threshold)
 	parts.addIf(i.Keep > 1, "%d of a group are shown", i.Keep)
 	parts.addIf(!rule.Choice.Ranked(), "shown first: %s", i.Chosen())
 	parts = append(parts, i.Conditions()...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,10 +55,25 @@ type Index struct {
 	// Sketch is the section sketch, with the values of the preset and then those of the entry over it.
 	Sketch Sketch `yaml:"sketch"`
 
+	Vector Vector `yaml:"vector"`
+
 	AdvancedIndex `yaml:"advanced"`
 
 	// Cases are the tests of the rule.
 	Cases []Case `yaml:"cases"`
+}
+
+// Vector is which vectors decide together with the texts.
+type Vector struct {
+	// Field is empty for none.
+	Field     string  `yaml:"field"`
+	Threshold float64 `yaml:"threshold"`
+	Combine   string  `yaml:"combine"`
+}
+
+// scheme returns the scheme of the vectors' sketches.
+func (v Vector) scheme(words sketch.Scheme) sketch.Scheme {
+	return sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: vectorPositions, Seed: words.Seed}
 }
 
 // AdvancedIndex is the section advanced of an entry of indices.
@@ -229,7 +245,7 @@ func (i Index) Scheme() sketch.Scheme {
 // Rule converts the entry for the packages that work with rules.
 func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 	bands, rows, _ := i.bands() // it was validated
-	return &rule.Rule{
+	r := &rule.Rule{
 		Bands: bands, Rows: rows, OnDuplicate: onDuplicates[i.OnDuplicate], Native: i.Native,
 		Clusters: i.Native || i.OnDuplicate == onDuplicateTag,
 		Match:    i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
@@ -246,6 +262,12 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed, CountsGroups: i.Counts == countsGroups,
 		Expand: expands[i.Expand], Group: i.Group, DryRun: i.DryRun,
 	}
+	if v := i.Vector; v.Field != "" {
+		r.Vector, r.Fields = v.Field, slices.Concat(i.Fields, []string{v.Field})
+		r.Profile.Vector = rerank.Vector{Combine: rerank.Combine(v.Combine), Threshold: v.Threshold}
+		r.VectorSketcher, _ = sketch.New(v.scheme(i.Scheme())) // a scheme that is always valid
+	}
+	return r
 }
 
 // Rules returns the rules of the engine. Rules with the same scheme share a sketcher.

@@ -69,6 +69,10 @@ func TestRuleOfKeys(t *testing.T) {
 			r.Transitive, r.CollapsedTotals, r.CountsGroups, r.DryRun = true, true, true, true
 		}},
 		{"group: true", func(r *rule.Rule) { r.Group = true }},
+		{"vector: {field: Meaning, combine: either}", func(r *rule.Rule) {
+			r.Fields, r.Vector = []string{"t", "Meaning"}, "Meaning"
+			r.Profile.Vector = rerank.Vector{Combine: rerank.Either, Threshold: 0.9}
+		}},
 		{"expand: ids", func(r *rule.Rule) { r.Expand = rule.ExpandIDs }},
 		{"expand: source", func(r *rule.Rule) { r.Expand = rule.ExpandSource }},
 	} {
@@ -84,6 +88,10 @@ func TestRuleOfKeys(t *testing.T) {
 			c.keys = "missing: compute"
 		}
 		got := entry(t, "", c.keys).Rule(nil)
+		if made := got.VectorSketcher; made != nil {
+			expect.Same(t, sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: 1024}.ID(), made.SchemeID(), "%s", c.keys)
+			got.VectorSketcher = nil
+		}
 		expect.By{cmpopts.EquateEmpty()}.Same(t, want, got, "%s", c.keys)
 		if err := got.Validate(); err != nil {
 			t.Errorf("%s: %v", c.keys, err)
@@ -109,7 +117,11 @@ func TestEveryRuleKey(t *testing.T) {
 		"same": {"", "same: [x]"}, "different": {"", "different: [x]"}, "transitive": {"", "transitive: true"}, "totals": {"", "totals: collapsed"}, "counts": {"", "counts: groups"},
 		"expand": {"", "expand: ids"}, "group": {"", "group: true"}, "dry_run": {"", "dry_run: true"}, "bands": {"", "bands: 24x4"}, "on_duplicate": {"bands: auto", "bands: auto, on_duplicate: skip"},
 		"native": {"", "native: true"}, "sketch": {"", "sketch: {positions: 64}"}, "advanced.vector_window": {"", "advanced: {vector_window: 9}"},
-		"cases": {"", "cases: [{same: [x, y]}]"}, "boilerplate": {"", "boilerplate: testdata/footers.jsonl"},
+		"boilerplate":      {"", "boilerplate: testdata/footers.jsonl"},
+		"cases":            {"", "cases: [{same: [x, y]}]"},
+		"vector.field":     {"", "vector: {field: v}"},
+		"vector.threshold": {"vector: {field: v}", "vector: {field: v, threshold: 0.8}"},
+		"vector.combine":   {"vector: {field: v}", "vector: {field: v, combine: either}"},
 	}
 	undescribed := map[string]string{"match": "the summary of a rule stands behind it"}
 	for _, key := range ruleKeys(reflect.TypeFor[Index](), "") {

@@ -65,10 +65,16 @@ func (p Preset) apply(i *Index) {
 	case "logs":
 		i.Numbers = string(rerank.IgnoreNumbers)
 	case "vectors":
-		i.Threshold = 0.9
-		i.Sketch.Features, i.Sketch.Family, i.Sketch.Positions = string(sketch.Vectors), string(sketch.SimHash), 1024
+		i.Threshold = vectorThreshold
+		i.Sketch.Features, i.Sketch.Family, i.Sketch.Positions = string(sketch.Vectors), string(sketch.SimHash), vectorPositions
 	}
 }
+
+// vectorPositions and vectorThreshold are for vectors, alone or beside texts.
+const (
+	vectorPositions = 1024
+	vectorThreshold = 0.9
+)
 
 // PresetOf returns the preset with the name, or the default one.
 func PresetOf(name string) Preset {
@@ -90,6 +96,7 @@ func (p Preset) Start(section Sketch) Index {
 		Preset: p.Name, Window: DefaultWindow, Missing: "compute", AdvancedIndex: AdvancedIndex{defaultVectorWindow},
 		Measure: string(rerank.Resemblance), Numbers: string(rerank.CountNumbers), Keep: 1, Representative: Representative{By: "rank"},
 		Totals: totalsEngine, Counts: countsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex, Cases: []Case{},
+		Vector: Vector{Threshold: vectorThreshold, Combine: string(rerank.Both)},
 	}
 	Preset{Name: defaultPreset}.apply(&i)
 	p.apply(&i)

@@ -33,6 +33,7 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 	other.Match, other.Fields, other.Missing = i.Match, i.Fields, i.Missing
 	other.Boilerplate, other.Passages = i.Boilerplate, i.Passages
 	other.DateField, other.HostField, other.Cases = i.DateField, i.HostField, i.Cases
+	other.Vector = i.Vector
 	own := reflect.ValueOf(&other.Sketch).Elem()
 	start, entry := reflect.ValueOf(PresetOf(i.Preset).Start(section).Sketch), reflect.ValueOf(i.Sketch)
 	for n := range entry.NumField() {

@@ -33,6 +33,7 @@ func (i Index) validate(f *faults, key string) {
 	f.when(i.Keep == 0, key+".keep", "0 is out of range: use 1 to %d", rule.MaxKeep) // to the rule 0 is 1
 	i.Representative.validate(f, key+".representative")
 	i.validateWithin(f, key+".within")
+	i.validateVector(f, key+".vector")
 	i.validateDeciding(f, key)
 	i.validateNeeds(f, key)
 	i.validateCases(f, key+".cases")
@@ -58,7 +59,24 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 	}
 	f.when(i.Measure == string(rerank.Containment) && !features.Sets(), key+".measure",
 		"containment needs sets, and %s has none: use resemblance", features)
+	f.when(i.Vector.Field != "" && !features.Sets(), key+".vector.field",
+		"goes with words, and features is %s: leave one of the two out", features)
 	f.when(features == sketch.Vectors && len(i.Fields) > 1, key+".fields", "vector takes one field, and there are %d: name the one with the vectors", len(i.Fields))
+}
+
+// validateVector checks the vectors beside the texts.
+func (i Index) validateVector(f *faults, key string) {
+	v := i.Vector
+	f.when(v.Field == "" && v != PresetOf(i.Preset).Start(i.Sketch).Vector, key+".field", "is empty: name the field with the vectors, or leave vector out")
+	f.when(!(v.Threshold > 0 && v.Threshold <= 1), key+".threshold", "%v is out of range: use a number above 0, at most 1 (%v is usual)", v.Threshold, vectorThreshold)
+	f.oneOf(key+".combine", v.Combine, string(rerank.Both), string(rerank.Either))
+	if v.Field == "" {
+		return
+	}
+	f.when(i.Native, key+".field", "native: true decides by words alone: drop one of the two")
+	f.when(i.looksUp(), key+".field", "on_duplicate: %s decides by words alone: drop one of the two", i.OnDuplicate)
+	f.when(v.Combine == string(rerank.Either) && i.Bands != bandsOff && i.Bands != "", key+".combine",
+		"either finds documents of other words, and bands look up words alone: use both, or bands: off")
 }
 
 // validateStored checks what is stored along with the sketch.

@@ -63,6 +63,9 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 		}
 		if g.Index != nil {
 			g.entry, fields = *g.Index, g.Index.Fields
+			if g.entry.Vector.Field != "" {
+				return nil, fmt.Errorf("the rule of %s compares vectors beside words, and documents of files are compared by words alone: leave vector out of a copy of the configuration", g.entry.Match)
+			}
 		}
 	} else if o.Index != "" {
 		return nil, errors.New("--index names a rule of a configuration: name its file with --config")

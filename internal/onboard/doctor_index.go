@@ -64,7 +64,7 @@ func (p *engineChecks) index(ctx context.Context, key string, index adapters.Ind
 	if len(p.problems) == before {
 		p.ok("index", "%s is ready: %s", index.Name, share)
 	}
-	declared := slices.DeleteFunc(slices.Clone(rule.Fields), func(field string) bool { return slices.Contains(state.Undeclared, field) })
+	declared := slices.DeleteFunc(slices.Clone(rule.TextFields()), func(field string) bool { return slices.Contains(state.Undeclared, field) })
 	better := p.search.index == "" || index.Ready && !p.search.ready
 	if better && s.Scanned > 0 && len(declared) > 0 {
 		p.search.index, p.search.fields, p.search.ready = index.Name, declared, index.Ready
@@ -82,6 +82,9 @@ func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *r
 					if _, has := rule.Sketcher.Sketch(values...); has {
 						s.texts[rule.Fields[i]]++
 					}
+				}
+				if made, _ := rule.SketchOf(document.Source); made != nil && made.Vector != nil && made.Vector.Shingles > 0 {
+					s.texts[rule.Vector]++
 				}
 			}
 			return ctx.Err()

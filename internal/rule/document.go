@@ -22,7 +22,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 		return nil, stored
 	}
 	var s sketch.Sketch
-	if r.SketchInto(&s, found.list) {
+	if r.SketchInto(&s, found.list, found.vector) {
 		computed = &Encoded{Sketch: s, Text: s.String()}
 	}
 	return computed, stored
@@ -49,6 +49,8 @@ func HasSketch(document []byte) bool {
 type texts struct {
 	// vectors says that a field holds a vector, which is one text, as it stands in the document.
 	vectors bool
+	// vector is that of a rule that has one beside its texts, nil where there is none.
+	vector []byte
 	// list are the texts, field after field in the rule's order. They share the document's memory, or are in room: good until the next document.
 	list [][]byte
 	room []byte
@@ -128,12 +130,22 @@ func leads(name, path string) bool {
 
 // textsIn collects the texts of the rule's fields in t, whose memory it uses again. A dotted field is found as nested objects or as a dotted key.
 func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
-	*t = texts{vectors: r.Vectors(), list: t.list[:0], room: t.room[:0]}
+	*t = texts{list: t.list[:0], room: t.room[:0]}
 	set, nested := 0, false
+	vectors := r.Vectors()
 	for _, field := range r.Fields {
+		texts := len(t.list)
+		t.vectors = vectors || field == r.Vector
 		if t.descend(members, field) {
 			set++
 			nested = nested || strings.Contains(field, ".")
+		}
+		if field == r.Vector && len(t.list) > texts {
+			if len(t.list) == texts+1 { // else the field holds several
+				t.vector = t.list[texts]
+			}
+			clear(t.list[texts:])
+			t.list = t.list[:texts]
 		}
 	}
 	switch {
@@ -219,12 +231,12 @@ func TextsIn(members []jsonedit.Member, field string) (list []string, set bool, 
 
 // TextsIn is [TextsIn] of a field of the rule's, which may hold a vector.
 func (r *Rule) TextsIn(members []jsonedit.Member, field string) (list []string, set bool, err error) {
-	t := texts{vectors: r.Vectors()}
+	t := texts{vectors: r.Vectors() || r.Vector != "" && field == r.Vector}
 	set = t.descend(members, field)
 	return t.strings(), set, t.odd
 }
 
-// Vectors reports whether the rule's field holds vectors.
+// Vectors reports whether the rule's field holds vectors, and nothing is compared but these.
 func (r *Rule) Vectors() bool {
 	return r.Sketcher != nil && r.Sketcher.Scheme().Features == sketch.Vectors
 }
@@ -244,6 +256,7 @@ func (t *texts) strings() []string {
 // forget lets go of the texts, and of a long room.
 func (t *texts) forget() {
 	clear(t.list)
+	t.vector = nil
 	if cap(t.room) > maxRoom {
 		t.room = nil
 	}
@@ -252,7 +265,7 @@ func (t *texts) forget() {
 // maxRoom is the size of the largest room for texts that is kept for the next document.
 const maxRoom = 64 << 10
 
-// Texts returns the texts of the rule's fields in a document's JSON, nil where they can't be read: then there is no sketch either.
+// Texts returns the texts of the rule's text fields in a document's JSON, nil where they can't be read: then there is no sketch either.
 func (r *Rule) Texts(document []byte) []string {
 	if _, found := r.read(document); found.readable() {
 		return found.strings()
@@ -268,11 +281,11 @@ func (r *Rule) Readable(document []byte) []string {
 	return r.Texts(document)
 }
 
-// FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
+// FieldTexts returns the texts of the rule's text fields in a whole document's JSON, a list for each field in the rule's order.
 func (r *Rule) FieldTexts(document []byte) [][]string {
-	byField := make([][]string, len(r.Fields))
+	byField := make([][]string, len(r.TextFields()))
 	members, _ := r.read(document)
-	for i, field := range r.Fields {
+	for i, field := range r.TextFields() {
 		byField[i], _, _ = r.TextsIn(members, field)
 	}
 	return byField
@@ -281,18 +294,23 @@ func (r *Rule) FieldTexts(document []byte) [][]string {
 // TextField is what a bare text is called where a document is asked for.
 const TextField = "text"
 
-// TextsOf is [Rule.Texts], or for a document with none of the fields its member "text".
-func (r *Rule) TextsOf(document []byte) []string {
+// Given is [Rule.Texts] of a document that somebody asks about, and its sketch, nil for none. Of a document with none of the fields it takes the member
+// "text".
+func (r *Rule) Given(document []byte) (texts []string, made *sketch.Sketch) {
 	members, found := r.read(document)
 	if !found.readable() {
-		return nil
+		return nil, nil
 	}
 	if r.textsIn(&found, members) == noField {
 		if all, err := jsonedit.Members(document); err == nil {
 			if text, ok := jsonedit.Text(jsonedit.Get(all, TextField)); ok {
-				return []string{text}
+				found.list = append(found.list, []byte(text))
 			}
 		}
 	}
-	return found.strings()
+	made = &sketch.Sketch{}
+	if !r.SketchInto(made, found.list, found.vector) {
+		made = nil
+	}
+	return found.strings(), made
 }

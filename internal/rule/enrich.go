@@ -84,8 +84,8 @@ type Clustering interface {
 	Writing
 	// Start is called with each operation before its document, and reports whether it stays in the write.
 	Start(o Operation) bool
-	// Sketch makes the sketch of a document's texts, good until the next call, and reports whether they hold a word. It keeps no texts.
-	Sketch(o Operation, rule *Rule, texts [][]byte, partial bool) (*sketch.Sketch, bool)
+	// Sketch is [Rule.SketchInto]. The sketch is good until the next call. It keeps no texts.
+	Sketch(o Operation, rule *Rule, texts [][]byte, vector []byte, partial bool) (*sketch.Sketch, bool)
 	// Cluster is called with each sketch that is to be stored, and returns its cluster, or "" where no other document is in it.
 	Cluster(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
 	// Number returns a number for the cluster of a document without a sketch: the same for the same id, and for no other; 0 for none.
@@ -216,9 +216,9 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 	}
 	s, ok := &e.sketch, false
 	if e.clustering != nil {
-		s, ok = e.clustering.Sketch(e.at, r, found.list, partial)
+		s, ok = e.clustering.Sketch(e.at, r, found.list, found.vector, partial)
 	} else {
-		ok = r.SketchInto(s, found.list)
+		ok = r.SketchInto(s, found.list, found.vector)
 	}
 	if !ok {
 		return e.withoutSketch(r, partial, Textless)

@@ -18,8 +18,11 @@ type Rule struct {
 	// Match is an index name or a pattern with * for any run of characters. A pattern never matches a name that begins with a
 	// dot unless it begins with one itself.
 	Match string
-	// Fields are the sketched text fields; dots lead into objects.
+	// Fields are the sketched fields: those with texts, and then Vector if there is one. Dots lead into objects.
 	Fields []string
+	// Vector is the field with a vector that decides together with the texts, as the profile says; empty for none. VectorSketcher sketches it.
+	Vector         string
+	VectorSketcher *sketch.Sketcher
 	// Profile decides what folds.
 	Profile rerank.Profile
 	// Window is how many ranks are collapsed over.
@@ -163,11 +166,21 @@ func Globbed(pattern, name string) bool {
 	}
 }
 
-// Source is the mark of the rule's fields in the sketches it makes: a sketch of other fields is a sketch of another text.
-func (r *Rule) Source() uint16 {
+// TextFields are the fields but for the one with a vector.
+func (r *Rule) TextFields() []string {
+	if r.Vector == "" {
+		return r.Fields
+	}
+	return r.Fields[:len(r.Fields)-1]
+}
+
+// Source is the mark of the rule's text fields in the sketches it makes: a sketch of other fields is a sketch of another text.
+func (r *Rule) Source() uint16 { return sourceOf(r.TextFields()) }
+
+func sourceOf(fields []string) uint16 {
 	var d xxhash.Digest // over the fields with a zero byte between each two
 	d.Reset()
-	for i, field := range r.Fields {
+	for i, field := range fields {
 		if i > 0 {
 			_, _ = d.WriteString("\x00")
 		}
@@ -177,18 +190,30 @@ func (r *Rule) Source() uint16 {
 	return uint16(h ^ h>>16 ^ h>>32 ^ h>>48)
 }
 
-// Sketch returns the sketch of the texts, in the stored form's terms, and false if they hold no word.
+// Sketch returns the sketch of the texts of a document without a vector, in the stored form's terms, and false if they hold no word.
 func (r *Rule) Sketch(texts []string) (s sketch.Sketch, ok bool) {
 	ok = r.Sketcher.SketchInto(&s, texts...)
-	s.Source = r.Source()
+	s.Source, s.Vector = r.Source(), r.vectorOf(nil)
 	return s, ok
 }
 
-// SketchInto is Sketch of texts in bytes, into a sketch that is there.
-func (r *Rule) SketchInto(s *sketch.Sketch, texts [][]byte) bool {
+// SketchInto is Sketch of texts in bytes and a vector, nil for none, into a sketch that is there.
+func (r *Rule) SketchInto(s *sketch.Sketch, texts [][]byte, vector []byte) bool {
 	ok := r.Sketcher.SketchBytesInto(s, texts...)
-	s.Source = r.Source()
+	s.Source, s.Vector = r.Source(), r.vectorOf(vector)
 	return ok
+}
+
+// vectorOf returns the sketch of a vector, the zero one for none; nil if the rule has no Vector.
+func (r *Rule) vectorOf(vector []byte) *sketch.Sketch {
+	if r.Vector == "" {
+		return nil
+	}
+	s := &sketch.Sketch{}
+	if vector != nil && r.VectorSketcher.SketchBytesInto(s, vector) {
+		s.Source = sourceOf([]string{r.Vector})
+	}
+	return s
 }
 
 // Decode reads a stored sketch. It returns nil if the text is no sketch, or one of another scheme or of other fields: such a
@@ -201,9 +226,13 @@ func (r *Rule) Decode(text string) *sketch.Sketch {
 	return &s
 }
 
-// comparable reports whether a stored sketch is one of the rule's.
+// comparable reports whether a stored sketch is one of the rule's. One that lacks the part for the vector is not.
 func (r *Rule) comparable(s *sketch.Sketch) bool {
-	return s.Scheme == r.Sketcher.SchemeID() && s.Source == r.Source()
+	if (r.Vector != "") != (s.Vector != nil) || s.Scheme != r.Sketcher.SchemeID() || s.Source != r.Source() {
+		return false
+	}
+	v := s.Vector
+	return v == nil || v.Shingles == 0 || v.Scheme == r.VectorSketcher.SchemeID() && v.Source == sourceOf([]string{r.Vector})
 }
 
 // Current reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
@@ -219,7 +248,11 @@ func (r *Rule) current(found *texts, s *sketch.Sketch, members []jsonedit.Member
 }
 
 func (r *Rule) fits(found *texts, s *sketch.Sketch) bool {
-	return found.readable() && r.Sketcher.FingerprintBytes(found.list...) == s.Fingerprint
+	if !found.readable() || r.Sketcher.FingerprintBytes(found.list...) != s.Fingerprint {
+		return false
+	}
+	v := r.vectorOf(found.vector)
+	return v == nil || v.Fingerprint == s.Vector.Fingerprint
 }
 
 // Encoded is a sketch together with its stored form.

@@ -37,9 +37,9 @@ func (w *oneWrite) Rule(index string, _ bool) (*Rule, Takes) {
 	return w.rule, w.takes
 }
 func (w *oneWrite) Start(Operation) bool { return true }
-func (w *oneWrite) Sketch(_ Operation, rule *Rule, texts [][]byte, _ bool) (*sketch.Sketch, bool) {
+func (w *oneWrite) Sketch(_ Operation, rule *Rule, texts [][]byte, vector []byte, _ bool) (*sketch.Sketch, bool) {
 	s := &sketch.Sketch{}
-	return s, rule.SketchInto(s, texts)
+	return s, rule.SketchInto(s, texts, vector)
 }
 func (w *oneWrite) Cluster(Operation, *Rule, *sketch.Sketch, bool) string { return w.cluster }
 func (w *oneWrite) Number(Operation) uint64                               { return w.number }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -80,5 +81,139 @@ func TestVectorsFold(t *testing.T) {
 	} {
 		near, agreement := r.Profile.NearDuplicates(of(c.a), of(c.b))
 		expect.Same(t, c.near, near, "%s and %s agree by %v", c.a, c.b, agreement)
+	}
+}
+
+// bothRule returns a rule of two fields of texts and one of vectors.
+func bothRule(t *testing.T, combine rerank.Combine) *Rule {
+	t.Helper()
+	r := &Rule{
+		Match: "*", Fields: []string{"title", "body", "a.v"}, Sketcher: expect.Value(sketch.New(sketch.DefaultScheme()))(t),
+		Vector: "a.v", VectorSketcher: vectorRule(t, "a.v").Sketcher, Profile: rerank.Profile{Threshold: 0.5, MinShingles: 3},
+	}
+	r.Profile.Vector = rerank.Vector{Combine: combine, Threshold: 0.9}
+	return r
+}
+
+// TestWordsWithVectorsOfDocuments enriches documents that have words, a vector, or both. A partial one that does not set them all clears what is stored.
+func TestWordsWithVectorsOfDocuments(t *testing.T) {
+	const v = "[1, 2.5, -3e-1]"
+	r := bothRule(t, rerank.Both)
+	words, _ := (&Rule{Fields: r.Fields[:2], Sketcher: r.Sketcher}).Sketch([]string{"one two", "three four"})
+	vector, _ := vectorRule(t, "a.v").Sketch([]string{v})
+	const cleared = `,"neardup_sketch":null}`
+	without := words
+	without.Vector = &sketch.Sketch{}
+	with := words
+	with.Vector = &vector
+	bare, full := `,"neardup_sketch":"`+without.String()+`"}`, `,"neardup_sketch":"`+with.String()+`"}`
+	flat := *r
+	flat.Fields, flat.Vector = []string{"title", "body", "v"}, "v"
+	flatVector, _ := vectorRule(t, "v").Sketch([]string{v})
+	with.Vector = &flatVector
+	flatFull := `,"neardup_sketch":"` + with.String() + `"}`
+	for _, c := range []struct {
+		rule          *Rule
+		document, end string
+		partial       bool
+		change        Change
+	}{
+		{r, `{"title":"one two","body":"three four","a":{"v":` + v + `}`, full, false, Enriched},
+		{r, `{"a.v":` + v + `,"body":"three four","title":"one two"`, full, false, Enriched},
+		{r, `{"title":"one two","body":"three four"`, bare, false, Enriched},
+		{r, `{"title":"one two","body":"three four","a":{"v":null}`, bare, false, Enriched},
+		{r, `{"title":"one two","body":"three four","a":{"v":[0,0]}`, bare, false, Enriched},
+		{r, `{"title":"one two","body":"three four","a":[{"v":[1]},{"v":[2]}]`, bare, false, Enriched},
+		{r, `{"title":"one two","body":"three four","a":{"v":5}`, "}", false, Unreadable},
+		{r, `{"a":{"v":` + v + `}`, "}", false, Textless},
+		{r, `{"a":{"v":` + v + `}`, cleared, true, Cleared},
+		{r, `{"title":"one two","body":"three four"`, cleared, true, Cleared},
+		{r, `{"body":"three four"`, cleared, true, Cleared},
+		{r, `{"other":"three four"`, "}", true, Untouched},
+		{&flat, `{"title":"one two","body":"three four","v":` + v, flatFull, true, Enriched},
+	} {
+		var changes []Change
+		w := &oneWrite{rule: c.rule, takes: TakesAll, changes: &changes}
+		got := string(NewEnricher(w, 1<<20).Append(nil, "i", []byte(c.document+"}"), c.partial))
+		expect.Same(t, c.document+c.end, got, "%s", c.document)
+		expect.Same(t, []Change{c.change}, changes, "%s", c.document)
+	}
+}
+
+// TestWordsWithVectorsStored: a stored sketch counts if both of its parts are the rule's, and is current if both are of the document.
+func TestWordsWithVectorsStored(t *testing.T) {
+	r, document := bothRule(t, rerank.Both), `{"title":"one two","body":"three four","a":{"v":[1,2]}}`
+	made, _ := r.SketchOf([]byte(document))
+	bare, lone := made.Sketch, made.Vector.String()
+	bare.Vector = nil
+	words := bare.String()
+	bare.Vector = &sketch.Sketch{}
+	none := bare.String()
+	alone := *r
+	alone.Fields, alone.Vector, alone.Profile.Vector = r.Fields[:2], "", rerank.Vector{}
+	otherField, otherSeed := *r, *r
+	otherField.Fields, otherField.Vector = []string{"title", "body", "w"}, "w"
+	otherSeed.VectorSketcher = expect.Value(sketch.New(sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: 1024, Seed: "x"}))(t)
+	for _, c := range []struct {
+		rule   *Rule
+		stored string
+		counts bool
+	}{
+		{r, made.Text, true}, {r, none, true}, {r, words, false}, {r, lone, false},
+		{&alone, words, true}, {&alone, made.Text, false}, {&alone, none, false}, {&otherField, made.Text, false}, {&otherSeed, made.Text, false},
+		{&otherField, none, true},
+	} {
+		expect.Same(t, c.counts, c.rule.Decode(c.stored) != nil, "%s", c.stored)
+	}
+	stored, without := r.Decode(made.Text), r.Decode(none)
+	for _, c := range []struct {
+		document      string
+		with, without bool
+	}{
+		{document, true, false},
+		{`{"title":"one two","body":"three four","a":{"v":[10,20]}}`, true, false},
+		{`{"title":"one two","body":"three four","a":{"v":[-1,2]}}`, false, false},
+		{`{"title":"one two","body":"three four"}`, false, true},
+		{`{"title":"one two","body":"three four","a":{"v":[0,0]}}`, false, true},
+		{`{"title":"one two","body":"three five","a":{"v":[1,2]}}`, false, false},
+	} {
+		expect.Same(t, c.with, r.Current(stored, []byte(c.document)), "with a vector: %s", c.document)
+		expect.Same(t, c.without, r.Current(without, []byte(c.document)), "without: %s", c.document)
+	}
+	expect.Same(t, [][]string{{"one two"}, {"three four"}}, r.FieldTexts([]byte(document)), "texts")
+}
+
+// TestWordsWithVectorsFold folds by words and vectors, with what is said of it.
+func TestWordsWithVectorsFold(t *testing.T) {
+	const text, other = "a b c d e f g h", "p q r s t u v w"
+	for _, c := range []struct {
+		a, b, v, w   string
+		both, either bool
+		least, most  float64 // the agreement under either
+	}{
+		{text, text, "[1,0]", "[1,0]", true, true, 1, 1},
+		{text, text, "[1,0]", "[0,1]", false, true, 1, 1},
+		{text, text, "[1,0]", "null", false, true, 1, 1},
+		{text, text, "[1,0]", "[1,0,0]", false, true, 1, 1},
+		{text, text + " i", "[1,0]", "[5,0.1]", true, true, 0.6, 0.99},
+		{text, other, "[1,0]", "[1,0.1]", false, true, 0.97, 1},
+		{text, other, "[1,0]", "[1,1]", false, false, -0.1, 0.1},
+		{text, other, "null", "null", false, false, -0.1, 0.1},
+	} {
+		for combine, want := range map[rerank.Combine]bool{rerank.Both: c.both, rerank.Either: c.either} {
+			r := bothRule(t, combine)
+			of := func(body, v string) *sketch.Sketch {
+				encoded, _ := r.SketchOf([]byte(`{"body":"` + body + `","a":{"v":` + v + `}}`))
+				return &encoded.Sketch
+			}
+			a, b := of(c.a, c.v), of(c.b, c.w)
+			agreement, reason := r.Profile.Judge(a, b)
+			expect.Same(t, want, reason.Near(), "%s: %s and %s: %s", combine, c.v, c.w, r.Profile.Why(a, b, agreement, reason))
+			estimate, _ := r.Profile.Estimate(a, b)
+			expect.Same(t, agreement, estimate.Value, "%s: %s and %s: the agreement and its estimate", combine, c.v, c.w)
+			if combine == rerank.Either && (agreement < c.least || agreement > c.most) {
+				t.Errorf("%s and %s agree by %v, not %v to %v", c.v, c.w, agreement, c.least, c.most)
+			}
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // List is a ranked list of documents, the best first, in which near-duplicates are to be found. They are grouped as the hits of a search are, but by their
@@ -64,11 +65,11 @@ type Folded struct {
 	Decided   bool            `json:"decided,omitempty"`
 }
 
-// Add adds a document with these texts under a rule. Its id is a JSON value, or nil.
-func (l *List) Add(r *rule.Rule, id json.RawMessage, texts []string) {
+// Add adds a document with a sketch under a rule, nil for none. Its id is a JSON value, or nil.
+func (l *List) Add(r *rule.Rule, id json.RawMessage, s *sketch.Sketch) {
 	e := entry{id: id}
-	if s, ok := r.Sketch(texts); ok {
-		e.hit = rerank.Hit{Sketch: &s, Profile: l.profile(r)}
+	if s != nil {
+		e.hit = rerank.Hit{Sketch: s, Profile: l.profile(r)}
 	}
 	l.entries = append(l.entries, e)
 }

@@ -67,14 +67,13 @@ func TestDedupe(t *testing.T) {
 		var sketches []*sketch.Sketch
 		for range random.IntN(60) {
 			if random.IntN(20) == 0 { // one without a word
-				l.Add(r, nil, []string{"?!"})
+				l.Add(r, nil, nil)
 				sketches = append(sketches, nil)
 				continue
 			}
-			text := r.TextsOf(documents[ids[random.IntN(min(len(ids), 60))]])
-			l.Add(r, nil, text)
-			s, _ := r.Sketch(text)
-			sketches = append(sketches, &s)
+			_, s := r.Given(documents[ids[random.IntN(min(len(ids), 60))]])
+			l.Add(r, nil, s)
+			sketches = append(sketches, s)
 		}
 		profile := r.Profile
 		if l.Threshold > 0 {

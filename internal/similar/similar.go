@@ -168,12 +168,11 @@ type likening struct {
 }
 
 func find(ctx context.Context, r *rule.Rule, store adapters.Store, index adapters.Index, document []byte, l Likeness) (Similar, error) {
-	texts := r.TextsOf(document)
-	s, ok := r.Sketch(texts)
-	if !ok {
+	texts, s := r.Given(document)
+	if s == nil {
 		return Similar{}, nil
 	}
-	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, sketch: s}
+	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, sketch: *s}
 	if l.Threshold > 0 {
 		k.profile.Threshold = l.Threshold
 	}
@@ -216,6 +215,9 @@ func (k *likening) selection() (adapters.Selection, error) {
 	if k.Scan {
 		k.seen.Recall = &certain
 		return adapters.Selection{Brief: true, Marked: true}, nil
+	}
+	if k.profile.Vector.Combine == rerank.Either {
+		return adapters.Selection{}, fmt.Errorf("index %s: %w for vectors that decide alone: compare with all sketches (sidecar similar --scan)", k.index.Name, ErrNoBands)
 	}
 	keys := k.rule.BandKeys(&k.sketch)
 	if len(keys) == 0 {
@@ -325,8 +327,7 @@ func (k *likening) takeUp(a *Alike, source []byte) bool {
 	if k.text == nil {
 		return true
 	}
-	texts := k.rule.TextsOf(source)
-	if _, ok := k.rule.Sketch(texts); ok { // else its text is hidden from the client
+	if texts, s := k.rule.Given(source); s != nil { // else its text is hidden from the client
 		resemblance, _ := k.text.Compare(k.rule.Sketcher.Text(texts...))
 		a.Resemblance = &resemblance
 	}

@@ -39,7 +39,7 @@ type Exact struct {
 	Shared    int `json:"shared"`
 }
 
-// Compare compares two documents in JSON, or texts as [rule.Rule.TextsOf] takes them.
+// Compare compares two documents in JSON, or texts as [rule.Rule.Given] takes them.
 func Compare(r *rule.Rule, a, b []byte, threshold float64) Comparison {
 	profile := r.Profile
 	if threshold > 0 {
@@ -49,14 +49,13 @@ func Compare(r *rule.Rule, a, b []byte, threshold float64) Comparison {
 	if c.Measure == "" {
 		c.Measure = rerank.Resemblance
 	}
-	textsA, textsB := r.TextsOf(a), r.TextsOf(b)
-	sketchA, okA := r.Sketch(textsA)
-	sketchB, okB := r.Sketch(textsB)
-	if okA && okB {
-		k := likening{rule: r, profile: profile, sketch: sketchA}
-		agreement, reason := profile.Judge(&sketchA, &sketchB)
-		c.Agreement, c.Folds, c.Why = agreement, reason.Near(), profile.Why(&sketchA, &sketchB, agreement, reason)
-		one := k.alike("", &sketchB, c.Agreement)
+	textsA, sketchA := r.Given(a)
+	textsB, sketchB := r.Given(b)
+	if sketchA != nil && sketchB != nil {
+		k := likening{rule: r, profile: profile, sketch: *sketchA}
+		agreement, reason := profile.Judge(sketchA, sketchB)
+		c.Agreement, c.Folds, c.Why = agreement, reason.Near(), profile.Why(sketchA, sketchB, agreement, reason)
+		one := k.alike("", sketchB, c.Agreement)
 		c.Error, c.SameText = one.Error, one.SameText
 	}
 	if !r.Sketcher.Scheme().Features.Sets() {

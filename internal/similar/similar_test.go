@@ -170,7 +170,7 @@ func TestSimilarTexts(t *testing.T) {
 	c := &cellar{documents: map[string]map[string][]byte{"news": stored(t, r, documents)}}
 	shingles := map[string][]uint64{}
 	for id, d := range documents {
-		shingles[id] = r.Sketcher.Shingles(r.TextsOf(d)...)
+		shingles[id] = r.Sketcher.Shingles(r.Texts(d)...)
 	}
 	below := 0
 	for id, d := range documents {
@@ -251,7 +251,7 @@ func TestSimilarOdd(t *testing.T) {
 		l.Size = 5
 		return similar.Find(t.Context(), rules, c, indices, []byte(document), l)
 	}
-	body := r.TextsOf(c.documents["news"]["3-0"])
+	body := r.Texts(c.documents["news"]["3-0"])
 	bare, _ := json.Marshal(map[string]string{"text": strings.Join(body, "\n")})
 	if got, err := ask(string(bare), similar.Likeness{}); err != nil || len(got.Alike) == 0 || got.Alike[0].ID != "3-0" {
 		t.Errorf("a bare text: %+v %v", got, err)
@@ -287,7 +287,7 @@ func TestBandsRecall(t *testing.T) {
 			var sets [][]uint64
 			var keys [][]int64
 			for version := range 6 {
-				list := rule.TextsOf(documents[fmt.Sprintf("%d-%d", i, version)])
+				list := rule.Texts(documents[fmt.Sprintf("%d-%d", i, version)])
 				s, _ := rule.Sketch(list)
 				sets, keys = append(sets, rule.Sketcher.Shingles(list...)), append(keys, rule.BandKeys(&s))
 			}
@@ -318,7 +318,7 @@ func TestCompare(t *testing.T) {
 	rule := likeRule(t, "news", 0.7)
 	for i := range 39 {
 		a, b := documents[fmt.Sprintf("%d-%d", i, i%6)], documents[fmt.Sprintf("%d-%d", i+i%2, 5)]
-		setA, setB := rule.Sketcher.Shingles(rule.TextsOf(a)...), rule.Sketcher.Shingles(rule.TextsOf(b)...)
+		setA, setB := rule.Sketcher.Shingles(rule.Texts(a)...), rule.Sketcher.Shingles(rule.Texts(b)...)
 		shared := 0
 		for _, x := range setA {
 			if _, is := slices.BinarySearch(setB, x); is {

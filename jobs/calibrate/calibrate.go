@@ -165,7 +165,7 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *rule.Rul
 }
 
 func newCalibration(store adapters.Store, index string, rule *rule.Rule, o Options) *calibration {
-	c := calibration{store: store, index: index, rule: rule, options: o}
+	c := calibration{store: store, index: index, rule: ofTexts(rule), options: o}
 	scheme := rule.Sketcher.Scheme()
 	c.report = Report{
 		Index: index, Notes: []string{}, Presets: []Share{}, Reading: Reading{Seed: o.Seed},
@@ -187,6 +187,13 @@ func (c *calibration) compare(ctx context.Context) error {
 	c.makeUnits()
 	c.compareCandidates()
 	return ctx.Err()
+}
+
+// ofTexts returns the rule with texts deciding alone: theirs is the threshold that is looked for.
+func ofTexts(r *rule.Rule) *rule.Rule {
+	texts := *r
+	texts.Profile.Vector = rerank.Vector{}
+	return &texts
 }
 
 // value returns what is compared with the threshold.

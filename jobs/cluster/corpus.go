@@ -136,6 +136,9 @@ func New(o Options) (*Corpus, error) {
 	if o.Algorithm == "" {
 		o.Algorithm = AlgorithmFor(o.Rule.Sketcher.Scheme())
 	}
+	if o.Rule.Vector != "" {
+		return nil, fmt.Errorf("the rule of %s compares vectors beside words, and groups are made of words alone: leave vector out of a copy of the configuration", o.Rule.Match)
+	}
 	c := &Corpus{options: o}
 	c.expect(o.Decided)
 	c.scratch.dir = o.Dir
