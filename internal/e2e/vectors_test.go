@@ -15,9 +15,10 @@ import (
 	"github.com/neardup/sidecar/internal/expect"
 )
 
-// embedded is a document whose text says nothing and whose vector is that of its event, turned a little.
+// embedded is a document whose vector is that of its event, turned a little. Its text says nothing, or is that of its story but for a word.
 type embedded struct {
 	n, event int
+	story    int       // 0 for none
 	vector   []float64 // nil for none
 }
 
@@ -62,7 +63,7 @@ func (d embedded) json(a api) string {
 	for i, x := range d.vector {
 		numbers[i] = strconv.FormatFloat(x, 'g', 7, 64)
 	}
-	fields := fmt.Sprintf(`"n":%d,"body":"event"`, d.n)
+	fields := fmt.Sprintf(`"n":%d,"body":%q`, d.n, d.text())
 	if d.vector != nil {
 		fields += `,"v":[` + strings.Join(numbers, ",") + `]`
 	}
@@ -70,6 +71,34 @@ func (d embedded) json(a api) string {
 		fields = fmt.Sprintf(`"id":"%d",`, d.n) + fields
 	}
 	return "{" + fields + "}"
+}
+
+// text returns the text of the document.
+func (d embedded) text() string {
+	if d.story == 0 {
+		return "event"
+	}
+	words := make([]string, 80)
+	for i := range words {
+		words[i] = fmt.Sprintf("w%dx%d", d.story, i)
+	}
+	words[d.n%len(words)] = fmt.Sprint("other", d.n)
+	return strings.Join(words, " ")
+}
+
+// createEmbedded creates an index of such documents.
+func (a api) createEmbedded(t *testing.T, index string) {
+	t.Helper()
+	switch a.e.Kind {
+	case engines.Typesense:
+		call(t, a.e, "POST", a.base+"/collections", `{"name":"`+index+`","fields":[{"name":"n","type":"int64"},{"name":"body","type":"string"},`+
+			`{"name":"v","type":"float[]","optional":true}]}`).want(t, 201)
+	case engines.Elasticsearch: // which hides it
+		call(t, a.e, "PUT", a.base+"/"+index, `{"mappings":{"properties":{"n":{"type":"integer"},"body":{"type":"text"},`+
+			`"v":{"type":"dense_vector","similarity":"cosine"}}}}`).want(t, 200)
+	default:
+		call(t, a.e, "PUT", a.base+"/"+index, `{"mappings":{"properties":{"n":{"type":"integer"},"body":{"type":"text"}}}}`).want(t, 200)
+	}
 }
 
 // embed writes documents.
@@ -103,16 +132,7 @@ func TestVectors(t *testing.T) {
 		file, stored := ruled(t, e, rule), ruled(t, e, rule+", missing: alone")
 		through, believing, direct := api{e, serveFile(t, file)}, api{e, serveFile(t, stored)}, api{e, e.URL}
 		through.drop(t, index)
-		switch e.Kind {
-		case engines.Typesense:
-			call(t, e, "POST", through.base+"/collections", `{"name":"`+index+`","fields":[{"name":"n","type":"int64"},{"name":"body","type":"string"},`+
-				`{"name":"v","type":"float[]","optional":true}]}`).want(t, 201)
-		case engines.Elasticsearch: // which hides it
-			call(t, e, "PUT", through.base+"/"+index, `{"mappings":{"properties":{"n":{"type":"integer"},"body":{"type":"text"},`+
-				`"v":{"type":"dense_vector","similarity":"cosine"}}}}`).want(t, 200)
-		default:
-			call(t, e, "PUT", through.base+"/"+index, `{"mappings":{"properties":{"n":{"type":"integer"},"body":{"type":"text"}}}}`).want(t, 200)
-		}
+		through.createEmbedded(t, index)
 		list := embeddings(12, dimensions)
 		half := len(list) / 2
 		through.embed(t, index, list[:half])
@@ -200,4 +220,103 @@ func numbersOf(list []embedded) (numbers []int) {
 		numbers = append(numbers, d.n)
 	}
 	return numbers
+}
+
+// leadersOf returns the numbers of the documents that are shown if each folds into the first one shown before it that it is near.
+func leadersOf(list []embedded, near func(a, b embedded) bool) (shown []int) {
+	var leaders []embedded
+	for _, d := range list {
+		if !slices.ContainsFunc(leaders, func(l embedded) bool { return near(l, d) }) {
+			leaders = append(leaders, d)
+		}
+	}
+	return numbersOf(leaders)
+}
+
+// TestWordsWithVectors folds by words and vectors: hits of the same event in other words, and of the same words about another event, among others. The key comes
+// to an index whose documents have sketches of words.
+func TestWordsWithVectors(t *testing.T) {
+	onEach(t, true, []string{engines.Elasticsearch, engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+		const index = "worded-1"
+		const words = "match: worded-*, fields: [body]"
+		const both, either = words + ", vector: {field: v}", words + ", vector: {field: v, combine: either}"
+		plain, file, loose := ruled(t, e, words), ruled(t, e, both), ruled(t, e, either)
+		old, through, loosely := api{e, serveFile(t, plain)}, api{e, serveFile(t, file)}, api{e, serveFile(t, loose)}
+		storedBoth, storedEither := api{e, serveFile(t, ruled(t, e, both+", missing: alone"))}, api{e, serveFile(t, ruled(t, e, either+", missing: alone"))}
+		through.drop(t, index)
+		through.createEmbedded(t, index)
+		list := embeddings(12, 64)
+		for i := range list {
+			switch d := &list[i]; {
+			case d.event < 0: // without a vector: the words of some event
+				d.story = 1 + i%12
+			case i%3 == 0: // the words of another event
+				d.story = 1 + (d.event+5)%12
+			case i%3 == 1: // words of its own
+				d.story = 100 + i
+			default:
+				d.story = 1 + d.event
+			}
+		}
+		sameWords := func(a, b embedded) bool { return a.story == b.story }
+		sameEvent := func(a, b embedded) bool { return a.event == b.event && a.event >= 0 }
+		holds := func(a api, near func(a, b embedded) bool, when string) {
+			t.Helper()
+			page, r := a.listed(t, index, 0, 100, "")
+			same(t, leadersOf(list, near), page, "%s, %s: the definition (-), through us (+)", when, r.header.Get("Neardup"))
+			if strings.Contains(string(r.body), "neardup_") {
+				t.Errorf("our field is shown: %.300s", r.body)
+			}
+		}
+		bothAgree := func(a, b embedded) bool { return sameWords(a, b) && sameEvent(a, b) }
+		oneAgrees := func(a, b embedded) bool { return sameWords(a, b) || sameEvent(a, b) }
+		never := func(embedded, embedded) bool { return false }
+		for _, pair := range [][2]int{{len(leadersOf(list, sameWords)), len(leadersOf(list, bothAgree))}, {len(leadersOf(list, oneAgrees)), len(leadersOf(list, sameWords))}} {
+			if pair[0]+5 > pair[1] {
+				t.Fatalf("the documents tell nothing: %v are shown", pair)
+			}
+		}
+
+		old.embed(t, index, list)
+		holds(old, sameWords, "words alone")
+		holds(through, bothAgree, "computed")
+		holds(loosely, oneAgrees, "computed")
+		holds(storedBoth, never, "before the backfill")
+		all := fmt.Sprint(len(list))
+		succeed(t, "reindex", "-c", file, "--index", index).has(t, all+" written")
+		succeed(t, "verify", "-c", file, "--index", index).has(t, all+" right, 0 absent, 0 incomparable, 0 stale")
+		succeed(t, "verify", "-c", loose, "--index", index).has(t, all+" right, 0 absent, 0 incomparable, 0 stale")
+		holds(storedBoth, bothAgree, "after the backfill")
+		holds(storedEither, oneAgrees, "after the backfill")
+		holds(old, sameWords, "words alone after the backfill")
+
+		// The vector changes, by a partial update through us: the sketch of the words goes too. Then the whole document does.
+		list[0].event, list[0].vector = list[1].event, list[1].vector
+		through.partly(t, index, list[0])
+		holds(through, bothAgree, "after a partial update")
+		succeed(t, "verify", "-c", file, "--index", index).has(t, fmt.Sprintf("%d right, 1 absent, 0 incomparable, 0 stale", len(list)-1))
+		list[0].story = list[1].story
+		through.embed(t, index, list[:1])
+		holds(storedBoth, bothAgree, "after a whole update")
+		holds(storedEither, oneAgrees, "after a whole update")
+		succeed(t, "verify", "-c", file, "--index", index).has(t, all+" right, 0 absent, 0 incomparable, 0 stale")
+
+		_, r := loosely.listed(t, index, 0, 100, "&neardup_explain=true")
+		for _, by := range []string{`"by":"vector"`, `"by":"sketch"`} {
+			if !strings.Contains(string(r.body), by) {
+				t.Errorf("no hit is explained by %s: %.2000s", by, r.body)
+			}
+		}
+		asked := fmt.Sprintf(`{"index":%q,"ids":["0","1"]}`, index)
+		if kept := string(call(t, e, "POST", through.base+"/_neardup/dedupe", asked).want(t, 200).body); !strings.Contains(kept, `"kept":[0]`) {
+			t.Errorf("of two with equal words and vectors: %s", kept)
+		}
+		succeed(t, "similar", "-c", loose, "--index", index, "--scan", "0").has(t, index+"  1 ")
+		succeed(t, "doctor", "-c", file).has(t, index+" is ready")
+		for _, refused := range [][]string{{"cluster", "-c", file, "--index", index}, {"similar", "-c", loose, "--index", index, "0"}} {
+			if out, code := sidecar(t, refused...); code == 0 {
+				t.Errorf("%s works on vectors beside words: %s", refused[0], out)
+			}
+		}
+	})
 }
