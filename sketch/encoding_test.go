@@ -40,12 +40,16 @@ func randomSketch(r *rand.Rand) Sketch {
 			k.Vector.Payload = bytes(1 + r.IntN(maxPositions/8))
 		}
 	}
-	switch k.Form = []Form{Positions, Values, Sides, Ready}[r.IntN(4)]; k.Form {
+	switch k.Form = []Form{Positions, Values, Sample, Sides, Ready}[r.IntN(5)]; k.Form {
 	case Positions:
 		k.Bits = []uint8{1, 2, 4, 8}[r.IntN(4)]
 		random((1 + r.IntN(maxPositions/8)) * int(k.Bits))
-	case Values:
-		values := make([]uint64, r.IntN(maxPositions+1))
+	case Values, Sample: // a sample alone can be empty
+		least := 1
+		if k.Form == Sample {
+			least = 0
+		}
+		values := make([]uint64, least+r.IntN(maxPositions))
 		for i := range values {
 			values[i] = r.Uint64()
 		}
