@@ -2,126 +2,229 @@ package elastic
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // OpenSearch's CSV and raw format put a cell in quotes only if it has the separator in it, and double the quotes in such a cell
-// (FlatResponseBase of its plugin sql). Any other cell is written as it is: it can begin with a quote, or have ends of lines in it. So one row can
-// look like two.
+// (FlatResponseBase of its plugin sql). Any other cell is written as it is: it can begin with a quote, or have ends of lines in it. So the same
+// bytes can be read in several ways. A reading is dropped when a cell in a column of ours has not the form of our field.
+
+// maxReadings is how many readings are followed at once.
+const maxReadings = 64
 
 // flat reads such rows.
 type flat struct {
 	in        *bufio.Reader // its size is how far is looked ahead
 	separator byte
 
-	ahead     []byte   // what in holds
-	err       error    // of the last look behind that
-	cells     [][2]int // where the cells of the row begin and end
-	end, next int      // where its end of line begins and ends
-	quoted    bool     // it has a cell in quotes
-	within    bool     // it may begin within a cell
-	slack     int      // how many more cells it has if those in quotes are not
-	doubtful  bool     // it can be read in another way, with a cell for each column
+	ahead []byte   // what in holds
+	err   error    // of the last look behind that
+	names []string // of the columns
+	ours  []int
 }
 
-// clean copies the table less our columns, up to the first row that can be read in two ways. A line that is a part of a row is copied as it is.
+// reading is one way to read what comes.
+type reading struct {
+	at, column int      // where the next cell begins, with the separator before it, and its column
+	cuts       [][2]int // what is cut out before
+}
+
+// clean copies the table less our columns. A cell that is ours in one reading alone stays.
 func (f *flat) clean(out *bufio.Writer) error {
-	err := f.read(0)
-	width, ours := len(f.cells), oursAmong(f.texts())
-	for ; err == nil; err = f.read(width) {
-		right := len(f.cells) == width
-		switch {
-		case len(ours) == 0, f.doubtful, f.quoted && !right:
-			return errUnread
-		case right:
-			writeCells(out, f.texts(), ours, string(f.separator))
-			_, _ = out.Write(f.ahead[f.end:f.next])
-		default:
-			_, _ = out.Write(f.ahead[:f.next])
+	readings := []reading{f.header()}
+	for len(f.ours) > 0 && len(readings) > 0 && len(readings) <= maxReadings && (f.err == nil || errors.Is(f.err, io.EOF)) {
+		if len(readings) == 1 && readings[0].column == 0 {
+			if f.write(out, &readings[0]); f.at(0) < 0 {
+				break
+			}
 		}
-		_, _ = f.in.Discard(f.next)
-		f.within = !right
+		first := 0
+		for i, r := range readings {
+			if r.at < readings[first].at || r.at == readings[first].at && r.column < readings[first].column {
+				first = i
+			}
+		}
+		r := readings[first]
+		readings = slices.Delete(readings, first, first+1)
+		for _, next := range f.next(r) {
+			readings = join(readings, next)
+		}
 	}
-	if !errors.Is(err, errUnread) {
+	if f.err == nil || errors.Is(f.err, io.EOF) {
+		return errUnread
+	}
+	if !errors.Is(f.err, errUnread) {
 		_, _ = out.Write(f.ahead)
 	}
-	return err
+	return f.err
 }
 
-// texts returns the cells of the row.
-func (f *flat) texts() (texts [][]byte) {
-	for _, cell := range f.cells {
-		texts = append(texts, f.ahead[cell[0]:cell[1]])
+// join adds a reading. Two that go on alike become one, which cuts what both do.
+func join(readings []reading, next reading) []reading {
+	for i, r := range readings {
+		if r.at == next.at && r.column == next.column {
+			readings[i].cuts = slices.DeleteFunc(slices.Clone(r.cuts), func(cut [2]int) bool { return !slices.Contains(next.cuts, cut) })
+			return readings
+		}
 	}
-	return texts
+	return append(readings, next)
 }
 
-// read finds the cells of the next row, and takes nothing of it.
-func (f *flat) read(width int) error {
-	f.cells, f.quoted, f.doubtful, f.slack, f.err = f.cells[:0], false, false, 0, nil
-	f.ahead, _ = f.in.Peek(f.in.Buffered())
-	if f.at(0) < 0 {
-		return f.err
+// write copies the rows that were read, less the cuts.
+func (f *flat) write(out *bufio.Writer, r *reading) {
+	from := 0
+	for _, cut := range r.cuts {
+		_, _ = out.Write(f.ahead[from:cut[0]])
+		from = cut[1]
 	}
-	for from, to := 0, 0; ; from = to + 1 {
-		end, ok := f.quotes(from, width)
+	_, _ = out.Write(f.ahead[from:r.at])
+	_, _ = f.in.Discard(r.at)
+	f.ahead, r.at, r.cuts = f.ahead[r.at:], 0, nil
+}
+
+// header reads the names of the columns. One that begins with a quote counts as a cell in quotes.
+func (f *flat) header() reading {
+	var cells [][2]int
+	for from := 0; ; {
+		to, ok := f.quoted(from)
 		if !ok {
-			for end = from; !f.ends(end); {
-				end++
-			}
+			to = f.line(from)
 		}
-		to, f.quoted = end, f.quoted || ok
-		if f.cells = append(f.cells, [2]int{from, to}); f.at(to) == int(f.separator) {
-			continue
+		cells = append(cells, [2]int{from, to})
+		if from = to + 1; f.at(to) != int(f.separator) {
+			break
 		}
-		f.end, f.next = to, to
-		for _, b := range "\r\n" {
-			if f.at(f.next) == int(b) {
-				f.next++
-			}
-		}
-		if f.err != nil && !errors.Is(f.err, io.EOF) {
-			return f.err
-		}
-		return nil
 	}
+	var texts [][]byte
+	for _, cell := range cells {
+		texts = append(texts, f.ahead[cell[0]:cell[1]])
+		f.names = append(f.names, strings.TrimRight(strings.Trim(string(texts[len(texts)-1]), `" `), "."))
+	}
+	f.ours = oursAmong(texts)
+	r := reading{}
+	for _, cell := range cells {
+		r = f.past(r, cell[1])
+	}
+	return r
 }
 
-// quotes returns where the cell in quotes that begins there ends, with spaces behind it. It returns false if no such cell begins there.
-func (f *flat) quotes(from, width int) (end int, ok bool) {
+// next returns how a reading can go on by one cell.
+func (f *flat) next(r reading) (list []reading) {
+	start, own, last := r.at+min(r.column, 1), slices.Contains(f.ours, r.column), r.column == len(f.names)-1
+	var ends []int
+	if to, ok := f.quoted(start); ok {
+		ends = append(ends, to)
+	}
+	if own {
+		ends = append(ends, f.line(start))
+	} else {
+		ends = append(ends, f.plain(start, last)...)
+	}
+	for _, to := range ends {
+		divided := f.at(to) == int(f.separator)
+		if divided != last && (!own || fitsOurs(f.names[r.column], f.ahead[start:to])) {
+			list = append(list, f.past(r, to))
+		}
+	}
+	return list
+}
+
+// past returns the reading behind its next cell, which ends there.
+func (f *flat) past(r reading, to int) reading {
+	if slices.Contains(f.ours, r.column) {
+		cut := [2]int{r.at, to}
+		if r.column < len(f.ours) && f.ours[r.column] == r.column { // all columns before are ours: the separator behind goes
+			cut = [2]int{r.at + min(r.column, 1), to + min(1, len(f.names)-1-r.column)}
+		}
+		r.cuts = append(slices.Clip(r.cuts), cut)
+	}
+	r.at, r.column = to, r.column+1
+	if r.column < len(f.names) {
+		return r
+	}
+	for _, b := range "\r\n" {
+		if f.at(r.at) == int(b) {
+			r.at++
+		}
+	}
+	r.column = 0
+	return r
+}
+
+// line returns where the separator or the end of line comes.
+func (f *flat) line(from int) int {
+	for !f.ends(from) {
+		from++
+	}
+	return from
+}
+
+// plain returns where a cell without quotes can end: before the separator; the last one of a row at an end of line before that. Which of these
+// it is matters only if the next row may begin with a cell in quotes.
+func (f *flat) plain(from int, last bool) (ends []int) {
+	to, line := from, -1
+	for ; f.at(to) >= 0 && f.at(to) != int(f.separator); to++ {
+		if f.at(to) == '\n' {
+			if line = to; f.at(to+1) == '"' {
+				ends = append(ends, to)
+			}
+		}
+	}
+	switch {
+	case !last, f.at(to) < 0:
+		return []int{to}
+	case line >= 0 && !slices.Contains(ends, line):
+		ends = append(ends, line)
+	}
+	return ends
+}
+
+// quoted returns where the cell in quotes that begins there ends, with spaces behind it. It returns false if no such cell begins there.
+func (f *flat) quoted(from int) (end int, ok bool) {
 	if f.at(from) != '"' {
 		return 0, false
 	}
-	doubtful, inside, run := false, 0, from+1 // the separators in it, and where the last quotes in it begin
+	divided := false
 	for i := from + 1; ; i++ {
 		switch b := f.at(i); {
 		case b < 0:
 			return 0, false
 		case b == int(f.separator):
-			inside++
-		case b == '\n': // the end of the row, if this is no cell in quotes
-			least := len(f.cells) + 1 + inside
-			doubtful = doubtful || f.within || least <= width && width <= least+f.slack
+			divided = true
+		case b == '"' && f.at(i+1) == '"':
+			i++
 		case b == '"':
-			if f.at(i-1) != '"' {
-				run = i
-			}
-			if f.at(i+1) == '"' {
-				i++
-				continue
-			}
-			before := f.at(run - 1) // here another cell in quotes may begin
 			for i++; f.at(i) == ' '; {
 				i++
 			}
-			if inside == 0 || !f.ends(i) {
-				return 0, false
-			}
-			f.slack, f.doubtful = f.slack+inside, f.doubtful || doubtful || before == '\n' || before == int(f.separator)
-			return i, true
+			return i, divided && f.ends(i)
 		}
 	}
+}
+
+var bandsForm, clusterForm = regexp.MustCompile(`^'?[-\[\]\d, ]+$`), regexp.MustCompile(`^_[0-9a-v]{16}$`)
+
+// fitsOurs reports whether a cell has the form of our field.
+func fitsOurs(name string, cell []byte) bool {
+	cell = bytes.Trim(cell, `" `)
+	switch {
+	case len(cell) == 0, string(cell) == "null":
+		return true
+	case name == rule.BandsField:
+		return bandsForm.Match(cell)
+	case name == rule.ClusterField:
+		return clusterForm.Match(cell)
+	}
+	err := new(sketch.Sketch).UnmarshalText(cell)
+	return err == nil || errors.Is(err, sketch.ErrVersion) && bytes.HasPrefix(cell, []byte("AQ")) // version 1
 }
 
 // ends reports whether a cell may end there.

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/rule"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // TestTables cuts our columns out of what ES|QL answers, in the form that its manual shows.
@@ -70,6 +71,17 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// realSketches are as the sidecar stores them.
+var realSketches = func() (list []string) {
+	sketcher, _ := sketch.New(sketch.DefaultScheme())
+	for _, text := range []string{"one text that is sketched", "another one is sketched here", "and the third of these texts"} {
+		var s sketch.Sketch
+		sketcher.SketchBytesInto(&s, []byte(text))
+		list = append(list, s.String())
+	}
+	return list
+}()
+
 // grid is a table of random size and cells. Some of its columns are ours.
 type grid struct {
 	names []string
@@ -77,7 +89,7 @@ type grid struct {
 }
 
 func randomGrid(r *rand.Rand) grid {
-	texts := []any{"x", "a, b", "a\tb", "two\nlines", `say "hi"`, `"unpaired`, `pair"`, "\"two\nlines, unpaired", "\"plain\nlines", `"`, `",x`, `"|x`, "ends\\", "\U0001F600 face", "é|ü", "[1,2]", "", nil, 7, 1.5, true, []any{"a", nil}}
+	texts := []any{"x", "a, b", "a\tb", "two\nlines", "Dear Sir,\nplease call", "\n\nthree|\nlines\n", `say "hi"`, `"unpaired`, `pair"`, "\"two\nlines, unpaired", "\"plain\nlines", `"`, `",x`, `"|x`, "ends\\", "\U0001F600 face", "é|ü", "[1,2]", "", nil, 7, 1.5, true, []any{"a", nil}}
 	g := grid{}
 	for i := range 1 + r.IntN(6) {
 		name := []string{rule.SketchField, rule.BandsField, rule.ClusterField}[r.IntN(3)]
@@ -92,11 +104,11 @@ func randomGrid(r *rand.Rand) grid {
 			cell := texts[r.IntN(len(texts))]
 			switch name {
 			case rule.SketchField:
-				cell = []any{nil, "AQIDBA=="}[r.IntN(2)]
+				cell = []any{nil, realSketches[0], realSketches[1], realSketches[2]}[r.IntN(4)]
 			case rule.BandsField:
 				cell = []any{nil, 5, []any{1, -2}}[r.IntN(3)]
 			case rule.ClusterField:
-				cell = []any{nil, "_abcdefgh"}[r.IntN(2)]
+				cell = []any{nil, "_abc0123456789def"}[r.IntN(2)]
 			}
 			row = append(row, cell)
 		}
@@ -247,6 +259,7 @@ func TestTablesAtRandom(t *testing.T) {
 		return s
 	}
 	escaped := strings.NewReplacer("\t", `\t`, "\n", `\n`).Replace
+	flat, clean := 0, 0 // tables of OpenSearch with cells in quotes, and those of them that lose all of ours
 	for range effort.Rounds(3000) {
 		g := randomGrid(r)
 		less, pretty, cut := g.less(), r.IntN(2) == 0, len(g.less().names) < len(g.names)
@@ -278,7 +291,9 @@ func TestTablesAtRandom(t *testing.T) {
 		reply := g.json(pretty, false, "schema", "datarows", "")
 		expect.Must(t, less.json(pretty, false, "schema", "datarows", ""), cleanedTable(t, asked("/_plugins/_ppl", `{"query":"source=a"}`), reply), "PPL: %s", reply)
 
-		checkFlatTable(t, g)
+		if quotes, whole := checkFlatTable(t, g); cut {
+			flat, clean = flat+quotes, clean+whole
+		}
 		c := asked("/_query", `{"query":"FROM a"}`)
 		for kind, of := range map[string]func(grid) string{
 			"text/csv; charset=utf-8; header=present":  func(g grid) string { return g.lines(",", "\r\n", quoted) },
@@ -289,16 +304,21 @@ func TestTablesAtRandom(t *testing.T) {
 			expect.Must(t, of(less), cleanedTable(t, c, of(g)), "%s: %q", kind, of(g))
 		}
 	}
+	if flat == 0 || clean*100 < flat*95 {
+		t.Errorf("%d of %d tables lose all of ours", clean, flat)
+	}
 }
 
-// checkFlatTable holds a table as OpenSearch prints it to the same without our columns. Where cells begin with a quote or have an end of line in them,
-// rows may keep cells of ours. None may lose anything else.
-func checkFlatTable(t *testing.T, g grid) {
+// checkFlatTable holds a table as OpenSearch prints it to the same without our columns. Where cells begin with a quote, rows may keep
+// cells of ours. None may lose anything else. It returns how many tables have cells in quotes and no text that begins with one, and how many of
+// these lose all of ours.
+func checkFlatTable(t *testing.T, g grid) (quotes, whole int) {
 	t.Helper()
 	for _, c := range []struct{ params, separator string }{{"format=csv", ","}, {"format=raw", "|"}} {
-		plain := true
+		plain, ordinary := true, true
 		quote := func(s string) string {
-			plain = plain && !strings.HasPrefix(s, `"`) && !strings.Contains(s, "\n")
+			ordinary = ordinary && !strings.HasPrefix(s, `"`)
+			plain = plain && !strings.HasPrefix(s, `"`) && !strings.Contains(s, c.separator)
 			if strings.Contains(s, c.separator) {
 				return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 			}
@@ -309,6 +329,10 @@ func checkFlatTable(t *testing.T, g grid) {
 		got := cleanedTable(t, class, reply)
 		if plain {
 			expect.Must(t, want, got, "%s: %q", c.params, reply)
+		} else if ordinary {
+			if quotes++; got == want {
+				whole++
+			}
 		}
 		ends := []int{0} // of the rows in got
 		for i := -1; i < len(g.cells); i++ {
@@ -340,6 +364,7 @@ func checkFlatTable(t *testing.T, g grid) {
 			t.Fatalf("%s: %q of %q", c.params, got, reply)
 		}
 	}
+	return quotes, whole
 }
 
 // TestTablesStream cuts a table that is longer than what is held, in each format.
@@ -382,16 +407,22 @@ func TestTablesInText(t *testing.T) {
 		{"text/csv", "", "1,2\n3,4\n", "1,2\n3,4\n"}, // without a header
 		{"text/csv; header=absent", "", "neardup_sketch,keyword\ntitle,text\n", "neardup_sketch,keyword\ntitle,text\n"},
 		{"text/csv", "delimiter=%C2%A7", "a§neardup_sketch§b\np,q§S§\"b§c\"\n", "a§b\np,q§\"b§c\"\n"},
-		{"plain/text; charset=UTF-8", "format=csv", "a,neardup_sketch\nsay \"hi\",x\n", "a\nsay \"hi\"\n"},
-		{"text/plain", "format=raw", "neardup_bands|a|neardup_sketch\n1|\"x|y\"|z\n", "a\n\"x|y\"\n"},
-		{"text/plain", "format=raw&pretty", "neardup_cluster|a          |neardup_sketch\n1              |\"x|y|\"\"z\"  |AQ            ", "a          \n\"x|y|\"\"z\"  "},
+		{"plain/text; charset=UTF-8", "format=csv", "a,neardup_sketch\nsay \"hi\",S1\n", "a\nsay \"hi\"\n"},
+		{"text/plain", "format=raw", "neardup_bands|a|neardup_sketch\n1|\"x|y\"|S1\n", "a\n\"x|y\"\n"},
+		{"text/plain", "format=raw&pretty", "neardup_cluster  |a          |neardup_sketch\n_abc0123456789def|\"x|y|\"\"z\"  |AQ==          ", "a          \n\"x|y|\"\"z\"  "},
 		{"plain/text", "format=csv", "a,neardup_sketch,b\n\"p,S1,b1\na2,S2,\"c,d\"\n", "a,b\n\"p,b1\na2,\"c,d\"\n"},
-		{"plain/text", "format=csv", "a,neardup_sketch,b\np,S,q\n\"p,S1,b1\nx\",S2,b2\n", "a,b\np,q\n\"p,S1,b1\nx\",S2,b2\n"}, // or one row
+		{"plain/text", "format=csv", "a,neardup_sketch,b\np,S1,q\n\"p,S1,b1\nx\",S2,b2\ny,S1,z", "a,b\np,q\n\"p,S1,b1\nx\",b2\ny,z"}, // or one row
+		{"plain/text", "format=csv", "id,body,neardup_sketch\n1,\"Dear Sir,\nplease call\",S1\n2,x,S2", "id,body\n1,\"Dear Sir,\nplease call\"\n2,x"},
+		{"plain/text", "format=csv", "id,neardup_sketch,body\n1,S1,\"Dear Sir,\nplease\"\n2,S2,two\n\"lines\"", "id,body\n1,\"Dear Sir,\nplease\"\n2,two\n\"lines\""},
+		{"plain/text", "format=csv", "a,neardup_sketch\ntwo\nlines,S1\nx,not ours\ny,S2\n", "a\ntwo\nlines\nx,not ours\ny,S2\n"}, // a column of the client
 		{"plain/text", "format=csv", "a,neardup_sketch,b\n\"p,q\nr\",S1,b1\n", "a,b\n\"p,q\nr\",b1\n"},
 		{"text/plain", "format=txt", "neardup_sketch\nno dashes\n", "neardup_sketch\nno dashes\n"},
 		{"text/plain", "format=txt", "a|neardup_sketch\n-+--------------\nx|              \nshort\n", "a\n-\nx\nshort\n"},
 		{"text/plain", "", "", ""},
 	} {
+		for i, name := range []string{"S1", "S2"} {
+			c.reply, c.want = strings.ReplaceAll(c.reply, name, realSketches[i]), strings.ReplaceAll(c.want, name, realSketches[i])
+		}
 		class := adapters.Class{Kind: adapters.KindRead, Form: formSQL, Params: adapters.Params(c.params), ReplyHeader: adapters.Header{"Content-Type": {c.kind}}}
 		expect.Same(t, c.want, cleanedTable(t, class, c.reply), "%+v", c)
 		class.ReplyHeader["Cursor"] = []string{"abc"}
