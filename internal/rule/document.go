@@ -56,6 +56,8 @@ type texts struct {
 	room []byte
 	// grazed says that it sets an object above a field without the field. Merged into an object that keeps the field; but it replaces a list.
 	grazed bool
+	// worded says that it sets one of the text fields, or an object above one.
+	worded bool
 	// odd says what is wrong where a field holds something other than texts, which the engine may write in another way than it was sent, or where a
 	// name that leads to a field is twice in one object, and engines differ in which one counts. invalid says that a text is not UTF-8.
 	odd     error
@@ -139,6 +141,9 @@ func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
 		if t.descend(members, field) {
 			set++
 			nested = nested || strings.Contains(field, ".")
+		}
+		if field != r.Vector { // that comes last
+			t.worded = set > 0 || t.grazed
 		}
 		if field == r.Vector && len(t.list) > texts {
 			if len(t.list) == texts+1 { // else the field holds several
@@ -294,14 +299,14 @@ func (r *Rule) FieldTexts(document []byte) [][]string {
 // TextField is what a bare text is called where a document is asked for.
 const TextField = "text"
 
-// Given is [Rule.Texts] of a document that somebody asks about, and its sketch, nil for none. Of a document with none of the fields it takes the member
-// "text".
+// Given is [Rule.Texts] of a document that somebody asks about, and its sketch, nil for none. Of a document with none of the text fields it takes the
+// member "text".
 func (r *Rule) Given(document []byte) (texts []string, made *sketch.Sketch) {
-	members, found := r.read(document)
+	_, found := r.read(document)
 	if !found.readable() {
 		return nil, nil
 	}
-	if r.textsIn(&found, members) == noField {
+	if !found.worded {
 		if all, err := jsonedit.Members(document); err == nil {
 			if text, ok := jsonedit.Text(jsonedit.Get(all, TextField)); ok {
 				found.list = append(found.list, []byte(text))

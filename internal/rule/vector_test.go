@@ -217,3 +217,24 @@ func TestWordsWithVectorsFold(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenTextWithVector: beside a vector a bare text counts, unless the document has one of the text fields.
+func TestGivenTextWithVector(t *testing.T) {
+	r := bothRule(t, rerank.Both)
+	_, want := r.Given([]byte(`{"title":"one two three four five","a":{"v":[1,2.5,-0.3]}}`))
+	if want == nil || want.Vector == nil {
+		t.Fatalf("%+v", want)
+	}
+	for document, takes := range map[string]bool{
+		`{"text":"one two three four five","a":{"v":[1,2.5,-0.3]}}`:                          true,
+		`{"text":"one two three four five","a.v":[1,2.5,-0.3]}`:                              true,
+		`{"text":"one two three four five","a":{"v":[1,2.5,-0.3]},"body":"six seven eight"}`: false,
+		`{"text":"one two three four five","a":{"v":[1,2.5,-0.3]},"title":null}`:             false,
+		`{"text":"one two three four five"}`:                                                 false,
+	} {
+		_, got := r.Given([]byte(document))
+		expect.Same(t, takes, got != nil && got.String() == want.String(), "%s", document)
+	}
+	_, got := r.Given([]byte(`{"text":"one two three four five"}`))
+	expect.Same(t, true, got != nil, "a text alone")
+}
