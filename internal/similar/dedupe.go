@@ -88,7 +88,7 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 			return nil
 		}
 		r := index.Rule(rs)
-		err = errors.Join(err, readSome(ctx, store, index.Name, r, missing, func(d adapters.Stored) {
+		err = errors.Join(err, readSome(ctx, store, index.Name, r, adapters.Selection{IDs: missing, Brief: true, Fields: r.Fields}, func(d adapters.Stored) error {
 			s, stored := r.SketchOf(d.Source)
 			if s == nil { // it has no text, or the client may not read it
 				s = stored
@@ -100,6 +100,7 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 				}
 			}
 			delete(places, d.ID)
+			return nil
 		}))
 		missing = slices.DeleteFunc(missing, func(id string) bool { return places[id] == nil })
 	}
@@ -109,23 +110,31 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 	return err
 }
 
-// readSome reads documents with the texts of a rule, a few at a time. Some may come twice.
-func readSome(ctx context.Context, store adapters.Store, index string, r *rule.Rule, ids []string, take func(adapters.Stored)) error {
-	for some := range slices.Chunk(ids, textsAtOnce) {
-		// Brief takes one request and no more than the right to read.
-		err := store.Scan(ctx, index, r, adapters.Selection{IDs: some, Brief: true, Fields: r.Fields}, func(p adapters.Page) error {
+// readSome reads the documents with the ids of a selection, some at a time: half as many from then on where the store has no room for them (ErrRoom), of
+// which some may come twice. Brief, some take one request and no more than the right to read.
+func readSome(ctx context.Context, store adapters.Store, index string, r *rule.Rule, s adapters.Selection, take func(adapters.Stored) error) error {
+	ids, n := s.IDs, idsAtOnce
+	for len(ids) > 0 {
+		n = min(n, len(ids))
+		s.IDs = ids[:n]
+		var stopped error // by take
+		err := store.Scan(ctx, index, r, s, func(p adapters.Page) error {
 			for _, d := range p.Documents {
-				take(d)
+				if stopped = take(d); stopped != nil {
+					return stopped
+				}
 			}
 			return nil
 		})
-		if half := len(some) / 2; half > 0 && errors.Is(err, ErrRoom) {
-			if err = readSome(ctx, store, index, r, some[:half], take); err == nil {
-				err = readSome(ctx, store, index, r, some[half:], take)
-			}
-		}
-		if err != nil {
+		switch {
+		case stopped != nil:
+			return stopped
+		case n > 1 && errors.Is(err, ErrRoom):
+			n /= 2
+		case err != nil:
 			return err
+		default:
+			ids = ids[n:]
 		}
 	}
 	return nil

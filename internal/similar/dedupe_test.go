@@ -1,6 +1,7 @@
 package similar_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -160,4 +161,72 @@ func TestDedupeStored(t *testing.T) {
 	}
 	l := &similar.List{}
 	expect.OK(t, l.AddStored(t.Context(), rule.Rules{strict, lax}, c, indices, []string{"1-0", "2-0"}))
+}
+
+// narrow is a store without room for more documents at once than that.
+type narrow struct {
+	*cellar
+	most int
+}
+
+// Scan implements adapters.Store.
+func (n narrow) Scan(ctx context.Context, index string, r *rule.Rule, s adapters.Selection, yield func(adapters.Page) error) error {
+	if len(s.IDs) > n.most {
+		n.scans = append(n.scans, s)
+		return similar.ErrRoom
+	}
+	return n.cellar.Scan(ctx, index, r, s, yield)
+}
+
+// TestReadsAtOnce: many ids are read at once, and fewer from then on where there is no room for so many.
+func TestReadsAtOnce(t *testing.T) {
+	r := likeRule(t, "news", 0.7)
+	documents, ids := map[string][]byte{}, []string{}
+	for i := range 600 {
+		id := fmt.Sprint(i)
+		documents[id], ids = fmt.Appendf(nil, `{"title":"words of number %d"}`, i), append(ids, id)
+	}
+	for most, want := range map[int][]int{1000: {250, 250, 100}, 130: {250, 125, 125, 125, 125, 100}, 70: {250, 125, 62, 62, 62, 62, 62, 62, 62, 62, 62, 42}} {
+		c := &cellar{documents: map[string]map[string][]byte{"news": documents}}
+		l := &similar.List{}
+		expect.OK(t, l.AddStored(t.Context(), rule.Rules{r}, narrow{c, most}, []adapters.Index{{Name: "news"}}, ids))
+		got := []int{}
+		for _, s := range c.scans {
+			got = append(got, len(s.IDs))
+		}
+		expect.Same(t, want, got, "room for %d", most)
+		expect.Same(t, 0, len(l.Dedupe(r).Missing), "missing")
+	}
+}
+
+// TestSimilarReadsFew: no more whole documents are read at once than are asked for and fit, and of partners our fields alone.
+func TestSimilarReadsFew(t *testing.T) {
+	r := likeRule(t, "news", 0.3)
+	all := stored(t, r, texts(t))
+	c := &cellar{documents: map[string]map[string][]byte{"news": all}}
+	held := int64(0)
+	likeness := similar.Likeness{Size: 4, Source: true, Except: similar.Alike{Index: "news", ID: "1-0"}, Partners: []string{"9-0", "9-1"}, Hold: func(n int64) error {
+		held += n
+		return nil
+	}}
+	find := func(store adapters.Store) similar.Similar {
+		return expect.Value(similar.Find(t.Context(), rule.Rules{r}, store, []adapters.Index{{Name: "news"}}, all["1-0"], likeness))(t)
+	}
+	want := find(c)
+	expect.Same(t, 4, len(want.Alike), "found")
+	kept := 0
+	for _, a := range want.Alike {
+		kept += len(a.Source)
+	}
+	expect.Same(t, int64(kept), held, "held")
+	for _, s := range c.scans {
+		if !s.Brief && len(s.IDs) != 4 {
+			t.Errorf("read by %+v", s)
+		}
+	}
+	expect.Same(t, want, find(narrow{c, 2}), "read in halves")
+	likeness.Hold = func(int64) error { return context.Canceled }
+	if _, err := similar.Find(t.Context(), rule.Rules{r}, c, []adapters.Index{{Name: "news"}}, all["1-0"], likeness); !errors.Is(err, context.Canceled) {
+		t.Errorf("no room: %v", err)
+	}
 }

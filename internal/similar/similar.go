@@ -19,8 +19,8 @@ import (
 const (
 	// maxCandidates is how many documents that share a band are compared at most.
 	maxCandidates = 10_000
-	// textsAtOnce is how many documents are read at a time for their texts.
-	textsAtOnce = 50
+	// textsAtOnce is how many whole documents are read at a time, idsAtOnce how many of which less is read.
+	textsAtOnce, idsAtOnce = 50, 250
 )
 
 // Likeness says which near-duplicates of a document are asked for.
@@ -33,6 +33,8 @@ type Likeness struct {
 	Source bool
 	// Room is how many bytes of documents are returned at most; 0 is no bound. More is an [ErrRoom].
 	Room int64
+	// Hold, if not nil, takes room for n bytes of documents that are kept to be returned.
+	Hold func(n int64) error
 	// Scan compares with all sketches of an index, where none can be looked up by their bands or none is to be missed.
 	Scan bool
 	// Except is the index, the id and the group of a document that is not among the answers: the one that is asked about.
@@ -162,6 +164,7 @@ type likening struct {
 	index   adapters.Index
 	sketch  sketch.Sketch
 	text    *sketch.Text // where texts are compared
+	known   []string     // partners that were compared
 	found   Similar
 	seen    Searched
 	read    int // documents in all
@@ -184,17 +187,18 @@ func find(ctx context.Context, r *rule.Rule, store adapters.Store, index adapter
 	if err != nil {
 		return k.found, err
 	}
-	err = store.Scan(ctx, index.Name, r, selection, func(p adapters.Page) error { return k.page(p, false) })
+	err = readSome(ctx, store, index.Name, r, adapters.Selection{IDs: k.Partners, Brief: true}, func(d adapters.Stored) error {
+		k.compare(d)
+		k.known = append(k.known, d.ID)
+		return nil
+	})
 	if err != nil {
 		return k.found, err
 	}
-	k.seen.Cut = selection.Limit > 0 && k.read >= selection.Limit
-	for some := range slices.Chunk(k.Partners, textsAtOnce) {
-		err := store.Scan(ctx, index.Name, r, adapters.Selection{IDs: some}, func(p adapters.Page) error { return k.page(p, true) })
-		if err != nil {
-			return k.found, err
-		}
+	if err = store.Scan(ctx, index.Name, r, selection, k.page); err != nil {
+		return k.found, err
 	}
+	k.seen.Cut = selection.Limit > 0 && k.read >= selection.Limit
 	k.found.Searched = []Searched{k.seen}
 	k.trim(k.kept())
 	if l.Source {
@@ -238,34 +242,39 @@ func (k *likening) selection() (adapters.Selection, error) {
 // kept is how many are held while there may be more: enough that as many as are asked for are left when texts decide.
 func (k *likening) kept() int { return 4*k.Size + textsAtOnce }
 
-// page compares a page of documents: of partners, or of others.
-func (k *likening) page(p adapters.Page, partners bool) error {
+// page compares a page of documents.
+func (k *likening) page(p adapters.Page) error {
 	for _, d := range p.Documents {
 		k.read++
-		if d.ID == k.Except.ID && k.index.Name == k.Except.Index || slices.Contains(k.Partners, d.ID) != partners {
-			continue
-		}
-		s := k.rule.Decode(rule.OursOf(d.Source).Sketch)
-		if s == nil {
-			continue
-		}
-		k.seen.Compared++
-		near, agreement := k.profile.NearDuplicates(&k.sketch, s)
-		same, decides := k.Decided.Pair(k.index.RuleName(), k.Except.ID, k.sketch.Fingerprint, d.ID, s.Fingerprint)
-		if decides {
-			near = same
-		}
-		if near {
-			k.found.Total++
-			one := k.alike(d.ID, s, agreement)
-			one.Decided, one.Group = decides, k.rule.ClusterOf(d.Source)
-			k.found.Alike = append(k.found.Alike, one)
-		}
+		k.compare(d)
 	}
 	if len(k.found.Alike) > 2*k.kept() {
 		k.trim(k.kept())
 	}
 	return nil
+}
+
+// compare compares a document, unless it was compared as a partner.
+func (k *likening) compare(d adapters.Stored) {
+	if d.ID == k.Except.ID && k.index.Name == k.Except.Index || slices.Contains(k.known, d.ID) {
+		return
+	}
+	s := k.rule.Decode(rule.OursOf(d.Source).Sketch)
+	if s == nil {
+		return
+	}
+	k.seen.Compared++
+	near, agreement := k.profile.NearDuplicates(&k.sketch, s)
+	same, decides := k.Decided.Pair(k.index.RuleName(), k.Except.ID, k.sketch.Fingerprint, d.ID, s.Fingerprint)
+	if decides {
+		near = same
+	}
+	if near {
+		k.found.Total++
+		one := k.alike(d.ID, s, agreement)
+		one.Decided, one.Group = decides, k.rule.ClusterOf(d.Source)
+		k.found.Alike = append(k.found.Alike, one)
+	}
 }
 
 func (k *likening) alike(id string, s *sketch.Sketch, agreement float64) Alike {
@@ -285,31 +294,34 @@ func (k *likening) trim(n int) {
 func (k *likening) readAlike(ctx context.Context, store adapters.Store) error {
 	var list []Alike
 	room := k.Room
-	for some := range slices.Chunk(k.found.Alike, textsAtOnce) {
-		if len(list) >= k.Size {
-			break
-		}
-		sources, ids := map[string][]byte{}, make([]string, len(some))
+	for rest := k.found.Alike; len(rest) > 0 && len(list) < k.Size; {
+		some := rest[:min(len(rest), textsAtOnce, k.Size-len(list))]
+		rest = rest[len(some):]
+		places, ids := map[string]int{}, make([]string, len(some))
 		for i, a := range some {
-			ids[i] = a.ID
+			places[a.ID], ids[i] = i, a.ID
 		}
-		err := adapters.ReadByID(ctx, store, k.index.Name, k.rule, ids, []string{adapters.AllFields}, func(d adapters.Stored) error {
-			sources[d.ID] = d.Source
+		all := adapters.Selection{IDs: ids, Fields: []string{adapters.AllFields}}
+		err := readSome(ctx, store, k.index.Name, k.rule, all, func(d adapters.Stored) error {
+			i, asked := places[d.ID]
+			if !asked || some[i].Source != nil || !k.takeUp(&some[i], d.Source) {
+				return nil
+			}
+			size := int64(len(some[i].Source))
+			if room -= size; k.Room > 0 && room < 0 {
+				return fmt.Errorf("%w: ask for fewer, or without their source", ErrRoom)
+			}
+			if k.Hold != nil {
+				return k.Hold(size)
+			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		for _, a := range some {
-			source, there := sources[a.ID]
-			if !there || !k.takeUp(&a, source) {
-				continue
-			}
-			if room -= int64(len(a.Source)); k.Room > 0 && room < 0 {
-				return fmt.Errorf("%w: ask for fewer, or without their source", ErrRoom)
-			}
-			if list = append(list, a); len(list) == k.Size {
-				break
+			if a.Source != nil {
+				list = append(list, a)
 			}
 		}
 	}
@@ -323,7 +335,7 @@ func (k *likening) takeUp(a *Alike, source []byte) bool {
 	if err != nil {
 		return false
 	}
-	a.Source = bare
+	a.Source = slices.Clone(bare) // the page is let go of
 	if k.text == nil {
 		return true
 	}
