@@ -191,8 +191,7 @@ func (s *similarity) addStored(ctx context.Context, list *similar.List, elements
 		}
 	}
 	list.Decided = s.h.decidedPairs()
-	store := counted{s.h.Open(s.who.header, s.who.query), &s.u.hold, min(s.h.Limits.MaxReply, s.h.Limits.MaxHeld/heldShare)}
-	return list.AddStored(ctx, s.h.Rules, store, s.indices, ids)
+	return list.AddStored(ctx, s.h.Rules, s.counted(), s.indices, ids)
 }
 
 // bad returns the error of a request that asks for the wrong thing.

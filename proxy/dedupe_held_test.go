@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -124,4 +125,35 @@ func TestDedupeHolds(t *testing.T) {
 		wait.Wait()
 		free(t, l)
 	})
+}
+
+// TestSimilarHoldsReplies: what the engine sends of stored documents counts in what is held, and a document that is too large is refused.
+func TestSimilarHoldsReplies(t *testing.T) {
+	l := &library{t: t, metrics: proxy.NewMetrics(nil)}
+	f := serve(t, newEngine("news-1").beside(l.ServeHTTP), func(e *proxy.Engine) {
+		e.Metrics, e.Limits.MaxHeld = l.metrics, 2<<20
+		open := elastic.Dialect{}.Open(l.metrics.Transport(settled{e.Transport}, nil), e.URLs, e.Rules)
+		e.Open = func(h adapters.Header, query string) adapters.Store { return open(h, query) }
+	})
+	for id, says := range map[string]string{"1-600": "413 more than 524288 bytes at once", "1-20": "400 no bands are stored there"} {
+		got := do(t, "GET", f.url+"/_neardup/news-1/similar/"+id, "")
+		if status, reason, _ := strings.Cut(says, " "); fmt.Sprint(got.status) != status || !strings.Contains(got.body, reason) {
+			t.Errorf("%s: %d %.500s", id, got.status, got.body)
+		}
+		eventually(t, "all is given back", func() bool { return exported(t, l.metrics)["held_bytes"] == 0 })
+	}
+}
+
+// settled answers what an index's settings are, and leaves all else to the engine.
+type settled struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s settled) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.Contains(r.URL.RawQuery, "flat_settings=true") {
+		return s.RoundTripper.RoundTrip(r)
+	}
+	w := httptest.NewRecorder()
+	w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	_, _ = io.WriteString(w, `{"news-1":{"settings":{"index.uuid":"u","index.number_of_shards":"1"},"mappings":{}}}`)
+	return w.Result(), nil
 }

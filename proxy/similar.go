@@ -183,11 +183,14 @@ func (s *similarity) answer(ctx context.Context) error {
 	if err != nil {
 		return bad(err)
 	}
-	likeness.Room, likeness.Decided = s.h.Limits.MaxReply, s.h.decidedPairs()
-	store := s.h.Open(s.who.header, s.who.query)
+	store := s.counted()
+	likeness.Room, likeness.Decided = min(s.h.Limits.MaxReply, s.h.Limits.MaxHeld/heldShare/2), s.h.decidedPairs()
+	likeness.Hold = func(n int64) error { return s.u.hold.reserve(2 * n) } // they are copied into the answer
 	var document []byte
 	if s.asks.stored {
-		document, likeness.Except, err = s.stored(ctx, store)
+		if document, likeness.Except, err = s.stored(ctx, store); err == nil {
+			err = s.u.hold.reserve(int64(len(document)))
+		}
 	} else {
 		err = s.readObject()
 		document = s.body
@@ -208,11 +211,19 @@ func (s *similarity) answer(ctx context.Context) error {
 	}{time.Since(began).Milliseconds(), found})
 }
 
+// counted returns the store of the client, whose replies count in what the request holds.
+func (s *similarity) counted() counted {
+	return counted{s.h.Open(s.who.header, s.who.query), &s.u.hold, min(s.h.Limits.MaxReply, s.h.Limits.MaxHeld/heldShare)}
+}
+
 // stored returns the document that is asked about. One that the client does not find goes its own way: the engine says why.
 func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, similar.Alike, error) {
 	source, as, failed := similar.Document(ctx, s.h.Rules, store, s.indices, s.asks.id)
 	if source != nil {
 		return source, as, nil
+	}
+	if errors.Is(failed, similar.ErrRoom) || errors.Is(failed, errBusy) {
+		return nil, as, failed
 	}
 	if ctx.Err() != nil || s.h.Document == nil {
 		if failed == nil {

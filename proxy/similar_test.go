@@ -175,3 +175,29 @@ func TestSimilarLimits(t *testing.T) {
 		expect.Same(t, c.status, do(t, "POST", f.url+c.uri, c.body, c.header).status, "%s", name)
 	}
 }
+
+// TestSimilarHolds: the document that is asked about and those that are kept to be answered count in what is held; more than there is room for are refused.
+func TestSimilarHolds(t *testing.T) {
+	metrics := proxy.NewMetrics(nil)
+	s := &shelf{indices: []adapters.Index{{Name: "news-1"}, {Name: "news-2"}}}
+	var held []float64
+	s.scans = func(context.Context, adapters.Selection) error {
+		held = append(held, exported(t, metrics)["held_bytes"])
+		return nil
+	}
+	f := shelved(t, s, func(e *proxy.Engine) {
+		e.Metrics, e.Limits.MaxHeld = metrics, 2<<20
+		for id, source := range s.documents {
+			s.documents[id] = source[:len(source)-1] + `,"pad":"` + strings.Repeat("x", 40<<10) + `"}`
+		}
+	})
+	expect.Same(t, 200, do(t, "GET", f.url+"/_neardup/news-1/similar/1?source=true&size=7", "").status, "the answer")
+	// Scans: the document, sketches and documents of the one index, and of the other.
+	if len(held) != 5 || held[1]-held[0] < 256<<10+40<<10 || held[2] != held[1] || held[3]-held[2] < 2*3*40<<10 || held[4] != held[3] {
+		t.Errorf("held at each scan: %v", held)
+	}
+	eventually(t, "all is given back", func() bool { return exported(t, metrics)["held_bytes"] == 0 })
+	asked := `{"title":"the story of number 2 as it was told to us by the elders of the town on the day 2 of the year"}`
+	expect.Same(t, 413, do(t, "POST", f.url+"/_neardup/news-1/similar?source=true&size=20&threshold=0.1", asked).status, "with its copy, more than a quarter of what may be held")
+	eventually(t, "all is given back", func() bool { return exported(t, metrics)["held_bytes"] == 0 })
+}
