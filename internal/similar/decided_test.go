@@ -1,6 +1,7 @@
 package similar_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -64,4 +65,30 @@ func TestSimilarInDataStream(t *testing.T) {
 	if len(found.Alike) != 1 || found.Alike[0].ID != "9-0" || !found.Alike[0].Decided {
 		t.Errorf("found %+v", found.Alike)
 	}
+}
+
+// routed is a store with a document that has a routing of its own: no short read of ids finds it.
+type routed struct {
+	*cellar
+	id string
+}
+
+// Scan implements adapters.Store.
+func (c routed) Scan(ctx context.Context, index string, r *rule.Rule, s adapters.Selection, yield func(adapters.Page) error) error {
+	if s.Brief && s.IDs != nil {
+		s.IDs = slices.DeleteFunc(slices.Clone(s.IDs), func(id string) bool { return id == c.id })
+	}
+	return c.cellar.Scan(ctx, index, r, s, yield)
+}
+
+// TestSimilarRoutedPartner: a partner with a routing of its own is compared if it shares a band.
+func TestSimilarRoutedPartner(t *testing.T) {
+	r := likeRule(t, "news", 0.6)
+	all := stored(t, r, texts(t))
+	c := &cellar{documents: map[string]map[string][]byte{"news": all}}
+	l := similar.Likeness{Size: 10, Except: similar.Alike{Index: "news", ID: "1-0"}, Partners: []string{"1-1", "1-2"}}
+	find := func(store adapters.Store) similar.Similar {
+		return expect.Value(similar.Find(t.Context(), rule.Rules{r}, store, []adapters.Index{{Name: "news"}}, all["1-0"], l))(t)
+	}
+	expect.Same(t, find(c).Alike, find(routed{c, "1-1"}).Alike, "what is found")
 }
