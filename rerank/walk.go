@@ -100,7 +100,7 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 // lead adds a leader, of whose group n members were shown.
 func (w *Walk) lead(hit *Hit, n int) {
 	own, sketch := *hit, *hit.Sketch // copies of all that would keep the memory of the list alive
-	sketch.Payload = bytes.Clone(sketch.Payload)
+	sketch.Payload, sketch.Topics = bytes.Clone(sketch.Payload), bytes.Clone(sketch.Topics)
 	if sketch.Vector != nil {
 		vector := *sketch.Vector
 		vector.Payload = bytes.Clone(vector.Payload)

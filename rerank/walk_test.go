@@ -112,6 +112,26 @@ func TestWalksJoin(t *testing.T) {
 	}
 }
 
+// TestWalkKeepsNothingOfTheList: what a walk keeps of a sketch stays as it was where the memory of the list is used again.
+func TestWalkKeepsNothingOfTheList(t *testing.T) {
+	r := rand.New(rand.NewPCG(34, 1))
+	h := Hit{ID: "1", Sketch: distinct(r), Profile: &Profile{}}
+	h.Sketch.Topics, h.Sketch.Vector = []byte(strings.Repeat("t", 28)), randomVector(r)
+	for h.Sketch.Vector == nil {
+		h.Sketch.Vector = randomVector(r)
+	}
+	walk, want := new(Walk), h.Sketch.String()
+	walk.Take(&h, 1)
+	for _, used := range [][]byte{h.Sketch.Payload, h.Sketch.Topics, h.Sketch.Vector.Payload} {
+		for i := range used {
+			used[i]++
+		}
+	}
+	if got := walk.leaders.list[0].hit.Sketch.String(); got != want || got == "" {
+		t.Errorf("a leader's sketch is %q, was %q", got, want)
+	}
+}
+
 // TestWalkBytesCoverItsMemory: what is counted of a walk is no less than what it takes, by and large, whatever its hits carry.
 func TestWalkBytesCoverItsMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
