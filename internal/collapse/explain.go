@@ -123,7 +123,7 @@ func (s *search) why(rank int, r *rule.Rule, g *rerank.Group, represents bool) [
 }
 
 // pair returns how far the hits of two ranks agree, by the profile of the first: 0 where they are not comparable. Where that is to be explained
-// it says why too: {"agreement", "error", "by", "shingles": [its own, the other's], "shared"}.
+// it says why too: {"agreement", "error", "by", "threshold" of vectors that decide, "shingles": [its own, the other's], "shared"}.
 func (s *search) pair(rank, other int) (agreement, why []byte) {
 	hit, with, by := s.found.Hit(rank), s.found.Hit(other), "sketch"
 	var shingles [2]uint32
@@ -146,7 +146,11 @@ func (s *search) pair(rank, other int) (agreement, why []byte) {
 	if !s.asked.Scope.Explains {
 		return agreement, nil
 	}
-	why = fmt.Appendf(nil, `{"agreement":%s,"error":%.4f,"by":"%s","shingles":[%d,%d]`, agreement, estimate.Error, by, shingles[0], shingles[1])
+	why = fmt.Appendf(nil, `{"agreement":%s,"error":%.4f,"by":"%s"`, agreement, estimate.Error, by)
+	if by == "vector" {
+		why = strconv.AppendFloat(append(why, `,"threshold":`...), hit.Profile.Vector.Threshold, 'f', -1, 64)
+	}
+	why = fmt.Appendf(why, `,"shingles":[%d,%d]`, shingles[0], shingles[1])
 	if shared := s.shared(rank, other); shared != nil {
 		list := make([][]byte, len(shared))
 		for i, shingle := range shared {

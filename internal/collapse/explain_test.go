@@ -41,6 +41,32 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestExplainedVectors: where vectors decide, theirs is the threshold that is shown.
+func TestExplainedVectors(t *testing.T) {
+	vectors, err := sketch.New(sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: 1024})
+	expect.OK(t, err)
+	r := viewRule(t, sketch.Scheme{})
+	p := &rerank.Profile{Threshold: 0.5, Vector: rerank.Vector{Combine: rerank.Either, Threshold: 0.85}}
+	hits := make([]rerank.Hit, 3)
+	for i, text := range []string{"a b c d e f", "u v w x y z", "a b c d e g"} {
+		s, _ := r.Sketch([]string{text})
+		if v, ok := vectors.Sketch("[1,2]"); ok && i < 2 {
+			s.Vector = &v
+		}
+		hits[i] = rerank.Hit{ID: fmt.Sprint(i), Sketch: &s, Profile: p}
+	}
+	s := &search{query: named{}, page: rerank.Page{Size: 10, Window: 5, Whole: true}, asked: &adapters.Asked{Scope: adapters.Scope{Explains: true}}, judge: rule.NewJudge(nil, 0, 0)}
+	s.found = rerank.FindPage(s.page)
+	for range s.found.Readings() {
+		expect.OK(t, s.found.Add(hits))
+	}
+	for other, want := range map[int]string{1: `"by":"vector","threshold":0.85,"shingles":[5,5]}`, 2: `"by":"sketch","shingles":[5,5]}`} {
+		if _, why := s.pair(0, other); !strings.HasSuffix(string(why), want) {
+			t.Errorf("0 and %d: %s, want …%s", other, why, want)
+		}
+	}
+}
+
 // named is a search whose hits are named by their ids.
 type named struct{ adapters.Search }
 
