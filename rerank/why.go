@@ -29,7 +29,13 @@ func (p *Profile) Why(a, b *sketch.Sketch, agreement float64, reason Reason) str
 	case VectorsAgree:
 		return fmt.Sprintf("the cosine %.4f of the vectors reaches %v", agreement, p.Vector.Threshold)
 	case OtherVectors:
-		_, cosine := p.Vector.alike(a, b)
+		if a.Vector == nil || b.Vector == nil {
+			return "the texts agree, but one has no vector"
+		}
+		cosine, comparable := a.Vector.Agreement(b.Vector)
+		if !comparable {
+			return "the texts agree, but they have vectors of different lengths"
+		}
 		return fmt.Sprintf("the texts agree, but not the vectors: their cosine %.4f is below %v", max(0, cosine), p.Vector.Threshold)
 	case OtherTopics:
 		return "other topics: one text often has a word that the other does not repeat"
