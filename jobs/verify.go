@@ -16,7 +16,7 @@ type Findings struct {
 	// Total is how many there are to scan as far as the engine says, else 0; Scanned were read.
 	Total   int `json:"-"`
 	Scanned int `json:"scanned"`
-	// Right hold the sketch of their text; Textless have no word to sketch, or can't be read, and hold none.
+	// Right hold the sketch of their text; Textless have no word to sketch, or no vector that the rule has beside the words, or can't be read, and hold none.
 	Right int `json:"right"`
 	// Absent have a text and no sketch. Incomparable hold a sketch of another scheme or of other fields, or something that is no
 	// sketch: these count as absent. Neither does harm: searches compute the sketch, or leave the hit alone.
@@ -99,7 +99,7 @@ func Verify(ctx context.Context, job Job, s adapters.Selection, o VerifyOptions,
 // Count counts one document, and returns what its fields of ours should hold, and whether they do.
 func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (want rule.Ours, right bool) {
 	f.Scanned++
-	computed, stored := r.SketchOf(document.Source)
+	computed, stored := r.Wanted(document.Source)
 	fits := false
 	switch {
 	case stored == nil && rule.HasSketch(document.Source):

@@ -20,8 +20,7 @@ import (
 //	19      1–2    number of words, at most 16383, unsigned varint (encoding/binary)
 //	then    1–5    number of distinct elements, unsigned varint, 1 or more
 //	then    28     table of topics, if there is one
-//	then    …      place for a vector, if there is one: the number of bytes, unsigned varint, and these: another sketch, of form 33; none
-//	               for a document without a vector
+//	then    …      place for a vector, if there is one: the number of bytes, unsigned varint, and these: another sketch, of form 33
 //	then    rest   payload
 //
 //	form         payload
@@ -85,9 +84,6 @@ func (s Sketch) AppendText(b []byte) ([]byte, error) {
 
 // appendAsVector appends the place for a vector, with s in it.
 func (s *Sketch) appendAsVector(raw []byte) ([]byte, error) {
-	if s.Shingles == 0 {
-		return append(raw, 0), nil
-	}
 	form, err := s.form()
 	if err == nil && (form != formVector || s.Vector != nil) {
 		err = errNoVector
@@ -202,17 +198,14 @@ func decode(raw []byte) (Sketch, error) {
 		if !ok || n > uint64(len(rest)) {
 			return Sketch{}, fmt.Errorf("%w: number of bytes of the vector", ErrMalformed)
 		}
-		t.Vector, t.Payload = &Sketch{}, rest[n:]
-		if n > 0 {
-			v, err := decode(rest[:n:n])
-			if err == nil && (v.Form != VectorSides || v.Vector != nil) {
-				err = errNoVector
-			}
-			if err != nil {
-				return Sketch{}, err
-			}
-			*t.Vector = v
+		v, err := decode(rest[:n:n])
+		if err == nil && (v.Form != VectorSides || v.Vector != nil) {
+			err = errNoVector
 		}
+		if err != nil {
+			return Sketch{}, err
+		}
+		t.Vector, t.Payload = &v, rest[n:]
 	}
 	switch form := raw[1] &^ (withTopics | withVector); form {
 	case 1, 2, 4, 8:

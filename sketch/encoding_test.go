@@ -34,11 +34,8 @@ func randomSketch(r *rand.Rand) Sketch {
 	}
 	random := func(n int) { k.Payload = bytes(n) }
 	if r.IntN(4) == 0 {
-		k.Vector = &Sketch{}
-		if r.IntN(2) == 0 {
-			*k.Vector = Sketch{Scheme: r.Uint32(), Source: uint16(r.Uint32()), Form: VectorSides, Bits: 1, Shingles: 1 + r.Uint32()>>16, Fingerprint: r.Uint64()}
-			k.Vector.Payload = bytes(1 + r.IntN(maxPositions/8))
-		}
+		k.Vector = &Sketch{Scheme: r.Uint32(), Source: uint16(r.Uint32()), Form: VectorSides, Bits: 1, Shingles: 1 + r.Uint32()>>16, Fingerprint: r.Uint64()}
+		k.Vector.Payload = bytes(1 + r.IntN(maxPositions/8))
 	}
 	switch k.Form = []Form{Positions, Values, Sample, Sides, Ready}[r.IntN(5)]; k.Form {
 	case Positions:
@@ -132,9 +129,10 @@ func TestNoStoredForm(t *testing.T) {
 		"sides of 8 bits":         func(k *Sketch) { k.Form = Sides },
 		"a short ready value":     func(k *Sketch) { k.Form, k.Bits, k.Payload = Ready, 1, make([]byte, 7) },
 		"a ready value of 8 bits": func(k *Sketch) { k.Form = Ready },
+		"a place without vector":  func(k *Sketch) { k.Vector = &Sketch{} },
 		"words for a vector":      func(k *Sketch) { words := good(); k.Vector = &words },
 		"a vector of a vector": func(k *Sketch) {
-			k.Vector = &Sketch{Form: VectorSides, Bits: 1, Shingles: 1, Payload: make([]byte, 8), Vector: &Sketch{}}
+			k.Vector = &Sketch{Form: VectorSides, Bits: 1, Shingles: 1, Payload: make([]byte, 8), Vector: &Sketch{Form: VectorSides, Bits: 1, Shingles: 1, Payload: make([]byte, 8)}}
 		},
 		"a vector without sides": func(k *Sketch) { k.Vector = &Sketch{Form: VectorSides, Bits: 1, Shingles: 1} },
 	} {
@@ -176,7 +174,7 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 		"line break":               {good[:8] + "\n" + good[8:], ErrMalformed},
 		"line break at the end":    {good + "\n", ErrMalformed},
 		"another version":          {stored(header(1, 8), []byte{40, 1}, make([]byte, 8)), ErrVersion},
-		"another form":             {stored(header(2, 64), []byte{40, 1}, make([]byte, 8)), ErrVersion},
+		"another form":             {stored(header(2, 34), []byte{40, 1}, make([]byte, 8)), ErrVersion},
 		"form 0":                   {stored(header(2, 0), []byte{40, 1}, make([]byte, 8)), ErrVersion},
 		"header alone":             {stored(header(2, 8)), ErrMalformed},
 		"no payload":               {stored(header(2, 8), []byte{40, 1}), ErrMalformed},
@@ -192,6 +190,7 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 		"values that fall":         {stored(header(2, formValues), []byte{40, 2, 9}, make([]byte, 15)), ErrMalformed},
 		"cut, and none":            {stored(header(2, formCut), []byte{40, 2}), ErrMalformed},
 		"no place for a vector":    {stored(header(2, 8+withVector), []byte{40, 1}), ErrMalformed},
+		"an empty place":           {stored(withPlace, []byte{0}, make([]byte, 8)), ErrMalformed},
 		"half a vector":            {stored(withPlace, []byte{byte(len(vector))}, vector[:20]), ErrMalformed},
 		"a vector and no payload":  {stored(withPlace, []byte{byte(len(vector))}, vector), ErrMalformed},
 		"words for a vector":       {stored(withPlace, []byte{byte(headerSize + 10)}, header(2, 8), []byte{40, 1}, make([]byte, 16)), ErrMalformed},

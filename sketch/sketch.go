@@ -109,8 +109,8 @@ type Sketch struct {
 	Topics []byte
 	// Payload is what is compared.
 	Payload []byte
-	// Vector is the sketch of the document's vector under another scheme, where the caller keeps one beside that of the words. The zero Sketch stands for
-	// a document without a vector. Nothing here compares it.
+	// Vector is the sketch of the document's vector under another scheme, where the caller keeps one beside that of the words; nil for
+	// none. Nothing here compares it.
 	Vector *Sketch
 }
 

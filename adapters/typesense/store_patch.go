@@ -92,8 +92,8 @@ func (p patching) outdone(r *rule.Rule, source []byte) bool {
 	if !rule.OursOf(source).Equal(rule.OursOf(p.Source)) {
 		return true
 	}
-	then, _ := r.SketchOf(p.Source)
-	now, _ := r.SketchOf(source)
+	then, _ := r.Wanted(p.Source)
+	now, _ := r.Wanted(source)
 	return p.strips && (then == nil) != (now == nil)
 }
 

@@ -83,7 +83,7 @@ func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *r
 						s.texts[rule.Fields[i]]++
 					}
 				}
-				if made, _ := rule.SketchOf(document.Source); made != nil && made.Vector != nil && made.Vector.Shingles > 0 {
+				if made, _ := rule.SketchOf(document.Source); made != nil && made.Vector != nil {
 					s.texts[rule.Vector]++
 				}
 			}

@@ -10,7 +10,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// SketchOf returns the sketch of a whole document's JSON, and the one that it stores. Each is nil where there is none.
+// SketchOf returns the sketch of a whole document's JSON, and the one that it stores. Each is nil where there is none. The Text of the first is empty where
+// it is not to be stored.
 func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	members, found := r.read(document)
 	if text, ok := jsonedit.Text(jsonedit.Get(members, SketchField)); ok {
@@ -23,9 +24,20 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	}
 	var s sketch.Sketch
 	if r.SketchInto(&s, found.list, found.vector) {
-		computed = &Encoded{Sketch: s, Text: s.String()}
+		computed = &Encoded{Sketch: s}
+		if r.stores(&s) {
+			computed.Text = s.String()
+		}
 	}
 	return computed, stored
+}
+
+// Wanted returns the sketch that a whole document's JSON is to store, and the one that it stores. Each is nil where there is none.
+func (r *Rule) Wanted(document []byte) (wanted, stored *Encoded) {
+	if wanted, stored = r.SketchOf(document); wanted != nil && wanted.Text == "" {
+		wanted = nil
+	}
+	return wanted, stored
 }
 
 // read returns those members of a whole document's JSON that concern the rule, and the texts in them. What is no object is odd.

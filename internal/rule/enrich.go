@@ -21,7 +21,7 @@ const (
 	Untouched Change = iota
 	// Enriched: it carries its sketch.
 	Enriched
-	// Textless: it has no word to sketch.
+	// Textless: it has no word to sketch, or no vector where the rule has one beside the words.
 	Textless
 	// Cleared: a partial document that touches some of the sketched fields clears the stored sketch.
 	Cleared
@@ -220,7 +220,7 @@ func (e *Enricher) fieldsFor(r *Rule, takes Takes, members []jsonedit.Member, pa
 	} else {
 		ok = r.SketchInto(s, found.list, found.vector)
 	}
-	if !ok {
+	if !ok || !r.stores(s) {
 		return e.withoutSketch(r, partial, Textless)
 	}
 	o := Ours{Bands: r.BandKeys(s)}

@@ -197,7 +197,7 @@ func idText(number uint64) string {
 // with a right sketch and the rule's mark stays; else the document is alone in one. number is what a document without a text takes
 // for its cluster.
 func (r *Rule) OursFor(document []byte, number uint64) (want Ours, right bool) {
-	computed, stored := r.SketchOf(document)
+	computed, stored := r.Wanted(document)
 	have := OursOf(document)
 	fits := computed != nil && stored != nil && computed.Text == stored.Text
 	if computed != nil {

@@ -193,7 +193,7 @@ func sourceOf(fields []string) uint16 {
 // Sketch returns the sketch of the texts of a document without a vector, in the stored form's terms, and false if they hold no word.
 func (r *Rule) Sketch(texts []string) (s sketch.Sketch, ok bool) {
 	ok = r.Sketcher.SketchInto(&s, texts...)
-	s.Source, s.Vector = r.Source(), r.vectorOf(nil)
+	s.Source = r.Source()
 	return s, ok
 }
 
@@ -204,17 +204,19 @@ func (r *Rule) SketchInto(s *sketch.Sketch, texts [][]byte, vector []byte) bool 
 	return ok
 }
 
-// vectorOf returns the sketch of a vector, the zero one for none; nil if the rule has no Vector.
+// vectorOf returns the sketch of a vector, nil for none.
 func (r *Rule) vectorOf(vector []byte) *sketch.Sketch {
-	if r.Vector == "" {
+	var s sketch.Sketch
+	if vector == nil || !r.VectorSketcher.SketchBytesInto(&s, vector) {
 		return nil
 	}
-	s := &sketch.Sketch{}
-	if vector != nil && r.VectorSketcher.SketchBytesInto(s, vector) {
-		s.Source = sourceOf([]string{r.Vector})
-	}
-	return s
+	s.Source = sourceOf([]string{r.Vector})
+	return &s
 }
+
+// stores reports whether a sketch of a document may be stored. Under a rule with a Vector one without a vector is not: the engine may make the vector
+// itself, when the document has passed.
+func (r *Rule) stores(s *sketch.Sketch) bool { return (r.Vector != "") == (s.Vector != nil) }
 
 // Decode reads a stored sketch. It returns nil if the text is no sketch, or one of another scheme or of other fields: such a
 // sketch is not comparable and counts as absent.
@@ -226,13 +228,13 @@ func (r *Rule) Decode(text string) *sketch.Sketch {
 	return &s
 }
 
-// comparable reports whether a stored sketch is one of the rule's. One that lacks the part for the vector is not.
+// comparable reports whether a stored sketch is one of the rule's. One that lacks the vector is not.
 func (r *Rule) comparable(s *sketch.Sketch) bool {
-	if (r.Vector != "") != (s.Vector != nil) || s.Scheme != r.Sketcher.SchemeID() || s.Source != r.Source() {
+	if !r.stores(s) || s.Scheme != r.Sketcher.SchemeID() || s.Source != r.Source() {
 		return false
 	}
 	v := s.Vector
-	return v == nil || v.Shingles == 0 || v.Scheme == r.VectorSketcher.SchemeID() && v.Source == sourceOf([]string{r.Vector})
+	return v == nil || v.Scheme == r.VectorSketcher.SchemeID() && v.Source == sourceOf([]string{r.Vector})
 }
 
 // Current reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
@@ -251,8 +253,11 @@ func (r *Rule) fits(found *texts, s *sketch.Sketch) bool {
 	if !found.readable() || r.Sketcher.FingerprintBytes(found.list...) != s.Fingerprint {
 		return false
 	}
+	if s.Vector == nil {
+		return true
+	}
 	v := r.vectorOf(found.vector)
-	return v == nil || v.Fingerprint == s.Vector.Fingerprint
+	return v != nil && v.Fingerprint == s.Vector.Fingerprint
 }
 
 // Encoded is a sketch together with its stored form.

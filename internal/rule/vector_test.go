@@ -102,11 +102,9 @@ func TestWordsWithVectorsOfDocuments(t *testing.T) {
 	words, _ := (&Rule{Fields: r.Fields[:2], Sketcher: r.Sketcher}).Sketch([]string{"one two", "three four"})
 	vector, _ := vectorRule(t, "a.v").Sketch([]string{v})
 	const cleared = `,"neardup_sketch":null}`
-	without := words
-	without.Vector = &sketch.Sketch{}
 	with := words
 	with.Vector = &vector
-	bare, full := `,"neardup_sketch":"`+without.String()+`"}`, `,"neardup_sketch":"`+with.String()+`"}`
+	full := `,"neardup_sketch":"` + with.String() + `"}`
 	flat := *r
 	flat.Fields, flat.Vector = []string{"title", "body", "v"}, "v"
 	flatVector, _ := vectorRule(t, "v").Sketch([]string{v})
@@ -120,12 +118,13 @@ func TestWordsWithVectorsOfDocuments(t *testing.T) {
 	}{
 		{r, `{"title":"one two","body":"three four","a":{"v":` + v + `}`, full, false, Enriched},
 		{r, `{"a.v":` + v + `,"body":"three four","title":"one two"`, full, false, Enriched},
-		{r, `{"title":"one two","body":"three four"`, bare, false, Enriched},
-		{r, `{"title":"one two","body":"three four","a":{"v":null}`, bare, false, Enriched},
-		{r, `{"title":"one two","body":"three four","a":{"v":[0,0]}`, bare, false, Enriched},
-		{r, `{"title":"one two","body":"three four","a":[{"v":[1]},{"v":[2]}]`, bare, false, Enriched},
+		{r, `{"title":"one two","body":"three four"`, "}", false, Textless},
+		{r, `{"title":"one two","body":"three four","a":{"v":null}`, "}", false, Textless},
+		{r, `{"title":"one two","body":"three four","a":{"v":[0,0]}`, "}", false, Textless},
+		{r, `{"title":"one two","body":"three four","a":[{"v":[1]},{"v":[2]}]`, "}", false, Textless},
 		{r, `{"title":"one two","body":"three four","a":{"v":5}`, "}", false, Unreadable},
 		{r, `{"a":{"v":` + v + `}`, "}", false, Textless},
+		{&flat, `{"title":"one two","body":"three four","v":null`, cleared, true, Cleared},
 		{r, `{"a":{"v":` + v + `}`, cleared, true, Cleared},
 		{r, `{"title":"one two","body":"three four"`, cleared, true, Cleared},
 		{r, `{"body":"three four"`, cleared, true, Cleared},
@@ -147,8 +146,6 @@ func TestWordsWithVectorsStored(t *testing.T) {
 	bare, lone := made.Sketch, made.Vector.String()
 	bare.Vector = nil
 	words := bare.String()
-	bare.Vector = &sketch.Sketch{}
-	none := bare.String()
 	alone := *r
 	alone.Fields, alone.Vector, alone.Profile.Vector = r.Fields[:2], "", rerank.Vector{}
 	otherField, otherSeed := *r, *r
@@ -159,28 +156,70 @@ func TestWordsWithVectorsStored(t *testing.T) {
 		stored string
 		counts bool
 	}{
-		{r, made.Text, true}, {r, none, true}, {r, words, false}, {r, lone, false},
-		{&alone, words, true}, {&alone, made.Text, false}, {&alone, none, false}, {&otherField, made.Text, false}, {&otherSeed, made.Text, false},
-		{&otherField, none, true},
+		{r, made.Text, true}, {r, words, false}, {r, lone, false},
+		{&alone, words, true}, {&alone, made.Text, false}, {&otherField, made.Text, false}, {&otherSeed, made.Text, false},
 	} {
 		expect.Same(t, c.counts, c.rule.Decode(c.stored) != nil, "%s", c.stored)
 	}
-	stored, without := r.Decode(made.Text), r.Decode(none)
+	stored := r.Decode(made.Text)
 	for _, c := range []struct {
-		document      string
-		with, without bool
+		document string
+		current  bool
 	}{
-		{document, true, false},
-		{`{"title":"one two","body":"three four","a":{"v":[10,20]}}`, true, false},
-		{`{"title":"one two","body":"three four","a":{"v":[-1,2]}}`, false, false},
-		{`{"title":"one two","body":"three four"}`, false, true},
-		{`{"title":"one two","body":"three four","a":{"v":[0,0]}}`, false, true},
-		{`{"title":"one two","body":"three five","a":{"v":[1,2]}}`, false, false},
+		{document, true},
+		{`{"title":"one two","body":"three four","a":{"v":[10,20]}}`, true},
+		{`{"title":"one two","body":"three four","a":{"v":[-1,2]}}`, false},
+		{`{"title":"one two","body":"three four"}`, false},
+		{`{"title":"one two","body":"three four","a":{"v":[0,0]}}`, false},
+		{`{"title":"one two","body":"three five","a":{"v":[1,2]}}`, false},
 	} {
-		expect.Same(t, c.with, r.Current(stored, []byte(c.document)), "with a vector: %s", c.document)
-		expect.Same(t, c.without, r.Current(without, []byte(c.document)), "without: %s", c.document)
+		expect.Same(t, c.current, r.Current(stored, []byte(c.document)), "%s", c.document)
 	}
 	expect.Same(t, [][]string{{"one two"}, {"three four"}}, r.FieldTexts([]byte(document)), "texts")
+}
+
+// TestNoVectorStoresNothing: a document without a vector is right without a sketch, and words alone are compared.
+func TestNoVectorStoresNothing(t *testing.T) {
+	r := bothRule(t, rerank.Either)
+	r.Bands, r.Rows, r.Compute = 4, 2, true
+	const document = `{"title":"one two","body":"three four"`
+	computed, stored := r.SketchOf([]byte(document + "}"))
+	if computed == nil || computed.Vector != nil || computed.Text != "" || stored != nil {
+		t.Fatalf("computed %+v, stored %+v", computed, stored)
+	}
+	want, right := r.OursFor([]byte(document+"}"), 0)
+	if !want.Equal(Ours{}) || !right {
+		t.Errorf("it is to store %+v, right: %v", want, right)
+	}
+	words := computed.String()
+	if want, right = r.OursFor([]byte(document+`,"neardup_sketch":"`+words+`"}`), 0); !want.Equal(Ours{}) || right {
+		t.Errorf("in place of a sketch of words it is to store %+v, right: %v", want, right)
+	}
+	// The engine makes the vector: no sketch of before is believed.
+	j := NewJudge(Rules{r}, 0, 0)
+	for _, stored := range []string{"", words} {
+		hit := j.Hit(Seen{Index: "i", ID: "1", Stored: []byte(stored), Shown: shown{document + `,"a":{"v":[1,2]}}`, nil}})
+		if hit.Sketch == nil || hit.Sketch.Vector == nil {
+			t.Errorf("stored %q: compared by %+v", stored, hit.Sketch)
+		}
+	}
+}
+
+// TestVectorsThatCannotAgree: where words agree and there is no cosine, none is named.
+func TestVectorsThatCannotAgree(t *testing.T) {
+	r := bothRule(t, rerank.Both)
+	of := func(v string) *sketch.Sketch {
+		encoded, _ := r.SketchOf([]byte(`{"body":"one two","a":{"v":` + v + `}}`))
+		return &encoded.Sketch
+	}
+	for v, want := range map[string]string{
+		"null": "the texts agree, but one has no vector", "[1,0,0]": "the texts agree, but they have vectors of different lengths",
+		"[0,1]": "the texts agree, but not the vectors: their cosine 0.0000 is below 0.9",
+	} {
+		a, b := of("[1,0]"), of(v)
+		agreement, reason := r.Profile.Judge(a, b)
+		expect.Same(t, want, r.Profile.Why(a, b, agreement, reason), "%s", v)
+	}
 }
 
 // TestWordsWithVectorsFold folds by words and vectors, with what is said of it.
