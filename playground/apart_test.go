@@ -59,3 +59,36 @@ func TestDecidedPairs(t *testing.T) {
 	expect.Same(t, [][]float64{{0, 1, 1, 2}}, pairs, "pairs")
 	expect.Same(t, []apart{{Rank: 2, With: 1, Agreement: 1, Why: "it was decided that they are different"}}, kept, "kept apart")
 }
+
+// TestVectorPairs: where vectors are enough, a pair of texts folds at any threshold of the page.
+func TestVectorPairs(t *testing.T) {
+	s := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
+	vectors := expect.Value(sketch.New(sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: 1024}))(t)
+	list := []struct{ text, vector string }{
+		{"a b c d e f g h i j", "[1,0]"}, {"a b c d e f g h i k", "[1,0.1]"}, {"a b c d e f g h i j", "[0,1]"}, {"quite another text", "[1,0]"}, {"a b c d e f g h i k", ""},
+	}
+	for combine, want := range map[rerank.Combine][][]float64{
+		rerank.Either: {{0, 1, 1, 3}, {0, 2, 1, 1}, {1, 2}, {0, 3, 1, 3}, {1, 3, 1, 3}, {0, 4}, {1, 4, 1, 1}, {2, 4}},
+		rerank.Both:   {{0, 1}},
+		"":            {{0, 1}, {0, 2, 1, 1}, {1, 2}, {0, 4}, {1, 4, 1, 1}, {2, 4}},
+	} {
+		var hits []rerank.Hit
+		for _, d := range list {
+			k, _ := s.Sketch(d.text)
+			if v, ok := vectors.Sketch(d.vector); ok {
+				k.Vector = &v
+			}
+			hits = append(hits, rerank.Hit{Sketch: &k, Profile: &rerank.Profile{Threshold: 0.5, Vector: rerank.Vector{Combine: combine, Threshold: 0.9}}})
+		}
+		pairs, _ := compared(hits, make([]hit, len(hits)))
+		for i, pair := range pairs {
+			if len(pair) == 3 { // by the agreement of the texts
+				if pair[2] < 0.4 || pair[2] > 0.99 {
+					t.Errorf("%q: agreement %v", combine, pair)
+				}
+				pairs[i] = pair[:2]
+			}
+		}
+		expect.Same(t, want, pairs, "%q", combine)
+	}
+}

@@ -25,7 +25,8 @@ type apart struct {
 }
 
 // compared returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
-// fingerprints are equal, or [i, j, 1, 2] if it was decided that they are the same. All others meet the conditions of the rule. Of the earlier hits
+// fingerprints are equal, [i, j, 1, 2] if it was decided that they are the same,
+// or [i, j, 1, 3] if their vectors are enough. All others meet the conditions of the rule. Of the earlier hits
 // that a hit agrees with but does not fold into at any threshold, kept has the one that it agrees with most.
 func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) {
 	pairs, kept = [][]float64{}, []apart{}
@@ -53,6 +54,8 @@ func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) 
 				}
 			case reason == rerank.SameText:
 				pairs = append(pairs, []float64{float64(i), float64(j), 1, 1})
+			case vectorsAgree(profile, one.Sketch, other.Sketch):
+				pairs = append(pairs, []float64{float64(i), float64(j), 1, 3})
 			case reason.Near():
 				pairs = append(pairs, []float64{float64(i), float64(j), min(agreement, 1)})
 			case reason != rerank.Disagrees && reason != rerank.Incomparable && agreement > best.Agreement:
@@ -69,6 +72,13 @@ func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) 
 		kept = append(kept, best)
 	}
 	return pairs, kept
+}
+
+// vectorsAgree reports whether two documents are near-duplicates by their vectors, whatever the threshold of their texts.
+func vectorsAgree(p rerank.Profile, a, b *sketch.Sketch) bool {
+	p.Threshold = 2 // texts never agree so far
+	_, reason := p.Judge(a, b)
+	return reason == rerank.VectorsAgree
 }
 
 // wordsOf returns the words of a hit's fields, in the order of their names.

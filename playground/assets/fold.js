@@ -1,10 +1,10 @@
 // Folding in the page, so that moving the threshold needs no request. It does the same as package rerank of the sidecar, but
 // takes the agreements from a reply instead of sketches. A test compares the two.
 
-// neighbours returns, for each rank, the earlier ranks that it can fold into at some threshold: {rank, agreement, same, decided}, sorted by rank.
+// neighbours returns, for each rank, the earlier ranks that it can fold into at some threshold: {rank, agreement, same, decided, vectors}, sorted by rank.
 export function neighbours (hits, pairs) {
   const list = hits.map(() => [])
-  for (const [i, j, agreement, same] of pairs) list[j].push({ rank: i, agreement, same: same === 1, decided: same === 2 })
+  for (const [i, j, agreement, same] of pairs) list[j].push({ rank: i, agreement, same: same === 1, decided: same === 2, vectors: same === 3 })
   for (const of of list) of.sort((a, b) => a.rank - b.rank)
   return list
 }

@@ -212,6 +212,7 @@ function measured (view, group, rank) {
     return make('span', { class: 'agreement' }, led ? `${two(led.agreement)} with rank ${group.leader + 1}` : 'by way of others')
   }
   if (pair.decided) return make('span', { class: 'agreement' }, 'decided')
+  if (pair.vectors) return make('span', { class: 'agreement' }, 'by vectors')
   if (pair.same) return make('span', { class: 'agreement' }, scale(1, 0, view.threshold), make('span', null, 'same text'))
   const error = deviation(view.reply.errors, pair.agreement)
   const close = pair.agreement < view.threshold + error
