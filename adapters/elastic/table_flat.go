@@ -17,8 +17,8 @@ import (
 // (FlatResponseBase of its plugin sql). Any other cell is written as it is: it can begin with a quote, or have ends of lines in it. So the same
 // bytes can be read in several ways. A reading is dropped when a cell in a column of ours has not the form of our field.
 
-// maxReadings is how many readings are followed at once.
-const maxReadings = 64
+// How many readings are followed at once, and how many cells one cuts before it is the only one. With more, the rest of the table stays as it is.
+const maxReadings, maxCuts = 64, 512
 
 // flat reads such rows.
 type flat struct {
@@ -55,6 +55,9 @@ func (f *flat) clean(out *bufio.Writer) error {
 		r := readings[first]
 		readings = slices.Delete(readings, first, first+1)
 		for _, next := range f.next(r) {
+			if len(next.cuts) > maxCuts+len(f.ours) {
+				return errUnread
+			}
 			readings = join(readings, next)
 		}
 	}
