@@ -142,11 +142,11 @@ type Counting interface {
 	WithCounts(result []byte, counts *Listing) ([]byte, error)
 }
 
-// Counts says what facets count that were to count groups.
+// Counts says what the facets of a reply count, where the client asked them to count groups.
 type Counts int
 
 const (
-	// CountsUnasked: they were not to, or there are none.
+	// CountsUnasked: the client did not ask, or the search has no facets.
 	CountsUnasked Counts = iota
 	// CountsExact: each group once.
 	CountsExact
@@ -158,7 +158,23 @@ const (
 	CountsEngine
 )
 
-// Counted returns what the facets of the search count, given what they count where they are to count groups, and can.
+// Count notes whether the search's facets count groups, which c does: if the client wants that, and it can be done. It returns why the search is left
+// alone, or nothing.
+func (a *Asked) Count(c Counting, wanted, can bool) Reason {
+	switch {
+	case can:
+		a.Counting = c
+	case wanted && a.Size == 0:
+		return ReasonUncountable
+	case a.Size == 0:
+		return ReasonSizeZero
+	default:
+		a.Uncounted = wanted
+	}
+	return ""
+}
+
+// Counted returns what the facets of the search count: that, if they can count groups.
 func (a *Asked) Counted(groups Counts) Counts {
 	switch {
 	case a.Uncounted:

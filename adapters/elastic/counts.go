@@ -30,18 +30,8 @@ var uncountable = []string{`"global"`, `"significant_t`, `"top_hits"`, `sampler"
 
 // readCounts reads whether aggregations are to count groups, and says why the search is left alone, or nothing.
 func (q *clientSearch) readCounts() adapters.Reason {
-	a := &q.asked
-	switch wanted := a.Scope.CountsGroups && q.aggregates(); {
-	case wanted && q.countable():
-		a.Counting = q
-	case wanted && a.Size == 0:
-		return adapters.ReasonUncountable
-	case a.Size == 0:
-		return adapters.ReasonSizeZero
-	default:
-		a.Uncounted = wanted
-	}
-	return ""
+	wanted := q.asked.Scope.CountsGroups && q.aggregates()
+	return q.asked.Count(q, wanted, wanted && q.countable())
 }
 
 // aggregates reports whether the search has aggregations.

@@ -20,18 +20,8 @@ var countSteered = []string{"q", "filter_by", "pinned_hits", "hidden_hits", "ena
 
 // readCounts reads whether facets are to count groups, and says why the search is left alone, or nothing.
 func (q *query) readCounts() adapters.Reason {
-	a := &q.asked
-	switch wanted := a.Scope.CountsGroups && (q.values["facet_by"] != "" || q.preset()); {
-	case wanted && q.countable():
-		a.Counting = q
-	case wanted && a.Size == 0:
-		return adapters.ReasonUncountable
-	case a.Size == 0:
-		return adapters.ReasonSizeZero
-	default:
-		a.Uncounted = wanted
-	}
-	return ""
+	wanted := q.asked.Scope.CountsGroups && (q.values["facet_by"] != "" || q.preset())
+	return q.asked.Count(q, wanted, wanted && q.countable())
 }
 
 // countable reports whether the documents of the search's list can be named, and the facets over them be asked for.
