@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -80,13 +79,8 @@ func TestBoilerplate(t *testing.T) {
 		cmd := command(t, t.Context(), "cluster", "--config", with, "--index", index, "--open")
 		out := bufio.NewReader(must(cmd.StdoutPipe())(t))
 		check(t, cmd.Start())
-		var address []string
-		for address == nil {
-			line, err := out.ReadString('\n')
-			check(t, err)
-			address = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/(#key=\w+)`).FindStringSubmatch(line)
-		}
-		seen := visitPage(t, address[1], address[2],
+		address, key, _ := pageAddress(t, out)
+		seen := visitPage(t, address, key,
 			act("tell", "script", `document.querySelector('#boilerplate').open = true`), act("press", "key", "n"), act("press", "key", "Enter"),
 			act("tell", "script", boilerplateShown), act("axe"))
 		accessible(t, seen[len(seen)-1])

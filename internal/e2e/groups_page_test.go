@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -57,14 +56,9 @@ func TestGroupsPage(t *testing.T) {
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		out := bufio.NewReader(must(cmd.StdoutPipe())(t))
 		check(t, cmd.Start())
-		var address []string
-		for address == nil {
-			line, err := out.ReadString('\n')
-			check(t, err)
-			address = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/(#key=\w+)`).FindStringSubmatch(line)
-		}
+		address, key, _ := pageAddress(t, out)
 		look, settle := act("tell", "script", groupsShown), act("tell", "script", `new Promise(done => setTimeout(done, 300))`)
-		seen := visitPage(t, address[1], address[2],
+		seen := visitPage(t, address, key,
 			look, act("axe"), // 0, 1: the list
 			act("press", "key", "n"), act("press", "key", "n"), act("press", "key", "p"), act("press", "key", "Enter"), look, act("axe"), // 2, 3: the largest group
 			act("press", "key", "n"), look, act("press", "key", "Escape"), look, // 4, 5

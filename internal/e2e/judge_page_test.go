@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -64,18 +65,9 @@ func TestJudgePage(t *testing.T) {
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		out := bufio.NewReader(must(cmd.StdoutPipe())(t))
 		check(t, cmd.Start())
-		var said strings.Builder
-		var address []string
-		for address == nil {
-			line, err := out.ReadString('\n')
-			said.WriteString(line)
-			if err != nil {
-				t.Fatalf("no address in %s", said.String())
-			}
-			address = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/(#key=\w+)`).FindStringSubmatch(line)
-		}
+		address, key, said := pageAddress(t, out)
 		const pair = `[document.getElementById('id-a').textContent, document.getElementById('id-b').textContent]`
-		seen := visitPage(t, address[1], address[2],
+		seen := visitPage(t, address, key,
 			act("axe"), act("tell", "script", pair), act("press", "key", "r"), act("press", "key", "d"), act("press", "key", "u"),
 			act("tell", "script", pair), act("press", "key", "r"), act("press", "key", "s"), act("tell", "script", "document.getElementById('done').textContent"),
 			act("press", "key", "k"), act("click", "on", "#undo"), act("reload"), act("tell", "script", "location.href"),
@@ -98,11 +90,11 @@ func TestJudgePage(t *testing.T) {
 		if got := seenAs[string](t, seen[9]); !strings.Contains(got, answers) || !strings.Contains(got, "Written to ") {
 			t.Errorf("at the end: %q", got)
 		}
-		must(out.WriteTo(&said))(t)
+		said += string(must(io.ReadAll(out))(t))
 		check(t, cmd.Wait())
-		written := regexp.MustCompile(`\n  threshold: (0\.\d+)\n  # preset: chunks\n`).FindStringSubmatch(said.String())
+		written := regexp.MustCompile(`\n  threshold: (0\.\d+)\n  # preset: chunks\n`).FindStringSubmatch(said)
 		if text := string(must(os.ReadFile(file))(t)); written == nil || !strings.Contains(text, "threshold: "+written[1]+"\n") {
-			t.Errorf("%s\nwritten: %s", said.String(), text)
+			t.Errorf("%s\nwritten: %s", said, text)
 		}
 		from := must(configuration.Load(file, os.LookupEnv))(t)
 		log := decided.Open(must(upstream.Open(&from.Engines[0]))(t).Store.Journal())
@@ -113,3 +105,21 @@ func TestJudgePage(t *testing.T) {
 		}
 	})
 }
+
+// pageAddress reads what a command with --open says until it names its page. It returns the page's address, the part behind that which holds the key, and all
+// that was said.
+func pageAddress(t *testing.T, out *bufio.Reader) (address, key, said string) {
+	t.Helper()
+	for {
+		line, err := out.ReadString('\n')
+		said += line
+		if err != nil {
+			t.Fatalf("no address in %s", said)
+		}
+		if found := pageLine.FindStringSubmatch(line); found != nil {
+			return found[1], found[2], said
+		}
+	}
+}
+
+var pageLine = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/(#key=\w+)`)
