@@ -2,12 +2,15 @@ package adaptertest
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/rule"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -23,6 +26,25 @@ type corpus struct {
 }
 
 func (c *corpus) of(target []string) []Document { return c.list[strings.Join(target, ",")] }
+
+// corpora goes through corpora at random until the test fails, with what chooses them. The rules of every other one choose what is shown.
+func corpora(t *testing.T, s Subject, rounds int) iter.Seq2[*corpus, *rand.Rand] {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	return func(yield func(*corpus, *rand.Rand) bool) {
+		for round := 0; round < effort.Rounds(rounds) && !t.Failed(); round++ {
+			c := newCorpus(t, s, random, 60)
+			if round%2 == 1 {
+				c.choose(random)
+			}
+			if !yield(c, random) {
+				return
+			}
+		}
+	}
+}
 
 // newCorpus makes a list of less than most documents for each target: versions of a few texts, some without a sketch, some with
 // one of another scheme or of a rule that is gone.

@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
@@ -39,14 +37,7 @@ type walk struct {
 
 // testGroups goes through lists of groups at random: each hit of each page says which group it is of, as the definition of the collapsed list has it.
 func testGroups(t *testing.T, s Subject) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for round := 0; round < effort.Rounds(60) && !t.Failed(); round++ {
-		c := newCorpus(t, s, random, 60)
-		if round%2 == 1 {
-			c.choose(random)
-		}
+	for c, random := range corpora(t, s, 60) {
 		c.cluster(t, random)
 		target := s.Targets[random.IntN(len(s.Targets))]
 		w := &walk{trial: &trial{Subject: s, corpus: c, plan: c.plan(random)}, target: target, ids: map[int]string{}}
@@ -71,7 +62,7 @@ func testGroups(t *testing.T, s Subject) {
 	}
 }
 
-// check goes through all pages of a size, which are to be read so far that all groups are whole, or no farther than they need.
+// check goes through all pages of a size. They are read until all groups are whole, or no farther than each page needs.
 func (w *walk) check(t *testing.T, size int, whole bool) {
 	t.Helper()
 	w.sizes = map[int]int{}

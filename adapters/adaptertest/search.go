@@ -127,14 +127,7 @@ func newTrials(t *testing.T, s Subject) (trials []*trial) {
 }
 
 func testPages(t *testing.T, s Subject) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for round := 0; round < effort.Rounds(80) && !t.Failed(); round++ {
-		c := newCorpus(t, s, random, 60)
-		if round%2 == 1 {
-			c.choose(random)
-		}
+	for c, random := range corpora(t, s, 80) {
 		for range 3 {
 			searches, aligned := make([]Search, 1+random.IntN(3)*random.IntN(2)), random.IntN(2)
 			for i := range searches {
