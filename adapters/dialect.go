@@ -256,7 +256,7 @@ type Search interface {
 	// Narrowed returns the search to go on with after an error of a reading, or nil.
 	Narrowed(err error) Search
 	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. groups, if not nil, are
-	// what is to be shown of the group of each hit. total, if not negative, replaces the engine's.
+	// the groups of these hits, as the client is to see them. total, if not negative, replaces the engine's.
 	Render(frame *Listing, page []*rule.Seen, groups []*Group, total int) (Pieces, error)
 	// Name returns a JSON object that names the document of a hit.
 	Name(hit *rule.Seen) []byte

@@ -35,7 +35,7 @@ func dedupes(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 	})
 }
 
-// long is a text of so many words, which begins and ends with a number.
+// long returns a text of that many words. It begins and ends with the number n.
 func long(n, words int) string {
 	text := fmt.Sprint(n)
 	for i := range words {

@@ -140,7 +140,7 @@ func (f *Found) Walk(ranks int) *Walk {
 	return w
 }
 
-// Walked returns the leader in front of the list into whose group the hit of a rank falls, nil if there is none.
+// Walked returns the leader in front of the list whose group the hit of a rank joins. It is nil if the hit joins no such group.
 func (f *Found) Walked(rank int) *Hit {
 	hit := f.Hit(rank)
 	if hit == nil || rank >= f.page.Window || f.page.After == nil {

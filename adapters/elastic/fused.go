@@ -57,7 +57,7 @@ func (q *clientSearch) readRetriever(retriever []byte) (reason adapters.Reason) 
 		reason = q.fuse(windowOf(in, "rank_window_size", rankWindow))
 	case "rescorer":
 		reason = q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
-	case "diversify": // of the hits in its window it keeps so many
+	case "diversify": // of the hits in its window it keeps its own size
 		reason = q.fuse(min(windowOf(in, "rank_window_size", rankWindow), windowOf(in, "size", rankWindow)))
 		q.fused.window = maxResultWindow
 	default:

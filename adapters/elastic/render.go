@@ -59,7 +59,7 @@ func withLabel(hit []byte, l *adapters.Label) ([]byte, error) {
 	return jsonedit.Set(hit, labelMember, slices.Concat([]byte("{"), l.Members(), []byte("}")))
 }
 
-// withGroup returns a hit of the page with what is to be shown of its group: which it is, its folded hits and why it is shown.
+// withGroup returns a hit of the page with its group: the group's id and size, the folded hits, and why the hit is shown, as far as these were asked for.
 func (q *clientSearch) withGroup(hit []byte, g *adapters.Group) (_ []byte, err error) {
 	if g.Label != nil {
 		if hit, err = withLabel(hit, g.Label); err != nil {

@@ -243,7 +243,7 @@ func smileNumber(s *scanner) (n int) {
 // unzigzag returns a whole number, whose sign is in its lowest bit.
 func unzigzag(n int) []byte { return strconv.AppendInt(nil, int64(uint(n)>>1)^-int64(n&1), 10) }
 
-// smileBits reads bits that are written as so many groups of seven.
+// smileBits reads a number that is written in groups of seven bits.
 func smileBits(s *scanner, groups int) (bits uint64) {
 	for _, c := range s.take(groups) {
 		bits = bits<<7 | uint64(c&0x7F)

@@ -32,7 +32,7 @@ func (q *query) fuse(ranks int) adapters.Reason {
 	return ""
 }
 
-// vectorQuery returns the vector query of a reading, nothing where it is as the client has it, or there is none.
+// vectorQuery returns the vector query to send in a reading. It is empty if the search has no vector query, or if the client's own is sent unchanged.
 func (q *query) vectorQuery(r *adapters.Reading) string {
 	switch k := q.neighbourCount(r); {
 	case k > 0:

@@ -73,7 +73,7 @@ func (q *query) documentOf(h *hit) ([]byte, error) {
 	})
 }
 
-// appendWithGroup appends a hit with what is to be shown of its group, all in one member.
+// appendWithGroup appends a hit with its group, all in one member.
 func (q *query) appendWithGroup(dst adapters.Pieces, h *hit, g *adapters.Group) (adapters.Pieces, error) {
 	pieces, err := q.appendHit(nil, h)
 	if err != nil {

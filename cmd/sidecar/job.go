@@ -164,7 +164,7 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// matching returns the indices that a rule matches: only those that --index names, if it is set. It fails if there are none.
+// matching returns the indices that a rule matches, or of these the ones that --index names. It fails if no index is left.
 func (j *job) matching(ctx context.Context) (targets []target, err error) {
 	var others []string
 	for _, e := range j.engines {

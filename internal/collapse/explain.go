@@ -21,7 +21,7 @@ type groups struct {
 	with map[int]int           // the rank that each member is compared with: the leader, and it with the representative
 }
 
-// groupsOf returns what is to be shown of the group of each of the page's hits.
+// groupsOf returns the group of each hit of the page, as the client is to see it.
 func (s *search) groupsOf(page []*rule.Seen, ranks []int) ([]*adapters.Group, error) {
 	shown, list := s.groups(), make([]*adapters.Group, len(page))
 	for i, rank := range ranks {

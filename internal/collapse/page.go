@@ -214,8 +214,8 @@ func (l *ranked) at(rank int) *rule.Seen {
 	return &l.hits[place]
 }
 
-// rendered returns the result that the client gets, once the page is known: its hits, with what is to be shown of their groups, in place of those of the
-// frame.
+// rendered returns the result that the client gets, once the page is known: the frame with the page's hits in place of its own. A hit shows its group if
+// that was asked for.
 func (s *search) rendered() (result adapters.Pieces, err error) {
 	scope := &s.asked.Scope
 	if scope.DryRun {

@@ -48,7 +48,7 @@ type shownFold struct {
 
 type shownHit struct {
 	index, id string
-	raw       json.RawMessage // as it stands; Typesense: its document
+	raw       json.RawMessage // unchanged; Typesense: its document
 	agreement float64
 	why       string
 }
@@ -69,7 +69,7 @@ func (c *contract) stripped(v verdict, result, header string) (plain, wrong stri
 		left := []byte(raw)
 		if v.labels() {
 			if w := c.wrongLabel(v, v.page[i], ids, left, header); w != "" && wrong == "" {
-				wrong = fmt.Sprintf("hit %d, %v: %s\nas it stands: %.1500s", i, own, w, raw)
+				wrong = fmt.Sprintf("hit %d, %v: %s\nthe hit: %.1500s", i, own, w, raw)
 			}
 			if !c.typesense() || !v.shows() {
 				left = must(jsonedit.Cut(left, func(name string) bool { return name == "neardup" }))(c.t)
@@ -86,7 +86,7 @@ func (c *contract) stripped(v verdict, result, header string) (plain, wrong stri
 			continue
 		}
 		if w := c.wrongFold(v, v.page[i], shown, header); w != "" && wrong == "" {
-			wrong = fmt.Sprintf("hit %d, %v: %s\nas it stands: %.1500s", i, own, w, raw)
+			wrong = fmt.Sprintf("hit %d, %v: %s\nthe hit: %.1500s", i, own, w, raw)
 		}
 	}
 	return framed(c, result, bare), wrong

@@ -29,14 +29,14 @@ type planter struct {
 	bodies, legal [][]string
 }
 
-// cut returns so many words from anywhere in a text.
+// cut returns n consecutive words from a random place in a text.
 func (p *planter) cut(words []string, n int) []string {
 	n = min(n, len(words))
 	at := p.IntN(len(words) - n + 1)
 	return words[at : at+n]
 }
 
-// form returns so many words of legal prose.
+// form returns n words of legal prose.
 func (p *planter) form(n int) []string { return p.cut(p.legal[p.IntN(len(p.legal))], n) }
 
 // edited returns the words with a share of them replaced.
