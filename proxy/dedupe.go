@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,13 +152,13 @@ func (s *similarity) addGiven(ctx context.Context, list *similar.List, r *rule.R
 			return ctx.Err()
 		}
 		if key == "texts" {
-			text, is := jsonedit.Text(element)
-			if !is {
+			text, isText := jsonedit.Text(element)
+			if !isText {
 				return bad(fmt.Errorf("texts[%d]: must be a text", i))
 			}
 			var made *sketch.Sketch
-			if s, ok := r.Sketch([]string{text}); ok {
-				made = &s
+			if one, ok := r.Sketch([]string{text}); ok {
+				made = &one
 			}
 			list.Add(r, nil, made)
 			continue
@@ -175,8 +174,8 @@ func (s *similarity) addGiven(ctx context.Context, list *similar.List, r *rule.R
 		if len(id) > 0 && (id[0] == '{' || id[0] == '[') {
 			id = nil
 		}
-		_, s := r.Given(element)
-		list.Add(r, id, s)
+		_, made := r.Given(element)
+		list.Add(r, id, made)
 	}
 	return nil
 }
@@ -185,14 +184,11 @@ func (s *similarity) addGiven(ctx context.Context, list *similar.List, r *rule.R
 func (s *similarity) addStored(ctx context.Context, list *similar.List, elements [][]byte) error {
 	ids := make([]string, len(elements))
 	for i, element := range elements {
-		is := false
-		if ids[i], is = jsonedit.Text(element); !is || ids[i] == "" {
+		isText := false
+		if ids[i], isText = jsonedit.Text(element); !isText || ids[i] == "" {
 			return bad(fmt.Errorf("ids[%d]: must be an id, as a text", i))
 		}
 	}
 	list.Decided = s.h.decidedPairs()
 	return list.AddStored(ctx, s.h.Rules, s.counted(), s.indices, ids)
 }
-
-// bad returns the error of a request that asks for the wrong thing.
-func bad(err error) error { return badRequest{http.StatusBadRequest, err.Error()} }

@@ -85,9 +85,9 @@ func (c *countedReply) Read(p []byte) (int, error) {
 		return 0, c.refused
 	}
 	n, err := c.ReadCloser.Read(p)
-	counted := min(int64(n), c.ahead)
-	c.ahead -= counted
-	if c.refused = c.of.take(int64(n) - counted); c.refused != nil {
+	before := min(int64(n), c.ahead) // were counted with the length
+	c.ahead -= before
+	if c.refused = c.of.take(int64(n) - before); c.refused != nil {
 		return 0, c.refused
 	}
 	return n, err

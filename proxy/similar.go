@@ -174,6 +174,9 @@ type badRequest struct {
 
 func (b badRequest) Error() string { return b.reason }
 
+// bad returns the error of a request that asks for the wrong thing.
+func bad(err error) error { return badRequest{http.StatusBadRequest, err.Error()} }
+
 // errAnswered: the engine's own answer went to the client already.
 var errAnswered = errors.New("answered")
 
@@ -263,7 +266,7 @@ func (s *similarity) readObject() error {
 	case read.unread == adapters.ReasonTooLarge:
 		return badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
 	case read.unread != "":
-		return badRequest{http.StatusBadRequest, "the body can't be read: " + string(read.unread)}
+		return bad(fmt.Errorf("the body can't be read: %s", read.unread))
 	}
 	if s.members, err = jsonedit.Members(read.body); err != nil {
 		return bad(errors.New(`the body is no JSON object: send one, such as {"text": "…"}, or {"texts": ["…"]} to dedupe`))
@@ -283,16 +286,16 @@ func (s *similarity) known(ctx context.Context) error {
 	return s.h.Open(s.who.header, s.who.query).Scan(ctx, index.Name, index.Rule(s.h.Rules), one, func(adapters.Page) error { return nil })
 }
 
-// compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
+// compare compares the two documents in the body by the rule of the index that it names.
 func (s *similarity) compare(ctx context.Context) error {
 	likeness, err := likenessOf(s.r.URL.RawQuery, "threshold")
 	if err != nil {
-		return badRequest{http.StatusBadRequest, err.Error()}
+		return bad(err)
 	}
 	a, b := jsonedit.Get(s.members, "a"), jsonedit.Get(s.members, "b")
 	for _, document := range [][]byte{a, b} {
 		if len(document) == 0 || document[0] != '{' {
-			return badRequest{http.StatusBadRequest, `a, b: both have to be objects: send two documents, or {"text": "…"}`}
+			return bad(errors.New(`a, b: both have to be objects: send two documents, or {"text": "…"}`))
 		}
 	}
 	index := s.indices[0]
@@ -323,7 +326,7 @@ func (s *similarity) reply(value any) error {
 
 // fail answers an error in the engine's shape, with the engine's own status where it refused.
 func (s *similarity) fail(err error) {
-	bad, isBad := errors.AsType[badRequest](err)
+	wrong, isBad := errors.AsType[badRequest](err)
 	status, reason := adapters.StatusOf(err), err.Error()
 	switch {
 	case errors.Is(err, errAnswered):
@@ -344,7 +347,7 @@ func (s *similarity) fail(err error) {
 		status = http.StatusRequestEntityTooLarge
 	case status >= http.StatusBadRequest:
 	case isBad:
-		status, reason = bad.status, bad.reason
+		status, reason = wrong.status, wrong.reason
 	case errors.Is(err, errPanicked):
 		s.h.Log.Error("near-duplicates could not be looked for", "error", unquoted(err))
 		status, reason = http.StatusInternalServerError, "near-duplicates could not be looked for"
