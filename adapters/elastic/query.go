@@ -29,10 +29,10 @@ func (Dialect) ReadBody(c adapters.Class, body []byte) (adapters.Class, []byte) 
 	}
 	if query, ok := jsonedit.Text(jsonedit.Get(members, "query")); ok {
 		c.Target = readFrom(query)
-		c.NamesOurs = c.NamesOurs || rule.NamesOurs(query) // as it does not in the body where it is escaped
+		c.NamesOurs = c.NamesOurs || rule.NamesOurs(query) // the body may have it escaped
 	}
 	cursor, _ := jsonedit.Text(jsonedit.Get(members, "cursor"))
-	own, places, marked := strings.Cut(cursor, cursorMark)
+	theirs, places, marked := strings.Cut(cursor, cursorMark)
 	switch {
 	case !isSQL(c.Form):
 		switch strings.Trim(string(jsonedit.Get(members, "columnar")), `"`) { // engines take true and "true"
@@ -46,16 +46,16 @@ func (Dialect) ReadBody(c adapters.Class, body []byte) (adapters.Class, []byte) 
 		if !marked {
 			return c, body
 		}
-		whole := jsonedit.Cuts{Drop: func([]string) bool { return false }, Edit: func(path []string, quoted []byte) []byte {
+		unmarked := jsonedit.Cuts{Drop: func([]string) bool { return false }, Edit: func(path []string, quoted []byte) []byte {
 			if len(path) == 1 && path[0] == "cursor" {
-				return jsonedit.AppendString(nil, own)
+				return jsonedit.AppendString(nil, theirs)
 			}
 			return quoted
 		}}
 		if p != nil {
-			return c, cutPacked(p, body, len(body), whole, nil)
+			return c, cutPacked(p, body, len(body), unmarked, nil)
 		}
-		return c, jsonedit.Cleaned(body, whole)
+		return c, jsonedit.Cleaned(body, unmarked)
 	}
 	return c, body
 }

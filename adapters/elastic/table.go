@@ -16,7 +16,7 @@ import (
 
 // A table is what query languages answer: the names of its columns, and a list of rows with a cell for each. ES|QL and Elasticsearch's SQL
 // can turn it on its side: a list of columns with a cell for each row. The reply of ES|QL does not say which, but its request does.
-// Replies in text are in table_text.go. All of this is built by the manuals: no package at hand has these plugins.
+// Replies in text are in table_text.go. All of this follows the manuals: the engines that tests start lack these plugins.
 
 // maxTable is how much of a table is read for its columns and its first row.
 const maxTable = 1 << 20

@@ -99,7 +99,7 @@ func (f *flat) header() reading {
 	for from := 0; ; {
 		to, ok := f.quoted(from)
 		if !ok {
-			to = f.line(from)
+			to = f.firstEnd(from)
 		}
 		cells = append(cells, [2]int{from, to})
 		if from = to + 1; f.at(to) != int(f.separator) {
@@ -127,7 +127,7 @@ func (f *flat) next(r reading) (list []reading) {
 		ends = append(ends, to)
 	}
 	if own {
-		ends = append(ends, f.line(start))
+		ends = append(ends, f.firstEnd(start))
 	} else {
 		ends = append(ends, f.plain(start, last)...)
 	}
@@ -162,8 +162,8 @@ func (f *flat) past(r reading, to int) reading {
 	return r
 }
 
-// line returns where the separator or the end of line comes.
-func (f *flat) line(from int) int {
+// firstEnd returns where the next separator or end of line is: the first place where a cell without quotes can end.
+func (f *flat) firstEnd(from int) int {
 	for !f.ends(from) {
 		from++
 	}

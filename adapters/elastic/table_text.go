@@ -25,10 +25,7 @@ const (
 
 // textFormat returns the format of a table in text, and nothing for any other reply.
 func textFormat(c adapters.Class) string {
-	var kind string
-	if values := c.ReplyHeader["Content-Type"]; len(values) > 0 {
-		kind = values[0]
-	}
+	kind := contentType(c)
 	format, _ := adapters.Last(c.Params, "format")
 	switch {
 	case strings.HasPrefix(kind, "text/csv"):
@@ -43,11 +40,14 @@ func textFormat(c adapters.Class) string {
 	return textAligned
 }
 
+// contentType returns the content type of a reply.
+func contentType(c adapters.Class) string { return strings.Join(c.ReplyHeader["Content-Type"], "") }
+
 // cleanText copies a table in text less our columns. A page of several stays as it is, since none but the first names the columns. So does a table
 // without a header.
 func cleanText(c adapters.Class, format string, dst io.Writer, src io.Reader) error {
 	in, out := bufio.NewReaderSize(src, 64<<10), bufio.NewWriterSize(dst, 64<<10)
-	kind := strings.Join(c.ReplyHeader["Content-Type"], "")
+	kind := contentType(c)
 	l := lines{in: in, separator: []byte(",")}
 	cut := l.clean
 	switch {
