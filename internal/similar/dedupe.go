@@ -110,8 +110,8 @@ func (l *List) AddStored(ctx context.Context, rs rule.Rules, store adapters.Stor
 	return err
 }
 
-// readSome reads the documents with the ids of a selection, some at a time: half as many from then on where the store has no room for them (ErrRoom), of
-// which some may come twice. Brief, some take one request and no more than the right to read.
+// readSome reads the documents with the ids of a selection, some at a time. Where the store has no room for that many (ErrRoom), it reads half as many from
+// then on, and documents that came before the error come again. Each read of a brief selection is one request, and needs no more than the right to read.
 func readSome(ctx context.Context, store adapters.Store, index string, r *rule.Rule, s adapters.Selection, take func(adapters.Stored) error) error {
 	ids, n := s.IDs, idsAtOnce
 	for len(ids) > 0 {

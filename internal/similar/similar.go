@@ -19,7 +19,7 @@ import (
 const (
 	// maxCandidates is how many documents that share a band are compared at most.
 	maxCandidates = 10_000
-	// textsAtOnce is how many whole documents are read at a time, idsAtOnce how many of which less is read.
+	// textsAtOnce is how many whole documents are read at a time, idsAtOnce how many where only some fields are read.
 	textsAtOnce, idsAtOnce = 50, 250
 )
 

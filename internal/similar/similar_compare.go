@@ -8,7 +8,7 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Comparison is what is to be said of two documents.
+// Comparison is how two documents compare under a rule.
 type Comparison struct {
 	// Folds says that one would fold into the other in a search, as far as their texts count.
 	Folds bool `json:"folds"`

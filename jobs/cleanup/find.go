@@ -150,7 +150,7 @@ func (c *candidate) unchanged(m Member) bool { return c != nil && !c.twice && c.
 // gone reports whether the document is deleted or hidden.
 func (c *candidate) gone() bool { return c == nil || c.hidden }
 
-// readCandidates reads documents by their ids, be an id named once or several times. of makes the candidates.
+// readCandidates reads documents by their ids, which may repeat. of makes the candidate of a document.
 func readCandidates(ctx context.Context, job jobs.Job, ids []string, of func(adapters.Stored) (*candidate, error)) (map[string]*candidate, error) {
 	found := map[string]*candidate{}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
