@@ -330,7 +330,8 @@ func (l *learner) choose() {
 		all[i] = p.Passage
 	}
 	l.learned.Passages = boilerplate.Fit(all)
-	l.learned.Found, l.learned.Top = len(l.learned.Passages), l.learned.Passages[:min(len(l.passages), topPassages)]
+	l.learned.Found = len(l.learned.Passages)
+	l.learned.Top = l.learned.Passages[:min(l.learned.Found, topPassages)]
 }
 
 // compareGroups counts what changes between two clusterings of the same documents.

@@ -190,3 +190,13 @@ func TestLearnCounts(t *testing.T) {
 	l := learn(t, Options{Rule: ruleOf(t, sketch.Scheme{}, 0.25, 8)}, list)
 	expect.Same(t, [5]int{1, 0, 1, 40, 0}, [5]int{l.Before, l.After, l.Apart, l.Freed, l.Joined}, "%+v", l)
 }
+
+// TestTopOfLongPassages: of passages that are too long for a file together, the report lists those in the file.
+func TestTopOfLongPassages(t *testing.T) {
+	l := learner{passages: make([]passage, 2*topPassages)}
+	for i := range l.passages {
+		l.passages[i].Text, l.passages[i].windows = strings.Repeat("x", boilerplate.MostBytes/(topPassages-1)), []uint64{uint64(i)}
+	}
+	l.choose()
+	expect.Same(t, l.learned.Passages, l.learned.Top, "passages and the top of them")
+}
