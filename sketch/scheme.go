@@ -53,8 +53,11 @@ const (
 	Vectors Features = "vector"
 )
 
-// Sets reports whether documents are sets of such features. Ready values and vectors are none: they have no shingles, words or containment.
+// Sets reports whether documents are sets of such features. Ready values and vectors are not sets: they have no shingles, words or containment.
 func (f Features) Sets() bool { return f != Value64 && f != Vectors }
+
+// Boilerplate reports whether passages can be left out: they are runs of words.
+func (f Features) Boilerplate() bool { return f == Auto || f == WordShingles }
 
 // Content is the part of a text that is sketched.
 type Content string
@@ -134,7 +137,7 @@ type Scheme struct {
 	Keep Keep
 	// DropNumbers leaves out all words with a digit, and signs: lines of a log that differ in time and address only are the same.
 	DropNumbers bool
-	// Boilerplate are passages that are left out of every text, one a line: see boilerplate.go. Auto and WordShingles alone can have them.
+	// Boilerplate are passages that are left out of every text, one a line: see boilerplate.go and [Features.Boilerplate].
 	Boilerplate string
 	// Seed keys every hash. It is the operator's secret: anyone who knows it can craft texts that collide. Take 128 random bits, because
 	// guesses at a weak one can be checked against the 32 bits of the scheme id in every stored sketch.
@@ -192,7 +195,7 @@ func (s Scheme) Validate() error {
 	if s.Features == Vectors && s.Family != SimHash && s.Family != Hamming {
 		errs = append(errs, fmt.Errorf("features: vector does not go with family %s: use simhash, with 1024 positions", s.Family))
 	}
-	if s.Boilerplate != "" && s.Features != Auto && s.Features != WordShingles {
+	if s.Boilerplate != "" && !s.Features.Boilerplate() {
 		errs = append(errs, fmt.Errorf("boilerplate: does not go with features: %s: passages are runs of words", s.Features))
 	}
 	return errors.Join(errs...)

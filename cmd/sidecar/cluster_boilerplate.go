@@ -34,7 +34,7 @@ func (c *clusterJob) checkBoilerplate() error {
 // withoutBoilerplate returns a sketcher that leaves nothing out.
 func withoutBoilerplate(s *sketch.Sketcher) (*sketch.Sketcher, error) {
 	scheme := s.Scheme()
-	if f := scheme.Features; f != sketch.Auto && f != sketch.WordShingles {
+	if f := scheme.Features; !f.Boilerplate() {
 		return nil, fmt.Errorf("--boilerplate: passages are runs of words, and the rule has features: %s", f)
 	}
 	scheme.Boilerplate = ""

@@ -50,9 +50,9 @@ func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 		}
 	}
 	features := sketch.Features(i.Sketch.Features)
-	f.when(i.Boilerplate != "" && features != sketch.Auto && features != sketch.WordShingles, key+".boilerplate",
+	f.when(i.Boilerplate != "" && !features.Boilerplate(), key+".boilerplate",
 		"does not go with features: %s: passages are runs of words; use auto or words, or leave it out", features)
-	if len(own) == 0 && len(i.Passages) > 0 && (features == sketch.Auto || features == sketch.WordShingles) {
+	if len(own) == 0 && len(i.Passages) > 0 && features.Boilerplate() {
 		if err := boilerplate.Check(i.Passages, i.Scheme()); err != nil {
 			f.add(key+".boilerplate", "%s: %w", i.Boilerplate, err)
 		}
