@@ -71,9 +71,9 @@ type Vector struct {
 	Combine   string  `yaml:"combine"`
 }
 
-// scheme returns the scheme of the vectors' sketches.
-func (v Vector) scheme(words sketch.Scheme) sketch.Scheme {
-	return sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: vectorPositions, Seed: words.Seed}
+// vectorScheme returns the scheme of vectors beside texts.
+func vectorScheme(seed Secret) sketch.Scheme {
+	return sketch.Scheme{Family: sketch.SimHash, Features: sketch.Vectors, Positions: vectorPositions, Seed: seed.Reveal()}
 }
 
 // AdvancedIndex is the section advanced of an entry of indices.
@@ -215,11 +215,11 @@ func (i Index) bands() (bands, rows int, err error) {
 	case bandsOff, "":
 		return 0, 0, nil
 	case bandsAuto:
-		alike := i.Threshold
+		share := i.Threshold // of equal positions
 		if i.Sketch.Features == string(sketch.Vectors) {
-			alike = sketch.SideShare(alike)
+			share = sketch.SideShare(share)
 		}
-		bands, rows = rule.ChooseBands(i.Sketch.Positions, alike)
+		bands, rows = rule.ChooseBands(i.Sketch.Positions, share)
 		return bands, rows, nil
 	}
 	before, after, _ := strings.Cut(i.Bands, "x")
@@ -265,7 +265,7 @@ func (i Index) Rule(sketcher *sketch.Sketcher) *rule.Rule {
 	if v := i.Vector; v.Field != "" {
 		r.Vector, r.Fields = v.Field, slices.Concat(i.Fields, []string{v.Field})
 		r.Profile.Vector = rerank.Vector{Combine: rerank.Combine(v.Combine), Threshold: v.Threshold}
-		r.VectorSketcher, _ = sketch.New(v.scheme(i.Scheme())) // a scheme that is always valid
+		r.VectorSketcher, _ = sketch.New(vectorScheme(i.Sketch.Seed)) // this scheme is always valid
 	}
 	return r
 }
