@@ -12,8 +12,8 @@ import (
 // maxDimensions is how many numbers a vector may have. Engines take up to 4,096 in a field of vectors.
 const maxDimensions = 1 << 16
 
-// SketchVector returns the sketch of a vector under [Vectors]. It reports false under other features, and for a vector that has no direction: it has no
-// number, zeros alone, or one that is not finite.
+// SketchVector returns the sketch of a vector under [Vectors]. It reports false under other features, and for a vector without a direction: it is
+// empty, has only zeros, or has a number that is not finite.
 func (s *Sketcher) SketchVector(vector []float32) (k Sketch, ok bool) {
 	if s.scheme.Features != Vectors {
 		return k, false
@@ -24,7 +24,8 @@ func (s *Sketcher) SketchVector(vector []float32) (k Sketch, ok bool) {
 	for _, x := range vector {
 		w.vector = append(w.vector, float64(x))
 	}
-	return k, s.sides(&k, w)
+	ok = s.sides(&k, w)
+	return k, ok
 }
 
 // sketchVector reads the one text as a vector: a list of numbers in JSON, or base64 of big-endian numbers of 32 bits.
@@ -101,7 +102,7 @@ func (s *Sketcher) sides(k *Sketch, w *workspace) bool {
 		}
 		k.Payload = append(k.Payload, b)
 	}
-	// Not of the numbers: an engine may show them rounded in another way than they were sent.
+	// It does not hash the numbers: an engine may round them.
 	k.Fingerprint = mix(s.keys.fingerprint(k.Payload) ^ uint64(dimensions))
 	return true
 }
@@ -131,7 +132,7 @@ func hadamard(v []float64) {
 	}
 }
 
-// SideShare returns which share of the sides of two vectors is equal, as expected, if their angle has the cosine.
+// SideShare returns the expected share of equal sides of two vectors whose angle has this cosine.
 func SideShare(cosine float64) float64 {
 	return 1 - math.Acos(max(-1, min(1, cosine)))/math.Pi
 }
