@@ -25,9 +25,8 @@ type apart struct {
 }
 
 // compared returns for every two ranks i < j the greatest threshold at which j may fold into i: [i, j, agreement], or [i, j, 1, 1] if their
-// fingerprints are equal, [i, j, 1, 2] if it was decided that they are the same,
-// or [i, j, 1, 3] if their vectors are enough. All others meet the conditions of the rule. Of the earlier hits
-// that a hit agrees with but does not fold into at any threshold, kept has the one that it agrees with most.
+// fingerprints are equal, [i, j, 1, 2] if it was decided that they are the same, or [i, j, 1, 3] if their vectors are enough. All but decided pairs meet the
+// conditions of the rule. Of the earlier hits that a hit agrees with but does not fold into at any threshold, kept has the one that it agrees with most.
 func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) {
 	pairs, kept = [][]float64{}, []apart{}
 	for j := range hits {
@@ -76,7 +75,7 @@ func compared(hits []rerank.Hit, shown []hit) (pairs [][]float64, kept []apart) 
 
 // vectorsAgree reports whether two documents are near-duplicates by their vectors, whatever the threshold of their texts.
 func vectorsAgree(p rerank.Profile, a, b *sketch.Sketch) bool {
-	p.Threshold = 2 // texts never agree so far
+	p.Threshold = 2 // no agreement of texts reaches it
 	_, reason := p.Judge(a, b)
 	return reason == rerank.VectorsAgree
 }

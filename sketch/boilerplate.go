@@ -78,7 +78,7 @@ func (s *Sketcher) appendWindows(list []uint64, content string) []uint64 {
 type view struct {
 	*tokens
 	powers []uint64
-	// The window ends before end. It is as long as size, and whole is as long as a window is.
+	// The run ends before end and is size long. It is a window once it is at least whole long.
 	end, size, whole int
 	// word is how long a word is in a text of words alone.
 	word int
@@ -176,7 +176,7 @@ type Place struct {
 }
 
 // Places returns the windows of a content ([Sketcher.Content]) with where they stand. It takes about twenty times as long as [Sketcher.Windows]. It returns
-// nothing for a content that has no window, and for one in 10,000 of odd runes whose words can't be told apart.
+// nothing for a content without a window, and for about one in 10,000 contents of odd runes, whose words it can't separate.
 func (s *Sketcher) Places(content string) []Place {
 	w := workspaces.Get().(*workspace)
 	defer w.release()

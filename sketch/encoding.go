@@ -95,7 +95,7 @@ func (s *Sketch) appendAsVector(raw []byte) ([]byte, error) {
 	return append(binary.AppendUvarint(raw, uint64(len(own))), own...), nil
 }
 
-var errNoVector = fmt.Errorf("%w: in the place of the vector is none", ErrMalformed)
+var errNoVector = fmt.Errorf("%w: the place for a vector holds something else", ErrMalformed)
 
 // appendHead appends all but the vector and the payload.
 func (s *Sketch) appendHead(raw []byte, form byte) []byte {

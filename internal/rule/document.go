@@ -59,7 +59,7 @@ func HasSketch(document []byte) bool {
 
 // texts is what was found of a rule's fields in a document.
 type texts struct {
-	// vectors says that a field holds a vector, which is one text, as it stands in the document.
+	// vectors says that a field holds a vector. Its JSON is taken as one text.
 	vectors bool
 	// vector is that of a rule that has one beside its texts, nil where there is none.
 	vector []byte
@@ -148,7 +148,7 @@ func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
 	set, nested := 0, false
 	vectors := r.Vectors()
 	for _, field := range r.Fields {
-		texts := len(t.list)
+		before := len(t.list)
 		t.vectors = vectors || field == r.Vector
 		if t.descend(members, field) {
 			set++
@@ -157,12 +157,12 @@ func (r *Rule) textsIn(t *texts, members []jsonedit.Member) reach {
 		if field != r.Vector { // that comes last
 			t.worded = set > 0 || t.grazed
 		}
-		if field == r.Vector && len(t.list) > texts {
-			if len(t.list) == texts+1 { // else the field holds several
-				t.vector = t.list[texts]
+		if field == r.Vector && len(t.list) > before {
+			if len(t.list) == before+1 { // else the field holds several
+				t.vector = t.list[before]
 			}
-			clear(t.list[texts:])
-			t.list = t.list[:texts]
+			clear(t.list[before:])
+			t.list = t.list[:before]
 		}
 	}
 	switch {
@@ -290,7 +290,7 @@ func (r *Rule) Texts(document []byte) []string {
 	return nil
 }
 
-// Readable returns the texts for a person to read: [Rule.Texts], but none of vectors.
+// Readable returns the texts for a person to read: [Rule.Texts], or none if they are vectors.
 func (r *Rule) Readable(document []byte) []string {
 	if r.Vectors() {
 		return nil

@@ -25,10 +25,10 @@ import (
 //     enough are boilerplate.
 //  3. Cut passages out of the texts: the longest runs of such windows. Cluster the documents again without them.
 const (
-	// A passage stands in so many otherwise unlike documents at least: leastDocuments, and one in documentsShare of all.
+	// A passage stands in at least leastDocuments otherwise unlike documents, and in at least one in documentsShare of all.
 	leastDocuments = 20
 	documentsShare = 1000
-	// A document counts if one in restShare of its words at least is outside of repeated runs. With 2, disclaimers that are longer than most
+	// A document counts if at least one in restShare of its words is outside of repeated runs. With 2, disclaimers that are longer than most
 	// messages were missed; with 5, articles whose copies have frames of their own were taken for boilerplate.
 	restShare = 3
 	// A window of boilerplate takes about bytesOfWindow. If there are more than fit into the memory, and than leastWindows, a passage must stand in
@@ -37,17 +37,17 @@ const (
 	leastWindows  = 1 << 8
 )
 
-// Learned is what there is to say about the boilerplate of a corpus.
+// Learned is the boilerplate of a corpus, and what changes without it.
 type Learned struct {
 	// Passages are the most weighty first: by documents times words.
 	Passages []boilerplate.Passage `json:"-"`
-	// Found is how many there are, Least in how many otherwise unlike documents each stands at least.
+	// Found is how many there are. Each stands in at least Least otherwise unlike documents.
 	Found int `json:"passages"`
 	Least int `json:"least_documents"`
-	// Documents have one of them at least.
+	// Documents is how many documents have at least one of them.
 	Documents int `json:"documents"`
-	// Before and After are the groups with and without them. Apart groups fall apart, in which Freed documents are alone then. Joined documents
-	// are in a group only then.
+	// Before and After are how many groups there are before and after the passages are left out. Then Apart groups fall apart, Freed documents are
+	// in no group any more, and Joined documents, which were in none, are in one.
 	Before int `json:"groups_before"`
 	After  int `json:"groups_after"`
 	Apart  int `json:"groups_apart"`
@@ -92,7 +92,7 @@ type learner struct {
 type standing struct {
 	documents int
 	examples  []string
-	told      bool // it is in a passage
+	covered   bool // it is in a passage
 }
 
 // passage is a run of windows with its words.
@@ -244,24 +244,24 @@ func (p *Prepared) document(id string) Document {
 	return Document{ID: id, Sketch: &p.sketch}
 }
 
-func (l *learner) learnt(window uint64) bool { return l.standing[window] != nil }
+func (l *learner) isBoilerplate(window uint64) bool { return l.standing[window] != nil }
 
 // cut cuts the passages out of the texts, and clusters the documents without them.
 func (l *learner) cut() (*Corpus, error) {
-	after, sketcher, err := l.corpus(l.learnt, l.options.Decided)
+	after, sketcher, err := l.corpus(l.isBoilerplate, l.options.Decided)
 	if err != nil {
 		return nil, err
 	}
 	err = l.read(func(texts []string) (p Prepared) {
 		p.texts = texts
-		p.windows = l.windows(texts, l.learnt)
+		p.windows = l.windows(texts, l.isBoilerplate)
 		p.sketch, p.has = sketcher.Sketch(texts...)
 		return p
 	}, func(id string, p Prepared) error {
 		if len(p.windows) > 0 {
 			l.learned.Documents++
 		}
-		if slices.ContainsFunc(p.windows, func(window uint64) bool { return !l.standing[window].told }) {
+		if slices.ContainsFunc(p.windows, func(window uint64) bool { return !l.standing[window].covered }) {
 			for _, text := range p.texts {
 				l.cutText(l.sketcher.Content(text))
 			}
@@ -300,7 +300,7 @@ func (l *learner) add(content string, run []sketch.Place, edge bool) {
 	p, fresh := passage{}, false
 	for i, place := range run {
 		s := l.standing[place.Window]
-		fresh, s.told = fresh || !s.told, true
+		fresh, s.covered = fresh || !s.covered, true
 		p.windows = append(p.windows, place.Window)
 		if i == 0 || s.documents < p.Documents {
 			p.Documents, p.IDs = s.documents, s.examples

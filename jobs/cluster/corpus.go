@@ -151,7 +151,7 @@ func New(o Options) (*Corpus, error) {
 		return c, c.chooseBands()
 	case Broder:
 		if !o.Rule.Sketcher.Scheme().Features.Sets() {
-			return nil, errors.New("algorithm broder: ready values and vectors are no sets of shingles: use bands")
+			return nil, errors.New("algorithm broder: ready values and vectors are not sets of shingles: use bands")
 		}
 		c.records.limit = int(3 * part)
 		c.shingles = newSorter(&c.scratch, 2*part, false)

@@ -25,21 +25,15 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	},
 	"join":       func(ids []string) string { return strings.Join(ids, " ") },
 	"words":      func(text string) int { return len(strings.Fields(text)) },
-	"brief":      func(text string) string { return brief(terminal.Harmless(text)) },
+	"brief":      func(text string) string { return terminal.Cut(terminal.Harmless(text), longestPassage) },
 	"percent":    func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 	"minus":      func(a, b int) int { return a - b },
 	"mostPaired": func() int { return MostPaired },
 	"mostHosts":  func() int { return MostHosts },
 }).Parse(reportText))
 
-// brief cuts a passage to a line.
-func brief(text string) string {
-	const most = 90
-	if list := []rune(text); len(list) > most {
-		return string(list[:most]) + " …"
-	}
-	return text
-}
+// longestPassage is how many characters of a passage the report shows.
+const longestPassage = 90
 
 // Print prints the report for people.
 func (r *Report) Print(w io.Writer) error { return reportTemplate.Execute(w, r) }
