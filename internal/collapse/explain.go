@@ -15,11 +15,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// groups are those of the list that was read. It is for a page that is to show them.
-type groups struct {
-	of   map[int]*rerank.Group // by the ranks of their members
-	with map[int]int           // the rank that each member is compared with: the leader, and it with the representative
-}
+// groups are those of the list that was read, by the ranks of their members. They are for a page that is to show them.
+type groups map[int]*rerank.Group
 
 // groupsOf returns the group of each hit of the page, as the client is to see it.
 func (s *search) groupsOf(page []*rule.Seen, ranks []int) ([]*adapters.Group, error) {
@@ -33,28 +30,35 @@ func (s *search) groupsOf(page []*rule.Seen, ranks []int) ([]*adapters.Group, er
 			list[i] = s.group(rank, s.judge.Rule(page[i].Index), shown)
 		}
 		if s.asked.Scope.Group {
-			list[i].Label = s.label(rank, page[i], shown.of[rank])
+			list[i].Label = s.label(rank, page[i], shown[rank])
 		}
 	}
 	return list, nil
 }
 
-func (s *search) groups() *groups {
-	gs := &groups{of: map[int]*rerank.Group{}, with: map[int]int{}}
+func (s *search) groups() groups {
+	gs := groups{}
 	for i := range s.found.Groups {
 		g := &s.found.Groups[i]
 		for _, rank := range members(g) {
-			gs.of[rank], gs.with[rank] = g, g.Leader
+			gs[rank] = g
 		}
-		gs.with[g.Leader] = g.Representative
 	}
 	return gs
+}
+
+// comparedWith returns the rank that a member of a group is compared with: the leader, and the leader with the representative.
+func comparedWith(g *rerank.Group, rank int) int {
+	if rank == g.Leader {
+		return g.Representative
+	}
+	return g.Leader
 }
 
 // members returns the ranks of all members of a group.
 func members(g *rerank.Group) []int { return slices.Concat(g.Kept, g.Folded, []int{g.Representative}) }
 
-// label returns which group the hit of a rank belongs to, which is shown; own is nil where that begins in front of the list, or the hit was not compared.
+// label returns which group a hit that is shown belongs to. own is nil if the group begins in front of the list, or if the hit was not compared.
 func (s *search) label(rank int, hit *rule.Seen, own *rerank.Group) *adapters.Label {
 	if own == nil {
 		if leader := s.found.Walked(rank); leader != nil { // earlier pages have shown how many there are
@@ -78,37 +82,36 @@ func (s *search) label(rank int, hit *rule.Seen, own *rerank.Group) *adapters.La
 
 // group returns what is to be shown of the hits that are folded into a rank's, in an index with the rule. None are folded into a further member
 // of a group that is shown beside its representative.
-func (s *search) group(rank int, r *rule.Rule, gs *groups) *adapters.Group {
-	own := gs.of[rank]
-	represents := own != nil && own.Representative == rank
-	if !represents {
-		own = &rerank.Group{}
+func (s *search) group(rank int, r *rule.Rule, gs groups) *adapters.Group {
+	own, member := gs[rank]
+	if !member {
+		own = &rerank.Group{Leader: rank, Representative: rank}
 	}
-	g := &adapters.Group{Exact: s.found.Stats().Ended || !represents}
+	represents := own.Representative == rank
+	g := &adapters.Group{Exact: s.found.Stats().Ended || !member || !represents}
+	if !represents {
+		_, g.Beside = s.pair(rank, comparedWith(own, rank))
+		return g
+	}
 	for _, folded := range own.Folded {
 		f := adapters.Folded{Judged: s.sight(folded)}
-		if f.Agreement, f.Why = s.pair(folded, gs.with[folded]); s.asked.Scope.Expand == rule.ExpandSource {
+		if f.Agreement, f.Why = s.pair(folded, comparedWith(own, folded)); s.asked.Scope.Expand == rule.ExpandSource {
 			f.Source = s.sources.at(folded)
 		}
 		g.Folded = append(g.Folded, f)
 	}
-	if with, member := gs.with[rank]; member && !represents {
-		_, g.Beside = s.pair(rank, with)
-	} else if s.asked.Scope.Explains {
-		g.Why = s.why(rank, r, own, represents)
+	if s.asked.Scope.Explains {
+		g.Why = s.why(rank, r, own)
 	}
 	return g
 }
 
-// why returns why the hit of a rank is shown: {"representative", "leader", "folded", "threshold", "measure", "window"}. The leader is left out
-// where it is the hit itself.
-func (s *search) why(rank int, r *rule.Rule, g *rerank.Group, represents bool) []byte {
-	by, leader := rule.ByRank, rank
+// why returns why the representative of a group is shown: {"representative", "leader", "folded", "threshold", "measure", "window"}. The leader is left
+// out where it is the hit itself.
+func (s *search) why(rank int, r *rule.Rule, g *rerank.Group) []byte {
+	by, leader := rule.ByRank, g.Leader
 	if r != nil {
 		by = cmp.Or(r.Choice.By, by)
-	}
-	if represents {
-		leader = g.Leader
 	}
 	out := fmt.Appendf(nil, `{"representative":"%s"`, by)
 	if first := s.sight(leader); leader != rank && first != nil {
