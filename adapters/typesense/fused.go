@@ -52,12 +52,12 @@ func (q *query) checkKind(res *result) error {
 	switch {
 	case !neighbours && !fused, q.asked.Neighbours != nil, q.fuses && (fused || q.vector != nil && q.vector.own > 0):
 		return nil
-	case fused && !q.fuses && q.asked.From+q.asked.Size > fusedNeighbours:
+	case !fused: // of neighbours alone: the list differs with the page
+		return adapters.Alone{Reason: adapters.ReasonVector, Searched: true}
+	case q.asked.From+q.asked.Size > fusedNeighbours:
 		return adapters.Alone{Reason: adapters.ReasonRankWindow, Searched: true}
-	case fused && !q.fuses && q.asked.Counting != nil && q.asked.Size == 0:
+	case q.asked.Counting != nil && q.asked.Size == 0:
 		return adapters.Alone{Reason: adapters.ReasonUncountable, Searched: true}
-	case fused && !q.fuses:
-		return errFused
 	}
-	return adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // of neighbours alone: the list differs with the page
+	return errFused
 }
