@@ -45,7 +45,7 @@ func (q *clientSearch) readFused() adapters.Reason {
 	return ""
 }
 
-// readRetriever does so for a retriever. The retrievers within one that fuses need not be known: they are read in its window.
+// readRetriever is readFused for a search with a retriever. The retrievers within one that fuses need not be known: they are read in its window.
 func (q *clientSearch) readRetriever(retriever []byte) (reason adapters.Reason) {
 	kind, in := single(retriever)
 	switch kind {
@@ -57,7 +57,7 @@ func (q *clientSearch) readRetriever(retriever []byte) (reason adapters.Reason) 
 		reason = q.fuse(windowOf(in, "rank_window_size", rankWindow))
 	case "rescorer":
 		reason = q.fuse(leastWindow(jsonedit.Get(in, "rescore")))
-	case "diversify": // of the hits in its window it keeps its own size
+	case "diversify": // of the hits in its window it keeps as many as its size says
 		reason = q.fuse(min(windowOf(in, "rank_window_size", rankWindow), windowOf(in, "size", rankWindow)))
 		q.fused.window = maxResultWindow
 	default:
@@ -108,7 +108,7 @@ func single(object []byte) (key string, in []jsonedit.Member) {
 	return members[0].Key, in
 }
 
-// windowOf returns a number in an object, or that instead where it is missing; 0 for anything but a number.
+// windowOf returns the number that a key has in an object, or instead where the key is missing. It returns 0 for anything but a number.
 func windowOf(in []jsonedit.Member, key string, instead int) int {
 	value := jsonedit.Get(in, key)
 	if value == nil {
@@ -146,7 +146,7 @@ func (q *clientSearch) readFusedPage() adapters.Reason {
 	return ""
 }
 
-// readWindow writes the window of the list into the body where it is the size of the search.
+// readWindow writes the window of the list into the body where it is the size of the search, and collapses over no more than the list holds.
 func (q *clientSearch) readWindow() (err error) {
 	a := &q.asked
 	if q.fused.sized {

@@ -18,7 +18,8 @@ const reasonPipeline adapters.Reason = "search_pipeline"
 // piped says which search pipeline a search names. Where it names none, its indices may have one.
 type piped struct {
 	named bool
-	// fuses says that the pipeline makes one list of those of a hybrid query, and does nothing else. Of one with a name that is yet to be looked up.
+	// fuses says that the pipeline makes one list of those of a hybrid query, and does nothing else. One with a name is taken for such until it is looked
+	// up.
 	fuses bool
 	name  string
 }
@@ -74,14 +75,14 @@ func fusesOnly(pipeline []byte) bool {
 		return false
 	}
 	processors, err := jsonedit.Elements(jsonedit.Get(members, "phase_results_processors"))
-	known := func(m jsonedit.Member) bool {
-		return slices.Contains([]string{"phase_results_processors", "description", "version"}, m.Key) || string(m.Value) == "[]"
+	more := func(m jsonedit.Member) bool {
+		return !slices.Contains([]string{"phase_results_processors", "description", "version"}, m.Key) && string(m.Value) != "[]"
 	}
 	fuses := func(processor []byte) bool {
 		kind, _ := single(processor)
 		return kind == "normalization-processor" || kind == "score-ranker-processor"
 	}
-	return err == nil && len(processors) == 1 && fuses(processors[0]) && !slices.ContainsFunc(members, func(m jsonedit.Member) bool { return !known(m) })
+	return err == nil && len(processors) == 1 && fuses(processors[0]) && !slices.ContainsFunc(members, more)
 }
 
 // byPipeline is a search through a pipeline with a name, which is looked up before. It implements adapters.Ahead.
