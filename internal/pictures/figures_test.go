@@ -12,32 +12,33 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-const tuningPage = "../../docs/tuning.md"
+// figures are the tables that are computed, and the page that each is on.
+var figures = map[string]struct {
+	page  string
+	table func() string
+}{
+	"folds":   {"../../docs/tuning.md", foldsTable},
+	"lengths": {"../../docs/internals/calibrate.md", lengthsTable},
+}
 
-// figures are the tables of docs/tuning.md that are computed.
-var figures = map[string]func() string{"folds": foldsTable, "lengths": lengthsTable}
-
-// TestFigures holds the tables of docs/tuning.md to what they are computed from.
+// TestFigures holds the tables to what they are computed from.
 func TestFigures(t *testing.T) {
-	text := expect.Value(os.ReadFile(tuningPage))(t)
-	page := string(text)
-	for name, table := range figures {
+	for name, f := range figures {
+		page := string(expect.Value(os.ReadFile(f.page))(t))
 		from, to := fmt.Sprintf("<!-- drawn: %s -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
 		head, rest, found := strings.Cut(page, from)
 		got, tail, ended := strings.Cut(rest, to)
 		if !found || !ended {
-			t.Errorf("there is no table %s between %q and %q", name, from, to)
+			t.Errorf("%s: there is no table %s between %q and %q", f.page, name, from, to)
 			continue
 		}
-		if want := "\n" + table() + "\n"; got != want {
+		if want := "\n" + f.table() + "\n"; got != want {
 			if !*update {
-				t.Errorf("the table %s is not what is computed: go test ./internal/pictures -update", name)
+				t.Errorf("%s: the table %s is not what is computed: go test ./internal/pictures -update", f.page, name)
+				continue
 			}
-			page = head + from + want + to + tail
+			expect.OK(t, os.WriteFile(f.page, []byte(head+from+want+to+tail), 0o644))
 		}
-	}
-	if *update {
-		expect.OK(t, os.WriteFile(tuningPage, []byte(page), 0o644))
 	}
 }
 
