@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // undoFormat is the version of the undo file's format.
@@ -51,7 +52,7 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 			err = fmt.Errorf("undo file %s: %w", name, err)
 		}
 	}()
-	if err := lock(file); err != nil {
+	if err := terminal.Lock(file); err != nil {
 		return nil, fmt.Errorf("another run uses it, or it can't be locked: %w", err)
 	}
 	head.Format = undoFormat

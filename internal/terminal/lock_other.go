@@ -1,0 +1,13 @@
+//go:build !unix
+
+package terminal
+
+import (
+	"errors"
+	"os"
+)
+
+// Lock always fails: this system has no file lock that ends with the process.
+func Lock(*os.File) error {
+	return errors.New("this system has no suitable file lock: run the command on Linux, macOS or another Unix")
+}

@@ -1,0 +1,11 @@
+//go:build unix
+
+package terminal
+
+import (
+	"os"
+	"syscall"
+)
+
+// Lock locks a file for this process until it is closed or the process ends. It fails if another process has the lock.
+func Lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
