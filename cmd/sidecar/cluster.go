@@ -156,6 +156,8 @@ func (c *clusterJob) check(cmd *cobra.Command) error {
 		return errors.New("--decided goes with --input: what is decided about an index is in the engine, see sidecar decide")
 	case c.input == "-" && c.decidedFile == "-":
 		return errors.New("--input and --decided can't both be standard input: name a file for one of them")
+	case c.input != "" && c.id == "":
+		return errors.New("--id: is empty: name the field with the id of each document")
 	case c.memory < 1:
 		return errors.New("--memory: 0 is not a size: use one such as 512m or 4g")
 	case c.write && c.Algorithm == cluster.Exact:

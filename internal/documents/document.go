@@ -13,6 +13,8 @@ import (
 
 // Document is one line of a file of documents.
 type Document struct {
+	// Line is the line itself.
+	Line []byte
 	// ID is the id, a number as it is written; RawID is the same as JSON.
 	ID    string
 	RawID []byte
@@ -24,16 +26,16 @@ type Document struct {
 	Members []jsonedit.Member
 }
 
-// Read reads a document with the id and the texts of the rule's fields in it, as [rule.Rule.TextsIn] has them.
+// Read reads a document with the id and the texts of the rule's fields in it, as [rule.Rule.TextsIn] has them. With an empty id it needs none.
 func Read(line []byte, id string, r *rule.Rule) (d Document, err error) {
+	d.Line = line
 	if d.Members, err = jsonedit.Members(line); err != nil {
 		return d, errors.New(`is no JSON object: write one document in each line, such as {"id": "a", "text": "some words"}`)
 	}
-	if jsonedit.Get(d.Members, id) == nil {
-		return d, fmt.Errorf("has no field %q: %w", id, ErrNoID)
-	}
-	if err := d.takeID(id); err != nil {
-		return d, err
+	if id != "" {
+		if err := d.takeID(id); err != nil {
+			return d, err
+		}
 	}
 	for _, field := range r.Fields {
 		texts, set, err := r.TextsIn(d.Members, field)
@@ -52,6 +54,8 @@ var ErrNoID = errors.New("give each document one, a text or a number")
 func (d *Document) takeID(field string) error {
 	d.RawID = jsonedit.Get(d.Members, field)
 	switch {
+	case d.RawID == nil:
+		return fmt.Errorf("has no field %q: %w", field, ErrNoID)
 	case d.RawID[0] == '"':
 		d.ID, _ = jsonedit.Text(d.RawID)
 	case strings.IndexByte("-0123456789", d.RawID[0]) >= 0:
