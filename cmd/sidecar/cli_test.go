@@ -70,6 +70,7 @@ var printsNone = map[string]string{
 	"sidecar demo":   "is a walk-through for people",
 	"sidecar init":   "writes a configuration: its --output is a file",
 	"sidecar man":    "writes pages",
+	"sidecar unseen": "writes lines of its input: its --output is a file",
 }
 
 func quotedForShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -53,10 +53,12 @@ func (j *job) bindUntested(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&j.untested, "untested", false, "write even if the engine's version is one that neardup is not tested on")
 }
 
+// metricsUsage is the usage of --metrics in a command that can be watched.
+const metricsUsage = "while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:7611"
+
 // bindMetrics adds the flag of a job that can be watched.
 func (j *job) bindMetrics(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&j.metrics.Address, "metrics", "",
-		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:7611")
+	cmd.Flags().StringVar(&j.metrics.Address, "metrics", "", metricsUsage)
 }
 
 // withEngines opens the engines that the command is for, and does its work. With --metrics it shows these meanwhile.

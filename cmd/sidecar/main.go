@@ -90,7 +90,7 @@ func commandGroups() []commandGroup {
 		{"stored", "For documents that are stored already:", []*cobra.Command{
 			reindexCommand(), verifyCommand(), calibrateCommand(), tryCommand(), similarCommand(), clusterCommand(), decideCommand(), removeCommand(),
 		}},
-		{"files", "For texts in files, without an engine:", []*cobra.Command{sketchCommand(), compareCommand()}},
+		{"files", "For texts in files, without an engine:", []*cobra.Command{sketchCommand(), compareCommand(), unseenCommand()}},
 		{"other", "Other:", []*cobra.Command{configCommand(), versionCommand(), manCommand()}},
 	}
 }
@@ -110,7 +110,7 @@ func newRoot() *cobra.Command {
 	root.Version = buildinfo.Of().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
-	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`. The commands sketch, compare and cluster --input read no configuration, unless you give this flag")
+	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`. The commands sketch, compare, unseen and cluster --input read no configuration, unless you give this flag")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})

@@ -92,6 +92,16 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 	return &g, errors.Join(errs...)
 }
 
+// RuleAt returns the rule of the configuration, or of the defaults, with the fields that are compared, at the threshold; at its own if that is 0.
+func (g *Comparer) RuleAt(threshold float64) *rule.Rule {
+	entry := g.entry
+	entry.Fields = g.Rule.Fields
+	if threshold > 0 {
+		entry.Threshold = threshold
+	}
+	return entry.Rule(g.Sketcher)
+}
+
 // NameOf returns the name of a file for messages.
 func NameOf(file string) string {
 	if file == "-" {
