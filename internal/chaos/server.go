@@ -20,6 +20,8 @@ type Server struct {
 	Base      string // URL without a slash at the end
 	Key       string // of a Typesense
 	Client    *http.Client
+	// Jobs says that a job of the sidecar writes the documents of a [Writer] as well: the engine refuses an update that meets its write.
+	Jobs bool
 }
 
 // NewClient returns an HTTP client that keeps connections and waits so long for an answer.
@@ -150,7 +152,7 @@ func (s Server) bulk(ctx context.Context, index string, writes []*Write, as form
 	list := make([]Result, len(writes))
 	for i, w := range writes {
 		for _, it := range answer.Items[i] {
-			list[i] = it.result(w)
+			list[i] = s.resultOf(it, w)
 			if it.Status >= 500 || list[i].Answer == Refused {
 				r.trouble, r.why = strconv.Itoa(it.Status), "an item: "+list[i].Why
 			}
@@ -167,12 +169,12 @@ type item struct {
 	Error  json.RawMessage
 }
 
-func (it item) result(w *Write) Result {
+func (s Server) resultOf(it item, w *Write) Result {
 	why := fmt.Sprintf("status %d %s %.300s", it.Status, it.Result, it.Error)
 	switch {
 	case it.Status == http.StatusNotFound:
 		return Result{Answer: Missing, Why: why}
-	case it.Status == http.StatusConflict && w.Kind == Create:
+	case it.Status == http.StatusConflict && (w.Kind == Create || w.Kind == Part && s.Jobs):
 		return Result{Answer: Conflict, Why: why}
 	case it.Status >= 500 || it.Status == 0:
 		return Result{Answer: Unknown, Why: why}
@@ -220,7 +222,7 @@ func (s Server) one(ctx context.Context, w *Write, as form) (Result, reply) {
 		return Result{Answer: Unknown, Why: r.why}, r
 	}
 	it.Status = r.status
-	return it.result(w), r
+	return s.resultOf(it, w), r
 }
 
 // search asks for a page. A page is nil where there was trouble.
@@ -253,14 +255,15 @@ func (s Server) search(ctx context.Context, index, words string, from, size int)
 }
 
 // Fetch reads every document of an index from an engine itself.
-func (s Server) Fetch(ctx context.Context, index string) (list []Stored, err error) {
+func (s Server) Fetch(ctx context.Context, in Index) (list []Stored, err error) {
+	index := in.Name
 	if s.Typesense {
 		return s.export(ctx, index)
 	}
 	if r := s.send(ctx, "POST", "/"+index+"/_refresh", nil, plain); r.trouble != "" {
 		return nil, fmt.Errorf("refresh %s: %s", index, r.why)
 	}
-	body, path := `{"size":2000,"version":true,"sort":["_doc"]}`, "/"+index+"/_search?scroll=1m"
+	body, path := `{"size":2000,"version":true,"sort":["_doc"]`+in.Ask+`}`, "/"+index+"/_search?scroll=1m"+in.Params
 	for {
 		r := s.send(ctx, "POST", path, []byte(body), plain)
 		var page struct {
@@ -270,6 +273,7 @@ func (s Server) Fetch(ctx context.Context, index string) (list []Stored, err err
 					ID      string          `json:"_id"`
 					Source  json.RawMessage `json:"_source"`
 					Version int             `json:"_version"`
+					Fields  map[string][]json.RawMessage
 				}
 			}
 		}
@@ -281,23 +285,24 @@ func (s Server) Fetch(ctx context.Context, index string) (list []Stored, err err
 			return list, nil
 		}
 		for _, h := range page.Hits.Hits {
-			list = append(list, Stored{ID: h.ID, Source: h.Source, Version: h.Version})
+			list = append(list, Stored{ID: h.ID, Source: h.Source, Version: h.Version, Apart: h.Fields})
 		}
 		body, path = `{"scroll":"1m","scroll_id":"`+page.Scroll+`"}`, "/_search/scroll"
 	}
 }
 
 // Make makes an index for the documents of a [Writer], dropping one of that name.
-func (s Server) Make(ctx context.Context, index string) error {
+func (s Server) Make(ctx context.Context, in Index) error {
+	index := in.Name
 	path, method := "/"+index, "PUT"
-	body := `{"settings":{"number_of_shards":2,"number_of_replicas":0,"refresh_interval":"500ms"},"mappings":{"properties":{` +
+	body := `{"settings":{"number_of_shards":2,"number_of_replicas":0,"refresh_interval":"500ms"` + in.Settings + `},"mappings":{"properties":{` +
 		`"topic":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},"mark":{"type":"keyword"},"n":{"type":"integer"},` +
-		`"filler":{"type":"keyword","index":false,"doc_values":false}}}}`
+		`"filler":{"type":"keyword","index":false,"doc_values":false}` + in.Fields + `}}}`
 	drop := path
 	if s.Typesense {
 		method, path, drop = "POST", "/collections", "/collections/"+index
 		body = `{"name":"` + index + `","fields":[{"name":"topic","type":"string"},{"name":"title","type":"string"},` +
-			`{"name":"body","type":"string"},{"name":"n","type":"int32"}]}`
+			`{"name":"body","type":"string"},{"name":"n","type":"int32"}` + in.Fields + `]}`
 	}
 	s.send(ctx, "DELETE", drop, nil, plain) // most often there is none
 	if r := s.send(ctx, method, path, []byte(body), plain); r.trouble != "" || r.status >= 300 {

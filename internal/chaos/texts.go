@@ -76,12 +76,12 @@ func (t *texts) topic(r *rand.Rand, fresh int) string {
 }
 
 // document returns a whole document as JSON, in a form that no encoder would choose; without an id where that is empty.
-func (t *texts) document(r *rand.Rand, id, topic string, filler int) []byte {
+func (t *texts) document(r *rand.Rand, id, topic string, filler int, more []string) []byte {
 	title, body := t.about(r, topic)
-	members := []string{
+	members := append([]string{
 		fmt.Sprintf(`"mark":"m%d"`, t.marks.Add(1)), fmt.Sprintf(`"n":%d`, r.IntN(1000)),
 		`"topic":"` + topic + `"`, `"title":` + t.quoted(r, title), `"body":` + t.quoted(r, body),
-	}
+	}, more...)
 	if id != "" {
 		members = append(members, `"id":"`+id+`"`)
 	}
@@ -93,8 +93,8 @@ func (t *texts) document(r *rand.Rand, id, topic string, filler int) []byte {
 	return []byte("{" + gap[r.IntN(4)] + strings.Join(members, ","+gap[r.IntN(4)]) + gap[r.IntN(4)] + "}")
 }
 
-// part returns members to set in a document of the topic: all of the text, some of it, or none.
-func (t *texts) part(r *rand.Rand, topic string) []byte {
+// part returns members to set in a document of the topic: all of the text, some of it, or none; and some of more.
+func (t *texts) part(r *rand.Rand, topic string, more []string) []byte {
 	title, body := t.about(r, topic)
 	members := fmt.Sprintf(`"part":"p%d","n":%d`, t.marks.Add(1), r.IntN(1000))
 	switch r.IntN(4) {
@@ -102,6 +102,11 @@ func (t *texts) part(r *rand.Rand, topic string) []byte {
 		members += `,"title":` + t.quoted(r, title) + `,"body":` + t.quoted(r, body)
 	case 2:
 		members += `,"body":` + t.quoted(r, body)
+	}
+	for _, member := range more {
+		if r.IntN(3) == 0 {
+			members += "," + member
+		}
 	}
 	return []byte("{" + members + "}")
 }

@@ -20,7 +20,7 @@ type Run struct {
 	texts  *texts
 
 	mu       sync.Mutex
-	under    map[string]int // operations under way, by kind
+	under    map[*Seen]bool // operations under way
 	seen     []Seen
 	findings []Finding
 }
@@ -43,7 +43,7 @@ type Seen struct {
 func NewRun(seed uint64, rule Rule, ascii bool, near func(a, b *sketch.Sketch) bool) *Run {
 	return &Run{
 		Ledger: NewLedger(), Diary: &Diary{}, Rule: rule, Near: near, texts: newTexts(seed, ascii),
-		under: map[string]int{},
+		under: map[*Seen]bool{},
 	}
 }
 
@@ -51,12 +51,24 @@ func NewRun(seed uint64, rule Rule, ascii bool, near func(a, b *sketch.Sketch) b
 func (r *Run) UnderWay(kind string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k, m := range r.under {
-		if kind == "" || k == kind {
-			n += m
+	for s := range r.under {
+		if kind == "" || s.Kind == kind {
+			n++
 		}
 	}
 	return n
+}
+
+// Over reports whether all operations that began before a moment have come to their end.
+func (r *Run) Over(at time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.under {
+		if s.Begin.Before(at) {
+			return false
+		}
+	}
+	return true
 }
 
 // Between returns the operations of which a part lies between two moments, as far as they are over.
@@ -112,18 +124,18 @@ func (r *Run) note(findings ...Finding) {
 
 // during runs one operation and notes it.
 func (r *Run) during(kind, way string, do func() reply) {
-	begin := time.Now()
+	s := &Seen{Kind: kind, Way: way, Begin: time.Now()}
 	r.mu.Lock()
-	r.under[kind]++
+	r.under[s] = true
 	r.mu.Unlock()
 	got := do()
-	end := time.Now()
 	r.mu.Lock()
-	r.under[kind]--
-	r.seen = append(r.seen, Seen{kind, way, begin, end, got.trouble != ""})
+	s.End, s.Failed = time.Now(), got.trouble != ""
+	delete(r.under, s)
+	r.seen = append(r.seen, *s)
 	r.mu.Unlock()
 	if got.trouble != "" {
-		r.Diary.Met(Trouble{Way: way, What: got.trouble, Text: kind + ": " + got.why, Begin: begin, End: end})
+		r.Diary.Met(Trouble{Way: way, What: got.trouble, Text: kind + ": " + got.why, Begin: s.Begin, End: s.End})
 		time.Sleep(20 * time.Millisecond)
 	}
 }
@@ -136,6 +148,8 @@ type Writer struct {
 	Server     Server
 	// Fresh has it write whole documents under new ids alone, for an index in which repetitions are skipped.
 	Fresh bool
+	// More makes further members of a document, if there are any.
+	More  func(r *rand.Rand) []string
 	Pause time.Duration // at most, between two operations
 
 	*rand.Rand
@@ -193,7 +207,7 @@ func (w *Writer) choose(kind Kind, but []*Write, filler int) *Write {
 	switch {
 	case kind == Delete:
 	case kind == Part && w.now[id] != "":
-		entry.Body = w.Run.texts.part(w.Rand, w.now[id])
+		entry.Body = w.Run.texts.part(w.Rand, w.now[id], w.more())
 	default:
 		if kind == Part && w.IntN(10) > 0 {
 			entry.Kind = Put // a part of nothing is refused, and that only now and then
@@ -202,9 +216,16 @@ func (w *Writer) choose(kind Kind, but []*Write, filler int) *Write {
 		if kind == Auto {
 			inside = ""
 		}
-		entry.Body = w.Run.texts.document(w.Rand, inside, topic, filler)
+		entry.Body = w.Run.texts.document(w.Rand, inside, topic, filler, w.more())
 	}
 	return w.Run.Ledger.Start(entry)
+}
+
+func (w *Writer) more() []string {
+	if w.More == nil {
+		return nil
+	}
+	return w.More(w.Rand)
 }
 
 // finish enters the answer to a write, and gives the document up where that says nothing. It returns whether it did.

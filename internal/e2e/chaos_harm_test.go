@@ -36,6 +36,7 @@ func (s *chaosStack) harms() []harm {
 		{"sidecar stopped and continued", (*chaosStack).pause, 2},
 		{"sidecar restarted gracefully", (*chaosStack).restart, 2},
 		{"configuration reloaded", (*chaosStack).reload, 2},
+		{"reindex killed", (*chaosStack).killJob, 1},
 		{"engine side cut", func(s *chaosStack) chaos.Fault { return s.struck(s.back, s.cut(), unreachable, nil) }, 12},
 		{"engine side slow", func(s *chaosStack) chaos.Fault { return s.struck(s.back, s.slow(), nil, nil) }, 4},
 		{"engine answers 429, 503, 413", (*chaosStack).status, 4},
@@ -61,7 +62,10 @@ func (s *chaosStack) await(kind string) {
 // settle ends a fault: what it hit has come to its end by then, or does so soon.
 func (s *chaosStack) settle(f chaos.Fault, bit func(chaos.Seen) bool) chaos.Fault {
 	f.End = time.Now().Add(100 * time.Millisecond)
-	time.Sleep(250 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond)
+	for end := f.End.Add(150 * time.Millisecond); !s.run.Over(f.End) && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
 	f.Bit = f.Bit || bit != nil && slices.ContainsFunc(s.run.Between(f.Begin, f.End), bit)
 	return f
 }
@@ -76,6 +80,17 @@ func (s *chaosStack) kill(kind string) chaos.Fault {
 	time.Sleep(time.Duration(s.rand.IntN(100)) * time.Millisecond)
 	s.start()
 	return s.settle(f, func(o chaos.Seen) bool { return failed(o) && o.Kind == kind })
+}
+
+// killJob kills the job with -9. No client may notice.
+func (s *chaosStack) killJob() chaos.Fault {
+	s.await(chaos.Bulk)
+	f := chaos.Fault{Begin: time.Now()}
+	s.mu.Lock()
+	job := s.job
+	s.mu.Unlock()
+	f.Bit = job != nil && job.Process.Kill() == nil
+	return s.settle(f, nil)
 }
 
 // crossing is how long before its connection ends a request may have been sent that nobody reads.

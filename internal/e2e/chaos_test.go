@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,21 +20,56 @@ import (
 	inject "github.com/neardup/sidecar/internal/faults"
 )
 
-// chaosPlan is how much is done.
+// chaosPlan is how much is done in one part.
 type chaosPlan struct {
 	faults, each int           // how many are to bite: in all, and on each engine at least
+	least        int           // how many must
 	atMost       time.Duration // for them
 	count        atomic.Int64  // of those that have bitten
 }
 
-// TestChaos lets writers and searchers work while the sidecar and the connections on both sides of it are harmed at random, and holds what
-// is stored afterwards against what the clients were told: see package chaos. The long form is for make chaos.
+// chaosTotal adds up the parts.
+type chaosTotal struct{ bit, stored, sketched int }
+
+// chaosPart is how many faults a part has: so many that the ledger stays small.
+const chaosPart = 300
+
+// TestChaos lets writers, searchers and a job work while the sidecar and the connections on both sides of it are harmed at random, and holds
+// what is stored afterwards against what the clients were told: see package chaos. The long form is for make chaos: NEARDUP_FAULTS says how
+// many are to bite, in parts of 300, each with the next seed and a ledger of its own, and NEARDUP_FOR after how long no further part begins.
 func TestChaos(t *testing.T) {
-	plan, least, kinds := &chaosPlan{faults: 20, each: 8, atMost: 2 * time.Minute}, 16, []string{engines.OpenSearch, engines.Typesense}
-	if soaking() {
-		plan, least, kinds = &chaosPlan{faults: 1050, each: 150, atMost: 30 * time.Minute}, 1000, engines.Kinds
-	}
 	start := effort.Seed(t)
+	if !soaking() {
+		chaosRun(t, start, &chaosPlan{faults: 20, each: 8, least: 16, atMost: 2 * time.Minute}, []string{engines.OpenSearch, engines.Typesense}, &chaosTotal{})
+		return
+	}
+	wanted, limit := 1000, 24*time.Hour
+	if text := os.Getenv("NEARDUP_FAULTS"); text != "" {
+		wanted = must(strconv.Atoi(text))(t)
+	}
+	if text := os.Getenv("NEARDUP_FOR"); text != "" {
+		limit = must(time.ParseDuration(text))(t)
+	}
+	began, total := time.Now(), &chaosTotal{}
+	for part := 0; total.bit < wanted && time.Since(began) < limit; part++ {
+		faults, before := min(chaosPart, wanted-total.bit), total.bit
+		plan := &chaosPlan{faults: faults, each: faults / 6, atMost: min(15*time.Minute, limit-time.Since(began)+time.Minute)}
+		t.Run(fmt.Sprintf("part %d", part+1), func(t *testing.T) {
+			chaosRun(t, start+uint64(1000*part), plan, []string{engines.Elasticsearch, engines.OpenSearchVectors, engines.Typesense}, total)
+		})
+		t.Logf("%d parts: %d faults bit, %d documents, %d with a sketch, in %v", part+1, total.bit, total.stored, total.sketched, time.Since(began).Round(time.Second))
+		if total.bit == before {
+			t.Fatal("no fault bit")
+		}
+	}
+	if total.bit < wanted && time.Since(began) < limit {
+		t.Errorf("%d faults bit, and should be %d", total.bit, wanted)
+	}
+}
+
+// chaosRun is one part.
+func chaosRun(t *testing.T, start uint64, plan *chaosPlan, kinds []string, total *chaosTotal) {
+	t.Logf("seed %d", start)
 	stacks := make([]*chaosStack, len(kinds))
 	for i, kind := range kinds {
 		stacks[i] = newChaosStack(t, engines.Shared(t, kind), start+uint64(i))
@@ -51,8 +90,9 @@ func TestChaos(t *testing.T) {
 		stored, sketched = stored+figures.Stored, sketched+figures.Sketched
 	}
 	t.Logf("%d faults bit; of %d documents %d have a sketch", bit, stored, sketched)
-	if bit < least {
-		t.Errorf("%d faults bit, and should be %d at least", bit, least)
+	total.bit, total.stored, total.sketched = total.bit+bit, total.stored+stored, total.sketched+sketched
+	if bit < plan.least {
+		t.Errorf("%d faults bit, and should be %d at least", bit, plan.least)
 	}
 	if sketched*4 < stored {
 		t.Errorf("of %d documents %d have a sketch", stored, sketched)
@@ -65,12 +105,15 @@ func (s *chaosStack) work(seed uint64) (stop func()) {
 	var all sync.WaitGroup
 	writer := func(name, index, way string) {
 		w := &chaos.Writer{Run: s.run, Name: name, Index: index, Way: way, Server: s.server(way), Pause: 40 * time.Millisecond}
-		w.Fresh = index == chaosSkip
+		w.Fresh, w.Server.Jobs = index == chaosSkip, index == chaosHidden
+		if index == chaosHidden || index == chaosSynthetic {
+			w.More = chaos.Hidden(index == chaosHidden && s.e.Name == engines.Elasticsearch)
+		}
 		all.Go(func() { w.Work(ctx, seed) })
 	}
 	searcher := func(n uint64, way string) {
 		w := &chaos.Searcher{Run: s.run, Way: way, Server: s.server(way), Pause: 50 * time.Millisecond}
-		w.Indices = []string{chaosPlain, chaosPlain, chaosSkip, chaosTag}
+		w.Indices = []string{chaosPlain, chaosHidden, chaosSkip, chaosTag}
 		all.Go(func() { w.Work(ctx, seed+n) })
 	}
 	writer("a", chaosPlain, byPort)
@@ -81,11 +124,19 @@ func (s *chaosStack) work(seed uint64) (stop func()) {
 	writer("f", chaosTag, byPort)
 	writer("h", chaosHand, byHand)
 	writer("i", chaosHand, byHand)
+	for index, way := range s.indices {
+		if index.Name == chaosHidden || index.Name == chaosSynthetic {
+			writer(index.Name+"-v", index.Name, way)
+			writer(index.Name+"-w", index.Name, byFront)
+		}
+	}
+	endJob := s.watch()
 	searcher(100, byPort)
 	searcher(101, byFront)
 	return func() {
 		cancel()
 		all.Wait()
+		endJob()
 	}
 }
 
@@ -128,17 +179,18 @@ func (s *chaosStack) shuffled() (deck []harm) {
 func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
 	t.Helper()
 	findings := s.run.Findings()
-	for _, index := range []string{chaosPlain, chaosSkip, chaosTag, chaosHand} {
-		stored, err := s.server(byHand).Fetch(t.Context(), index)
-		if err != nil {
-			t.Error(err)
-			continue
+	for index := range s.indices {
+		list, n := s.judge(t, index)
+		if index.Name == chaosHidden { // a job goes over all of it once more: it fills in what a killed one on Typesense may have left
+			if s.e.Kind == engines.Typesense {
+				list = slices.DeleteFunc(list, func(f chaos.Finding) bool { return f.What == chaos.Stale })
+			}
+			succeed(t, "reindex", "--config", s.file, "--index", chaosHidden)
+			findings = append(findings, list...)
+			list, n = s.judge(t, index)
 		}
-		rule := s.run.Rule
-		rule.Plain = index == chaosHand
-		list, n := s.run.Ledger.Judge(index, stored, rule)
 		findings = append(findings, list...)
-		if !rule.Plain { // which has no sketches to count
+		if index.Name != chaosHand { // which has no sketches to count
 			figures.Stored, figures.Sketched = figures.Stored+n.Stored, figures.Sketched+n.Sketched
 		}
 	}
@@ -164,6 +216,30 @@ func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
 	}
 	t.Logf("%s: %d faults bit: %v; missed: %v; %d troubles; judged %+v", s.e.Kind, bit, hits, misses, troubles, figures)
 	return bit, figures
+}
+
+// judge reads an index from the engine itself and judges it.
+func (s *chaosStack) judge(t *testing.T, index chaos.Index) ([]chaos.Finding, chaos.Figures) {
+	t.Helper()
+	server := s.server(byHand)
+	stored, err := server.Fetch(t.Context(), index)
+	if err != nil {
+		t.Error(err)
+		return nil, chaos.Figures{}
+	}
+	hidden := index.Name == chaosHidden || index.Name == chaosSynthetic
+	rule := s.run.Rule
+	rule.Plain, rule.Rewritten, rule.Exact = index.Name == chaosHand, index.Name == chaosHidden, rule.Exact && !hidden
+	list, n := s.run.Ledger.Judge(index.Name, stored, rule)
+	if hidden && s.e.Kind != engines.Typesense {
+		if n.Stored == 0 {
+			t.Errorf("%s: %s is empty", s.e.Kind, index.Name)
+		}
+		found, err := server.CheckFound(t.Context(), index, stored)
+		check(t, err)
+		list = append(list, found...)
+	}
+	return list, n
 }
 
 // TestStaleSketchAfterAFailedLookUp has the sidecar's own look at an index fail once, for a reason of the moment, before a part of a
