@@ -190,9 +190,9 @@ type Certificates struct {
 	server *tls.Config
 
 	current atomic.Pointer[material]
-	read    atomic.Int64 // when the files were read, in nanoseconds since 1970
-	mu      sync.Mutex   // of reading
-	failure string       // why the last reload failed
+	read    atomic.Pointer[time.Time] // when the files were read; by the monotonic clock, as the other can be set back
+	mu      sync.Mutex                // of reading
+	failure string                    // why the last reload failed
 	warned  time.Time
 }
 
@@ -234,7 +234,12 @@ func (c *Certificates) Of(files Files) bool { return c != nil && c.files == file
 
 func (c *Certificates) use(m *material) {
 	c.current.Store(m)
-	c.read.Store(time.Now().UnixNano())
+	c.noteRead()
+}
+
+func (c *Certificates) noteRead() {
+	now := time.Now()
+	c.read.Store(&now)
 }
 
 // Current returns the current pair and authorities, nil if there are none.
@@ -267,7 +272,7 @@ func (c *Certificates) Reload() error {
 }
 
 func (c *Certificates) reload() error {
-	c.read.Store(time.Now().UnixNano())
+	c.noteRead()
 	var m *material
 	var err error
 	for i := range pemReads {
@@ -299,10 +304,10 @@ func (c *Certificates) reload() error {
 
 // ReloadAfter reloads in the background if the last time was longer ago than this.
 func (c *Certificates) ReloadAfter(after time.Duration) {
-	if c == nil || time.Since(time.Unix(0, c.read.Load())) < after {
+	if c == nil || time.Since(*c.read.Load()) < after {
 		return
 	}
-	c.read.Store(time.Now().UnixNano())
+	c.noteRead()
 	go func() { _ = c.Reload() }() // it logs its errors
 }
 

@@ -172,3 +172,14 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("no hint: %v", err)
 	}
 }
+
+// TestAgeIsMonotonic: a clock that is set back by hours must not keep files from being read for hours.
+func TestAgeIsMonotonic(t *testing.T) {
+	var log logtest.Lines
+	p := engines.NewPEMs(t)
+	p.Write(p.CA, engines.NewAuthority(t, "a").PEM)
+	c := heldOf(t, EngineFiles("", "", p.CA), &log)
+	if at := c.read.Load().String(); !strings.Contains(at, " m=") {
+		t.Errorf("the age of the files goes by the wall clock: %s", at)
+	}
+}
