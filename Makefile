@@ -67,7 +67,7 @@ bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e
 
 quality: ## 1 min: precision and recall on labelled sets (PRACTICE=<folder of folders>, else the project's own); 5 min if make sets has run (SUBSET=choose or kept)
-	NEARDUP_PRACTICE="$(PRACTICE)" NEARDUP_SETS="$(SETS)" NEARDUP_SUBSET="$(SUBSET)" $(GO) test -count=1 -timeout 30m -v -run 'TestQuality|TestPractice|TestSets|TestBoilerplate' ./internal/quality
+	NEARDUP_PRACTICE="$(PRACTICE)" NEARDUP_SETS="$(SETS)" NEARDUP_SUBSET="$(SUBSET)" $(GO) test -count=1 -timeout 30m -v -run 'TestQuality|TestPractice|TestSets|TestBoilerplate|TestUnseen' ./internal/quality
 
 sets: ## 20 min: labelled sets for make quality, made from Debian and npm packages, in ~/.cache/neardup/sets (SETS=<folder>; needs apt-get, npm, python3)
 	python3 tools/sets/sets.py -out "$(SETS)"
