@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"net/url"
@@ -17,6 +19,7 @@ import (
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/jobs/flink"
 	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // flinkFlags are what the command line says of that Flink.
@@ -82,6 +85,9 @@ func (f *flinkFlags) address(env config.Lookup) (string, error) {
 	return scheme + "://" + user.String() + rest[at:], nil
 }
 
+// bytesOfKey is how many bytes for each key are all that is of use: with these hardly any that comes once is taken for one of several.
+const bytesOfKey = 2
+
 // seeker returns what finds the pairs of the corpus on Flink.
 func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *rule.Rule) (cluster.Seeker, error) {
 	gateway, err := f.address(os.LookupEnv)
@@ -96,5 +102,9 @@ func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *rule.Ru
 	if rule.Profile.Measure != rerank.Containment { // of which candidates are compared by the caller alone
 		job.Threshold = rule.Profile.Threshold
 	}
-	return job.Seek, nil
+	return func(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
+		count, memory := c.Room()
+		job.Memory = min(memory, bytesOfKey*int64(count*job.Bands))
+		return job.Seek(ctx, texts)
+	}, nil
 }

@@ -130,11 +130,8 @@ func parallel(ctx context.Context, n int, work func(int) error) error {
 // joinBands joins the near-duplicates among the candidates of all buckets. As many bands are gone through at a time as there is
 // memory for, one at least; each takes 8 bytes for every text, and as much again while it is sorted.
 func (c *Corpus) joinBands(ctx context.Context) error {
-	memory := c.options.Memory / 4
-	if c.records.file != nil {
-		memory = c.options.Memory / 2
-	}
-	texts, workers := int64(len(c.at)), int64(runtime.GOMAXPROCS(0))
+	count, memory := c.Room()
+	texts, workers := int64(count), int64(runtime.GOMAXPROCS(0))
 	if texts < 2 {
 		return nil
 	}

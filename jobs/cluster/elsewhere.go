@@ -12,7 +12,7 @@ import (
 
 // Seeker finds pairs of near-duplicates, or of candidates, among texts. The Fingerprint of each sketch is the text's number, so
 // that the order of the numbers is that of the true fingerprints; a sketch is good until the next one comes. The pairs are of
-// numbers.
+// numbers. It may go through the texts more than once.
 type Seeker func(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error)
 
 // ClusterBy is [Corpus.Cluster] by Bands where the pairs are found elsewhere, by the rule of the package's description. What the
@@ -44,6 +44,14 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 		}
 	}
 	return cmp.Or(ctx.Err(), c.decide(ctx))
+}
+
+// Room returns how many texts there are, once they are numbered, and how much of [Options.Memory] a [Seeker] may take.
+func (c *Corpus) Room() (texts int, memory int64) {
+	if c.records.file != nil {
+		return len(c.at), c.options.Memory / 2
+	}
+	return len(c.at), c.options.Memory / 4
 }
 
 // texts visits the texts that are long enough to be compared, from the caller's goroutine, in no order.

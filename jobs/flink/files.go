@@ -3,57 +3,117 @@ package flink
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/sketch"
 )
 
-// fileTexts is how many texts a file holds, some 15 MB: files are what taskmanagers share out among themselves.
-const fileTexts = 20000
+// fileTexts is of how many texts a file holds what is wanted of them, some megabytes: files are what taskmanagers share out among themselves.
+const fileTexts = 50000
 
-// export writes the texts as files of rows, and returns how many texts and bytes there were.
-func (r *run) export(texts iter.Seq2[*sketch.Sketch, error]) (count int, size int64, err error) {
-	var f *os.File
-	w := bufio.NewWriterSize(nil, 1<<20)
-	end := func() error {
-		if f == nil {
-			return nil
+// repeated goes through the texts a first time, to learn which of their keys come at least twice. Most come once and make no pair.
+func (r *run) repeated(texts iter.Seq2[*sketch.Sketch, error]) (*filter, error) {
+	f, keys := newFilter(r.Memory), []uint64(nil)
+	for s, err := range texts {
+		if err == nil {
+			keys, err = r.keys(keys, s)
 		}
-		err := errors.Join(w.Flush(), f.Chmod(r.mode&^0o111), f.Close())
-		f = nil
-		return err
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			f.add(key)
+		}
 	}
+	return f, nil
+}
+
+// keys returns the keys of a sketch's bands, in room that is used again: the number of the band, and the half of its key that engines
+// store.
+func (r *run) keys(room []uint64, s *sketch.Sketch) ([]uint64, error) {
+	keys, ok := s.AppendBands(room[:0], r.Bands, r.Rows)
+	if !ok {
+		return keys, fmt.Errorf("the sketch of text %d has no %d bands of %d rows", s.Fingerprint, r.Bands, r.Rows)
+	}
+	for band, key := range keys {
+		keys[band] = uint64(band)<<32 | key>>32
+	}
+	return keys, nil
+}
+
+// exported counts what was written.
+type exported struct {
+	texts, written, keys int // texts that there are; that share a key; keys that are shared
+	bytes                int64
+}
+
+// export writes the texts that share a key as files of rows.
+func (r *run) export(texts iter.Seq2[*sketch.Sketch, error], shared *filter) (count exported, err error) {
+	var file *textFile
 	var row row
 	for s, err := range texts {
-		if err == nil && count == 0 {
+		if err == nil && count.texts == 0 {
 			r.shape = shapeOf(s, r.Threshold)
 		}
-		if err == nil && count%fileTexts == 0 {
-			if err = end(); err == nil {
-				f, err = os.Create(filepath.Join(r.texts, fmt.Sprintf("%06d.csv", count/fileTexts)))
-				w.Reset(f)
+		if err == nil && count.texts%fileTexts == 0 {
+			if err = file.end(&count); err == nil {
+				file, err = r.create(count.texts / fileTexts)
 			}
 		}
 		if err == nil {
-			err = row.set(r, s)
+			err = row.set(r, s, shared)
 		}
-		if err == nil {
-			_, err = w.Write(row.text)
+		if err == nil && len(row.keys) > 0 {
+			_, err = file.Write(row.text)
+			count.written++
+			count.keys += len(row.keys)
 		}
 		if err != nil {
-			return count, size, errors.Join(err, end())
+			return count, errors.Join(err, file.end(&count))
 		}
-		count++
-		size += int64(len(row.text))
+		count.texts++
 	}
-	return count, size, end()
+	return count, file.end(&count)
+}
+
+// textFile is a file of rows, compressed: Huffman's code alone makes digits half as long, in a fifth of the time that a search for
+// repetitions takes.
+type textFile struct {
+	*gzip.Writer
+	buffer *bufio.Writer
+	file   *os.File
+	mode   fs.FileMode
+}
+
+func (r *run) create(number int) (*textFile, error) {
+	file, err := os.Create(filepath.Join(r.texts, fmt.Sprintf("%06d.csv.gz", number)))
+	if err != nil {
+		return nil, err
+	}
+	buffer := bufio.NewWriterSize(file, 1<<20)
+	w, err := gzip.NewWriterLevel(buffer, gzip.HuffmanOnly)
+	return &textFile{w, buffer, file, r.mode &^ 0o111}, err
+}
+
+func (f *textFile) end(count *exported) error {
+	if f == nil {
+		return nil
+	}
+	err := errors.Join(f.Close(), f.buffer.Flush(), f.file.Chmod(f.mode))
+	if info, err := f.file.Stat(); err == nil {
+		count.bytes += info.Size()
+	}
+	return errors.Join(err, f.file.Close())
 }
 
 // row is a text's row in CSV, and what is used again to make the next.
@@ -63,20 +123,24 @@ type row struct {
 	words []int64
 }
 
-func (w *row) set(r *run, s *sketch.Sketch) error {
-	var ok bool
-	if w.keys, ok = s.AppendBands(w.keys[:0], r.Bands, r.Rows); !ok {
-		return fmt.Errorf("the sketch of text %d has no %d bands of %d rows", s.Fingerprint, r.Bands, r.Rows)
-	}
+// set makes the row of a text, of those of its keys that are shared. Without any there is no row.
+func (w *row) set(r *run, s *sketch.Sketch, shared *filter) (err error) {
 	if !r.shape.takes(s) {
 		return fmt.Errorf("the sketch of text %d is of another form than the first", s.Fingerprint)
 	}
+	if w.keys, err = r.keys(w.keys, s); err != nil {
+		return err
+	}
+	w.keys = slices.DeleteFunc(w.keys, func(key uint64) bool { return !shared.again(key) })
+	if len(w.keys) == 0 {
+		return nil
+	}
 	w.text = append(strconv.AppendUint(w.text[:0], s.Fingerprint, 10), ',')
-	for band, key := range w.keys {
-		if band > 0 {
+	for i, key := range w.keys {
+		if i > 0 {
 			w.text = append(w.text, ';')
 		}
-		w.text = strconv.AppendUint(w.text, uint64(band)<<32|key>>32, 10) // the half that engines store
+		w.text = strconv.AppendUint(w.text, key, 10)
 	}
 	w.words = r.shape.appendWords(w.words[:0], s.Payload)
 	for _, word := range w.words {

@@ -32,6 +32,8 @@ type Job struct {
 	// Threshold is the least agreement of a pair. At 0 all candidates are yielded, and so they are of sketches whose agreement is
 	// not a share of equal positions.
 	Threshold float64
+	// Memory is for telling which keys come at least twice, in bytes. With little of it more is written than needed.
+	Memory int64
 	// Log, if not nil, gets a line for each step.
 	Log *slog.Logger
 }
@@ -44,7 +46,7 @@ const (
 )
 
 // Seek finds the pairs among texts. Their fingerprints are their numbers: below 2^63, each of them once. A
-// sketch is looked at before the next one is asked for. It returns when the job has ended. The pairs are to be iterated once,
+// sketch is looked at before the next one is asked for. Texts is gone through twice. It returns when the job has ended. The pairs are to be iterated once,
 // which removes the directory of the run; each comes once, the lower number first.
 func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
 	g, err := newGateway(j.Gateway)
@@ -88,12 +90,19 @@ func (r *run) seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) 
 		return err
 	}
 	start := time.Now()
-	n, size, err := r.export(texts)
+	shared, err := r.repeated(texts)
+	if err != nil {
+		return err
+	}
+	r.Log.Info("keys counted", "job", r.name, "seconds", seconds(start))
+	start = time.Now()
+	count, err := r.export(texts, shared)
 	if err != nil {
 		return fmt.Errorf("write the texts to %s: %w", r.texts, err)
 	}
-	r.Log.Info("texts written", "job", r.name, "texts", n, "megabytes", size>>20, "seconds", seconds(start))
-	if n == 0 {
+	r.Log.Info("texts written", "job", r.name, "texts", count.texts, "written", count.written, "keys", count.keys,
+		"megabytes", count.bytes>>20, "seconds", seconds(start))
+	if count.written == 0 {
 		return nil
 	}
 	start = time.Now()
@@ -212,13 +221,15 @@ func (r *run) work(ctx context.Context, properties map[string]string, statements
 // properties are those of the session.
 func (r *run) properties() map[string]string {
 	list := map[string]string{
-		"execution.runtime-mode":                "batch",
-		"table.dml-sync":                        "true", // a statement ends with its job
-		"pipeline.name":                         r.name,
-		"pipeline.object-reuse":                 "true",
-		"restart-strategy.type":                 "fixed-delay",
-		"restart-strategy.fixed-delay.attempts": strconv.Itoa(restarts),
-		"restart-strategy.fixed-delay.delay":    restartPause.String(),
+		"execution.runtime-mode": "batch",
+		"table.dml-sync":         "true", // a statement ends with its job
+		"pipeline.name":          r.name,
+		"pipeline.object-reuse":  "true",
+		// The candidates, of which Flink can't know how many there are, would go to every slot whole.
+		"table.optimizer.join.broadcast-threshold": "-1",
+		"restart-strategy.type":                    "fixed-delay",
+		"restart-strategy.fixed-delay.attempts":    strconv.Itoa(restarts),
+		"restart-strategy.fixed-delay.delay":       restartPause.String(),
 	}
 	if r.Parallelism > 0 {
 		list["parallelism.default"] = strconv.Itoa(r.Parallelism)

@@ -224,13 +224,53 @@ func startFake(t *testing.T, state func(polls int) (string, int)) (*fake, *Job) 
 	return f, j
 }
 
+// some yields sketches, the first two of which are equal.
 func some(count int) iter.Seq2[*sketch.Sketch, error] {
 	return func(yield func(*sketch.Sketch, error) bool) {
 		r := rand.New(rand.NewPCG(3, 4))
+		first := positions(r, 0, 8, 8)
 		for n := range count {
-			if !yield(positions(r, uint64(n), 8, 8), nil) {
+			s := positions(r, uint64(n), 8, 8)
+			if n < 2 {
+				s.Payload = first.Payload
+			}
+			if !yield(s, nil) {
 				return
 			}
+		}
+	}
+}
+
+// TestFilter holds the filter to a count of keys: it misses none that comes twice, and of those that come once it takes as few
+// for others as the comment on probes says.
+func TestFilter(t *testing.T) {
+	for _, c := range []struct {
+		bits float64 // for each key
+		most float64 // share of the keys that come once
+	}{{16, 1. / 300}, {10, 1. / 60}, {5, 1. / 7}} {
+		const keys = 200_000
+		r, f, times := rand.New(rand.NewPCG(5, 6)), newFilter(int64(keys*c.bits/8)), map[uint64]int{}
+		for range keys {
+			key := r.Uint64N(32)<<32 | uint64(r.Uint32())
+			for range 1 + r.IntN(5)/4*(1+r.IntN(3)) { // a fifth of them come twice to four times
+				times[key]++
+				f.add(key)
+			}
+		}
+		once, wrong := 0, 0
+		for key, n := range times {
+			switch again := f.again(key); {
+			case n > 1 && !again:
+				t.Fatalf("%x came %d times", key, n)
+			case n == 1:
+				once++
+				if again {
+					wrong++
+				}
+			}
+		}
+		if share := float64(wrong) / float64(once); share > c.most || share < c.most/3 {
+			t.Errorf("%.1f bits a key: %.4f of those that came once are kept, want %.4f", c.bits, share, c.most)
 		}
 	}
 }
