@@ -82,7 +82,7 @@ func shownURL(text string) string {
 		rest = "?" + Hidden
 	}
 	scheme, host, found := strings.Cut(before, "://")
-	if !found {
+	if !found || strings.Contains(scheme, "@") { // then :// is within the host, or in what follows it
 		scheme, host = "", before
 	} else {
 		scheme += "://"

@@ -173,6 +173,7 @@ func TestShownURL(t *testing.T) {
 		"hunter2canary":                         "…",
 		"hunter2:secretText":                    "…",
 		"localhost:9200":                        "localhost:9200",
+		"http:/user:hunter2canary@h://p":        "…@h://p",
 		"https://a:%zz%hunter2canary@[::1]:1":   "https://…@[::1]:1",
 	} {
 		expect.Same(t, want, shownURL(text), "%s shown", text)
