@@ -63,6 +63,9 @@ bench-e2e: ## 15 min: the sidecar beside bare proxies and the engines alone, int
 	cd bench && NEARDUP_ENGINES=required $(GO) run ./e2e $(E2E)
 	$(GO) test -count=1 -run 'TestPerformance|TestPictures/(growth|before)' ./internal/pictures -update
 
+bench-clusters: build ## 5 min, 4 GB of disk: a file of two million texts to clusters (CLUSTERS='-documents 100000 -gzip')
+	cd bench && $(GO) run ./clusters $(CLUSTERS)
+
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e
 

@@ -158,18 +158,18 @@ func (e *engine) fill(ctx context.Context, base, index string, t *texts, s shelf
 	if err := e.create(ctx, base, index); err != nil {
 		return err
 	}
-	each := max(1, min(1000, 4<<20/(s.bytes+200))) // documents to a write
+	each := max(1, min(1000, 4<<20/(s.Bytes+200))) // documents to a write
 	var next atomic.Int64
 	var group errgroup.Group
 	for range loaders {
 		group.Go(func() error {
 			for {
 				from := int(next.Add(int64(each))) - each
-				if from >= s.count {
+				if from >= s.Count {
 					return nil
 				}
 				part := make([]document, 0, each)
-				for i := from; i < min(from+each, s.count); i++ {
+				for i := from; i < min(from+each, s.Count); i++ {
 					part = append(part, t.document(s, i))
 				}
 				r, err := send(ctx, base, e.write(index, part))

@@ -165,7 +165,7 @@ func (g *growing) page(name, base, index string, words []string, s search, contr
 // store stores the documents of a shelf from one number to another, through an address, several requests at the same time: with sketches
 // in them where a rule is given.
 func (g *growing) store(base, index string, s shelf, from, to int, r *rule.Rule) error {
-	each := max(1, min(1000, 4<<20/(s.bytes+200))) // documents to a write
+	each := max(1, min(1000, 4<<20/(s.Bytes+200))) // documents to a write
 	var next atomic.Int64
 	next.Store(int64(from))
 	group, ctx := errgroup.WithContext(g.ctx)
@@ -201,7 +201,7 @@ func (g *growing) store(base, index string, s shelf, from, to int, r *rule.Rule)
 func (t *texts) common(s shelf) []string {
 	const sampled = 100
 	found := map[string]int{}
-	for i := range min(s.count, sampled) {
+	for i := range min(s.Count, sampled) {
 		words := strings.Fields(t.document(s, i).Body)
 		slices.Sort(words)
 		for _, w := range slices.Compact(words) {

@@ -88,7 +88,7 @@ var bySource = scenario{[]measured.Curve{{
 		"index, 30 % of them near-duplicates."},
 }}, func(g *growing) error {
 	for _, size := range g.steps(1, 10, 100, 1000) {
-		s := shelf{max(60, min(g.few(2000, 150), int(10_000/size))), int(size) * 1000, .3}
+		s := shelf{Count: max(60, min(g.few(2000, 150), int(10_000/size))), Bytes: int(size) * 1000, Duplicates: .3}
 		sides, end, err := g.opened(s)
 		if err == nil {
 			words := g.texts.common(s)[:2]
@@ -109,7 +109,7 @@ var byDuplicates = scenario{[]measured.Curve{{
 		"by a stored id of the group. The plain search and the engine's own go to the same index, sketches in the sources and all."},
 }}, func(g *growing) error {
 	for _, share := range g.steps(0, 30, 60, 90) {
-		s := shelf{g.few(3000, 600), 2000, share / 100}
+		s := shelf{Count: g.few(3000, 600), Bytes: 2000, Duplicates: share / 100}
 		sides, end, err := g.opened(s)
 		if err == nil {
 			words := g.texts.queries(s, 10)
@@ -167,7 +167,7 @@ var byDocuments = scenario{[]measured.Curve{{
 	if g.short {
 		steps = []float64{500, 1000}
 	}
-	s := shelf{int(steps[len(steps)-1]), g.few(250, 500), .3}
+	s := shelf{Count: int(steps[len(steps)-1]), Bytes: g.few(250, 500), Duplicates: .3}
 	sides, end, err := g.opened(shelf{}) // empty
 	defer end()
 	if err != nil {

@@ -11,11 +11,11 @@ var pageOfMillion = page{what: "page 1 of a million documents", search: search{s
 
 // million measures page 1 of a million documents. They are written to the engine with their sketches already in them, which is the quickest way.
 func (b *bench) million() error {
-	s := shelf{count: b.few(1_000_000, 1000), bytes: 1000, duplicates: .3}
+	s := shelf{Count: b.few(1_000_000, 1000), Bytes: 1000, Duplicates: .3}
 	t := measured.Table{
 		Name: million, Title: "A million documents", Columns: pageColumns,
 		Notes: []string{fmt.Sprintf("%d documents of 1 kB, 30 %% of them near-duplicates of another one, in one shard with as many segments as the engine left; searches of two words each, "+
-			"ten hits a page, asked for by one client that waits for its answer. The engine alone is asked of the same index, sketches in the sources and all.", s.count)},
+			"ten hits a page, asked for by one client that waits for its answer. The engine alone is asked of the same index, sketches in the sources and all.", s.Count)},
 	}
 	for _, e := range b.engines {
 		index := indexName(million)
@@ -47,8 +47,8 @@ func (b *bench) store(e *engine, index string, s shelf) error {
 	if err != nil {
 		return err
 	}
-	g, part := &growing{bench: b, engine: e}, s.count/10
-	for from := 0; from < s.count; from += part {
+	g, part := &growing{bench: b, engine: e}, s.Count/10
+	for from := 0; from < s.Count; from += part {
 		if err := g.store(e.base, index, s, from, from+part, r); err != nil {
 			return err
 		}

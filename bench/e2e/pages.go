@@ -63,7 +63,7 @@ func (one page) run(b *bench) error {
 		Name: "pages", Title: "Collapsed pages", Columns: pageColumns,
 		Notes: []string{
 			fmt.Sprintf("%d documents of 2 kB (%s), 30 %% of them near-duplicates of another one, in one shard; searches of two words each, ten hits a page. Pages in sequence are asked for by one client, which waits for one before it asks for the next.",
-				b.stocked().count, b.texts.source),
+				b.stocked().Count, b.texts.Source),
 			"The engine alone is asked for the same documents in an index of their own, which has no sketches.",
 			"The engine's own collapse (`collapse`, `group_by`) and the search pipeline go by a stored field that names each document's group: " +
 				"made with the documents, without a mistake.",
@@ -84,10 +84,10 @@ func (one page) run(b *bench) error {
 
 // long measures page 1 of long hits of which half fold.
 func (b *bench) long() error {
-	s := shelf{count: b.few(3000, 1000), bytes: 5000, duplicates: .5}
+	s := shelf{Count: b.few(3000, 1000), Bytes: 5000, Duplicates: .5}
 	t := measured.Table{
 		Name: "long", Title: "Long hits, of which half fold", Columns: pageColumns,
-		Notes: []string{fmt.Sprintf("%d documents of 5 kB, half of them near-duplicates of another one; ten hits a page, asked for by one client that waits for its answer. All else as above.", s.count)},
+		Notes: []string{fmt.Sprintf("%d documents of 5 kB, half of them near-duplicates of another one; ten hits a page, asked for by one client that waits for its answer. All else as above.", s.Count)},
 	}
 	for _, e := range b.engines {
 		if e.typesense() {

@@ -19,12 +19,12 @@ func (b *bench) size() error {
 	if err := b.fillStocks(); err != nil {
 		return err
 	}
-	own := shelf{count: b.few(5000, 500), bytes: 2000, duplicates: .3} // of Typesense's servers
+	own := shelf{Count: b.few(5000, 500), Bytes: 2000, Duplicates: .3} // of Typesense's servers
 	t := measured.Table{
 		Name: "size", Title: "Index size", Columns: []measured.Column{{Name: "size", Unit: "bytes a document"}},
 		Notes: []string{
 			fmt.Sprintf("%d documents of 2 kB in one shard (Typesense: %d); sketches as they come (128 positions of 8 bits), no bands.",
-				b.stocked().count, own.count),
+				b.stocked().Count, own.Count),
 			"Elasticsearch and OpenSearch: the index merged to one segment. Typesense: the database of a server of its own, as a snapshot has it.",
 			"*sketch in the source alone* is the same index with a mapping that keeps our field in `_source` and nowhere else, made by the engine's own reindexing.",
 		},
@@ -62,7 +62,7 @@ func (b *bench) size() error {
 
 // sizesOfIndex returns the bytes that a document takes without a sketch, as the sidecar stores it, and with the sketch in the source alone.
 func (b *bench) sizesOfIndex(e *engine) (sizes []float64, err error) {
-	count, source := b.stocked().count, indexName("size-source")
+	count, source := b.stocked().Count, indexName("size-source")
 	defer e.drop(source)
 	if err := e.copyWithSource(b.ctx, e.stock.with, source); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (b *bench) sizesOfServer(s shelf) (sizes []float64, err error) {
 		if err != nil {
 			return nil, err
 		}
-		sizes = append(sizes, size/float64(s.count))
+		sizes = append(sizes, size/float64(s.Count))
 	}
 	return sizes, nil
 }

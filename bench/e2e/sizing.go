@@ -85,7 +85,7 @@ func (b *bench) sizingAt(e *engine, f formula) (measured.Row, error) {
 		return row, err
 	}
 	const bulk = 100
-	written, _, err := b.bulks(e, index, shelf{count: 20 * bulk, bytes: 2000, duplicates: .3}, bulk)
+	written, _, err := b.bulks(e, index, shelf{Count: 20 * bulk, Bytes: 2000, Duplicates: .3}, bulk)
 	if err != nil {
 		return row, err
 	}

@@ -15,7 +15,7 @@ type stock struct {
 
 // stocked is the shelf of every engine's stock.
 func (b *bench) stocked() shelf {
-	return shelf{count: b.few(20_000, 1000), bytes: 2000, duplicates: .3}
+	return shelf{Count: b.few(20_000, 1000), Bytes: 2000, Duplicates: .3}
 }
 
 // fillStocks fills the stocks of all engines at the same time, once in a run.

@@ -108,12 +108,12 @@ func (b *bench) written(e *engine, t measured.Table, w writing) error {
 // writesOf has the contenders write in turn, round after round, until it is known how fast ours is beside the engine alone.
 func (b *bench) writesOf(e *engine, w writing) (measured.Row, error) {
 	row := measured.Row{What: w.what, Engine: e.name}
-	s := shelf{count: 8000, bytes: 2000, duplicates: .3}
+	s := shelf{Count: 8000, Bytes: 2000, Duplicates: .3}
 	if e.typesense() {
-		s.count = 3000
+		s.Count = 3000
 	}
 	if b.short {
-		s.count = 2 * w.each
+		s.Count = 2 * w.each
 	}
 	index := indexName("writes")
 	defer e.drop(index)
@@ -143,7 +143,7 @@ func (b *bench) writesOf(e *engine, w writing) (measured.Row, error) {
 			if round > leastRounds && i > 1 { // the others are there to explain
 				continue
 			}
-			l, err := b.write(e, ways[i], index, s.count)
+			l, err := b.write(e, ways[i], index, s.Count)
 			if err != nil {
 				return row, fmt.Errorf("%s: %w", ways[i].name, err)
 			}
@@ -189,9 +189,9 @@ func (b *bench) bulks(e *engine, index string, s shelf, each int) (plain, sketch
 	if err != nil {
 		return nil, nil, err
 	}
-	for from := 0; from < s.count; from += each {
+	for from := 0; from < s.Count; from += each {
 		var part []document
-		for i := from; i < min(from+each, s.count); i++ {
+		for i := from; i < min(from+each, s.Count); i++ {
 			part = append(part, b.texts.document(s, i))
 		}
 		plain = append(plain, e.write(index, part))
