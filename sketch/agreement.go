@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Estimate is a value estimated from two sketches.
@@ -141,6 +143,18 @@ func (s *Sketch) SameWords(t *Sketch) bool {
 		return s.SameText(t)
 	}
 	return s.comparable(t) && s.Shingles == t.Shingles && s.Words == t.Words && s.Numbers == t.Numbers && bytes.Equal(s.Payload, t.Payload)
+}
+
+// WordsKey returns a hash that is equal for the same words ([Sketch.SameWords]), and hardly ever for others.
+func (s *Sketch) WordsKey() uint64 {
+	var numbers [12]byte
+	binary.LittleEndian.PutUint32(numbers[:], s.Shingles)
+	binary.LittleEndian.PutUint32(numbers[4:], s.Words)
+	binary.LittleEndian.PutUint32(numbers[8:], s.Numbers)
+	d := xxhash.New()
+	_, _ = d.Write(numbers[:])
+	_, _ = d.Write(s.Payload)
+	return d.Sum64()
 }
 
 func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {

@@ -305,6 +305,9 @@ func checkComparable(t *testing.T, a, b *Sketch) {
 			}
 		}
 	}
+	if !slices.Contains([]Form{Sample, Ready, VectorSides}, a.Form) && a.SameWords(b) && a.WordsKey() != b.WordsKey() {
+		t.Fatalf("the same words have different keys:\n%v\n%v", a, b)
+	}
 	if a.SameText(b) != b.SameText(a) {
 		t.Fatal("SameText depends on the order")
 	}

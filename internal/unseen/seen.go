@@ -25,8 +25,8 @@ import (
 // Options say what is remembered.
 type Options struct {
 	Rule *rule.Rule
-	// Expected is for how many documents there is room, FalsePositives the share of unlike documents that count as seen once so many are remembered. If one is 0,
-	// the file decides; in a new one, the default.
+	// Expected is the number of documents for which there is room. FalsePositives is the share of unlike documents that count as seen when that number is
+	// remembered. If one of the two is 0, the value of the file counts, or the default for a new file.
 	Expected       int
 	FalsePositives float64
 }
@@ -91,7 +91,7 @@ func (s *Seen) Keys(list []uint64, texts []string) []uint64 {
 	case !has:
 		return list
 	case !s.rule.Profile.Long(&k):
-		return append(list, wordsKey(&k))
+		return append(list, k.WordsKey())
 	}
 	first := len(list)
 	list, _ = k.AppendBands(list, s.Bands, s.Rows) // headerFor has chosen bands that the scheme has
@@ -101,13 +101,6 @@ func (s *Seen) Keys(list []uint64, texts []string) []uint64 {
 		}
 	}
 	return list
-}
-
-// wordsKey returns a key that is the same for the same words ([sketch.Sketch.SameWords]).
-func wordsKey(k *sketch.Sketch) uint64 {
-	d := xxhash.NewWithSeed(mixed(uint64(k.Shingles), uint64(k.Words)<<32|uint64(k.Numbers)))
-	_, _ = d.Write(k.Payload)
-	return d.Sum64()
 }
 
 func mixed(a, b uint64) uint64 {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/internal/rule"
@@ -82,14 +81,6 @@ func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, err
 		return keys, errors.New("a sketch has no bands")
 	}
 	return keys, nil
-}
-
-// wordsKey is the key of a short text, equal for the same words ([sketch.Sketch.SameWords]). So short texts take no place in the buckets of
-// long ones.
-func wordsKey(s *sketch.Sketch) uint64 {
-	d := xxhash.NewWithSeed(uint64(s.Shingles)<<32 | uint64(s.Numbers))
-	_, _ = d.Write(s.Payload)
-	return d.Sum64()
 }
 
 // inChunk is how many records are read in one go.
@@ -168,11 +159,11 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 						return err
 					}
 					for i, list := range lists {
-						if !c.options.Rule.Profile.Long(s) { // it is a near-duplicate of the same words alone
+						if !c.options.Rule.Profile.Long(s) { // it is a near-duplicate of the same words alone, and takes no place in the buckets of long texts
 							if first+i > 0 {
 								continue
 							}
-							keys[0] = wordsKey(s)
+							keys[0] = s.WordsKey()
 						}
 						list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
 					}

@@ -216,7 +216,7 @@ func (c *Corpus) pairsWithin(sketches []sketch.Sketch) (pairs []uint64, err erro
 			return nil, err
 		}
 		if !c.options.Rule.Profile.Long(&sketches[i]) {
-			keys[i] = []uint64{wordsKey(&sketches[i])}
+			keys[i] = []uint64{sketches[i].WordsKey()}
 		}
 	}
 	for band := range bands {
