@@ -10,8 +10,8 @@ import (
 // areas between the curve of [sketch.Candidate] and a step at the threshold have the least sum (Zhu and others: "LSH Ensemble", VLDB 2016; so does
 // datasketch). Unlike a search, nothing looks at the whole sketches afterwards.
 //
-// It takes only rows that are long enough: positions of few bits are equal by chance, and of the expected number of documents no more than a share rate may be found
-// that way. It returns 0 if there are none.
+// Positions of few bits are often equal by chance. So bands must have enough rows: by chance alone a document may share a band with one of the expected documents
+// with a probability of at most rate. If no bands are long enough, it returns 0.
 func chooseBands(scheme sketch.Scheme, threshold, expected, rate float64) (bands, rows int) {
 	byChance := math.Exp2(-float64(scheme.Bits))
 	least := math.Inf(1)

@@ -75,7 +75,7 @@ func (s *Seen) begin(o *Options) (err error) {
 	if s.header, err = headerFor(o); err != nil {
 		return err
 	}
-	s.filter = filter{words: make([]uint64, s.Words), probes: s.Probes}
+	s.filter = filter{bits: make([]uint64, s.Words), probes: s.Probes}
 	return nil
 }
 
@@ -140,19 +140,19 @@ func (s *Seen) read(file io.Reader, size int64, o *Options) (whole int64, err er
 	if h.Words != s.Words || h.Probes != s.Probes || int64(len(line))+8*int64(h.Words)+8 > size {
 		return 0, ErrDamaged
 	}
-	s.filter = filter{words: make([]uint64, s.Words), probes: s.Probes}
+	s.filter = filter{bits: make([]uint64, s.Words), probes: s.Probes}
 	sum := xxhash.New()
 	_, _ = sum.Write(line)
 	whole = int64(len(line))
 	chunk := make([]byte, 1<<16)
-	for at := 0; at < len(s.words); {
-		chunk := chunk[:min(len(chunk), 8*(len(s.words)-at))]
+	for at := 0; at < len(s.bits); {
+		chunk := chunk[:min(len(chunk), 8*(len(s.bits)-at))]
 		if _, err := io.ReadFull(in, chunk); err != nil {
 			return 0, err
 		}
 		_, _ = sum.Write(chunk)
 		for ; len(chunk) > 0; chunk = chunk[8:] {
-			s.words[at] = binary.LittleEndian.Uint64(chunk)
+			s.bits[at] = binary.LittleEndian.Uint64(chunk)
 			at++
 		}
 	}
@@ -244,7 +244,7 @@ func (s *Seen) Save() error {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	s.unsaved, s.unsavedDocuments = s.unsaved[:0], 0
-	if s.logged += int64(len(record)); s.logged > 8*int64(len(s.words)) {
+	if s.logged += int64(len(record)); s.logged > 8*int64(len(s.bits)) {
 		return s.replace()
 	}
 	return nil
@@ -265,7 +265,7 @@ func (s *Seen) replace() error {
 		out := io.MultiWriter(file, sum)
 		_, err := out.Write(line)
 		chunk := make([]byte, 0, 1<<16)
-		for words := range slices.Chunk(s.words, cap(chunk)/8) {
+		for words := range slices.Chunk(s.bits, cap(chunk)/8) {
 			if err != nil {
 				return err
 			}

@@ -8,12 +8,12 @@ import (
 // filter is a Bloom filter: a set of 64-bit hashes that finds every key that was added, and, by chance, a few that were not. (Bloom: "Space/time
 // trade-offs in hash coding with allowable errors", CACM 1970.)
 type filter struct {
-	words []uint64
+	bits []uint64
 	// probes is how many bits a key sets.
 	probes int
 }
 
-// sizeOf returns how large a filter must be, and how many bits a key must set, so that it finds a share rate of other keys once it holds this number of keys.
+// sizeOf returns how many words of 64 bits a filter must have, and how many bits a key must set, so that it finds a share rate of other keys once it holds this number of keys.
 func sizeOf(keys, rate float64) (words uint64, probes int) {
 	perKey := -math.Log2(rate)
 	return uint64(math.Ceil(keys * perKey / math.Ln2 / 64)), max(1, int(math.Round(perKey)))
@@ -24,10 +24,10 @@ func sizeOf(keys, rate float64) (words uint64, probes int) {
 // The places of a key are an arithmetic sequence that begins with the key and has the key with its halves exchanged for its step: double hashing (Kirsch
 // and Mitzenmacher: "Less hashing, same performance", 2006).
 func (f *filter) has(key uint64) bool {
-	step, size := bits.RotateLeft64(key, 32), uint64(len(f.words))*64
+	step, size := bits.RotateLeft64(key, 32), uint64(len(f.bits))*64
 	for range f.probes {
 		at, _ := bits.Mul64(key, size)
-		if f.words[at/64]&(1<<(at%64)) == 0 {
+		if f.bits[at/64]&(1<<(at%64)) == 0 {
 			return false
 		}
 		key += step
@@ -37,10 +37,10 @@ func (f *filter) has(key uint64) bool {
 
 // add adds a key.
 func (f *filter) add(key uint64) {
-	step, size := bits.RotateLeft64(key, 32), uint64(len(f.words))*64
+	step, size := bits.RotateLeft64(key, 32), uint64(len(f.bits))*64
 	for range f.probes {
 		at, _ := bits.Mul64(key, size)
-		f.words[at/64] |= 1 << (at % 64)
+		f.bits[at/64] |= 1 << (at % 64)
 		key += step
 	}
 }
@@ -48,8 +48,8 @@ func (f *filter) add(key uint64) {
 // rate returns the share of keys that were not added and are found all the same.
 func (f *filter) rate() float64 {
 	ones := 0
-	for _, word := range f.words {
+	for _, word := range f.bits {
 		ones += bits.OnesCount64(word)
 	}
-	return math.Pow(float64(ones)/float64(64*len(f.words)), float64(f.probes))
+	return math.Pow(float64(ones)/float64(64*len(f.bits)), float64(f.probes))
 }

@@ -185,10 +185,10 @@ func TestFileKeepsAll(t *testing.T) {
 			}
 		}
 		expect.OK(t, s.Save())
-		before := slices.Clone(s.words)
+		before := slices.Clone(s.bits)
 		s.Close()
 		s = expect.Value(Open(name, options(t)))(t)
-		expect.Same(t, before, s.words, "round %d", round)
+		expect.Same(t, before, s.bits, "round %d", round)
 		s.New([]uint64{random.Uint64()}) // it is not saved
 		s.Close()
 		if info := expect.Value(os.Stat(name))(t); info.Size() > 3*8*int64(len(before)) {
@@ -309,7 +309,7 @@ func FuzzFile(f *testing.F) {
 				t.Fatalf("%d of %d bytes are whole", whole, len(data))
 			}
 			again := Seen{rule: o.Rule}
-			if n, err := again.read(bytes.NewReader(data[:whole]), whole, &o); err != nil || n != whole || !slices.Equal(s.words, again.words) {
+			if n, err := again.read(bytes.NewReader(data[:whole]), whole, &o); err != nil || n != whole || !slices.Equal(s.bits, again.bits) {
 				t.Fatalf("what is whole reads as %d bytes: %v", n, err)
 			}
 		}
