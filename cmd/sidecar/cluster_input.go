@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/offline"
@@ -33,15 +32,13 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	entry := config.DefaultIndex()
-	if g.Index != nil {
-		entry = *g.Index
-	}
-	entry.Fields = g.Rule.Fields
-	if err := c.begin(entry.Rule(g.Sketcher)); err != nil {
+	if err := c.begin(g.RuleAt(0)); err != nil {
 		return err
 	}
-	hostField := cmp.Or(c.hostField, entry.HostField)
+	hostField := c.hostField
+	if g.Index != nil {
+		hostField = cmp.Or(hostField, g.Index.HostField)
+	}
 	meter := newMeter(c.err, offline.NameOf(c.input), c.metrics.Index(""))
 	defer meter.clearBar()
 	var fields fieldNames
@@ -66,7 +63,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	}
 	if err == nil {
 		meter.clearBar()
-		_, _ = fmt.Fprintf(c.err, "%s: %s\n", offline.NameOf(c.input), fields.describe(entry.Fields, c.id, hostField))
+		_, _ = fmt.Fprintf(c.err, "%s: %s\n", offline.NameOf(c.input), fields.describe(g.Rule.Fields, c.id, hostField))
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 	return cmp.Or(ctx.Err(), c.decide(ctx))
 }
 
-// Room returns how many texts there are, once they are numbered, and how much of [Options.Memory] a [Seeker] may take.
+// Room returns how many texts there are, once they are numbered, and how much of [Options.Memory] the search for pairs may take, here or in a [Seeker].
 func (c *Corpus) Room() (texts int, memory int64) {
 	if c.records.file != nil {
 		return len(c.at), c.options.Memory / 2
