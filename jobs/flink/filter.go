@@ -21,7 +21,7 @@ const (
 	leastBlocks = 1 << 6
 )
 
-// newFilter returns a filter of so many bytes. Most keys come once, so the first part has three quarters of them.
+// newFilter returns a filter that takes this many bytes. Most keys come once, so three quarters of the bytes are for once.
 func newFilter(memory int64) *filter {
 	n := max(memory/blockBytes/4, leastBlocks)
 	return &filter{once: make([]block, 3*n), twice: make([]block, n)}

@@ -46,7 +46,7 @@ const (
 )
 
 // Seek finds the pairs among texts. Their fingerprints are their numbers: below 2^63, each of them once. A
-// sketch is looked at before the next one is asked for. Texts is gone through twice. It returns when the job has ended. The pairs are to be iterated once,
+// sketch is looked at before the next one is asked for. It goes through texts twice. It returns when the job has ended. The pairs are to be iterated once,
 // which removes the directory of the run; each comes once, the lower number first.
 func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
 	g, err := newGateway(j.Gateway)
