@@ -43,7 +43,7 @@ soak: ## 2 h: a bulk of a gigabyte, long writes and backfills at random, Flink, 
 	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|ConcurrentWrites|WritesAtRandom|TestRealSearches|TestContract|TestCursor|TestReindex|TestFlinkClusters|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestAttack|TestSigned|TestRealLate|TestSuites' \
 	  ./internal/e2e ./internal/conformance ./adapters/elastic ./adapters/typesense
 
-chaos: ## 25 min: a thousand faults while writers, searchers and a job work; a ledger is held against what is stored (FAULTS=10000 FOR=4h; NEARDUP_SEED repeats a part)
+chaos: ## 25 min: a thousand faults while writers, searchers and a job work; a ledger is held against what is stored (FAULTS=10000; NEARDUP_SEED repeats a part)
 	NEARDUP_FAULTS=$(FAULTS) NEARDUP_FOR=$(FOR) $(LONG) -timeout 0 -run 'TestChaos$$' ./internal/e2e
 
 fuzz: ## 20 min: each fuzz target for 30 s (FUZZTIME=5m)
