@@ -140,6 +140,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 	texts := []string{"title", "meta.text"}
 	f.Fuzz(func(t *testing.T, raw string) {
 		body := []byte(`{"results":[` + raw + `]}`)
+		raw = strings.Trim(raw, " \t\r\n") // no element of a list has these around it
 		results, err := (&wire{sketched: texts}).Split([]*adapters.Request{{Hits: 1}}, &adapters.Reply{Status: 200, Body: body})
 		if err != nil || len(results) != 1 {
 			return // other tests hold the scanner
@@ -161,7 +162,7 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 			}
 			return
 		}
-		if strings.TrimSpace(raw) == raw && raw[0] == '{' && string(r.raw) != raw || r.found != found || r.page != (enginePage{number, size}) || len(r.hits) != len(want.hits) {
+		if string(r.raw) != raw || r.found != found || r.page != (enginePage{number, size}) || len(r.hits) != len(want.hits) {
 			t.Fatalf("%+v of %s", r, raw)
 		}
 		for i := range r.hits {
