@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"runtime"
-	"sync/atomic"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
@@ -23,6 +22,7 @@ const batchSize = 256 << 10
 type batch struct {
 	// first is the number of its first line, from 1.
 	first int
+	lines int
 	text  []byte
 }
 
@@ -43,10 +43,10 @@ func (b batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// eachBatch reads a stream to its end. It calls work for its batches on all cores, and use for their results in the order of the stream. It
+// eachBatch reads a stream to its end, of which so many lines were read before. It calls work for its batches on all cores, and use for their results in the order of the stream. It
 // stops at the first error of work, after use has got the result of that batch, which may be partial. Its memory does not grow with the
 // stream.
-func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, error), use func(R) error) error {
+func eachBatch[R any](ctx context.Context, src io.Reader, lines int, work func(batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {
@@ -57,7 +57,7 @@ func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, e
 	var readErr error // valid once ordered is closed
 	go func() {
 		defer close(ordered)
-		readErr = cutBatches(terminal.UntilDone(ctx, src), func(b batch) bool {
+		readErr = cutBatches(terminal.UntilDone(ctx, src), lines, func(b batch) bool {
 			done := make(chan outcome, 1)
 			select {
 			case ordered <- done:
@@ -83,52 +83,103 @@ func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, e
 	return readErr
 }
 
+// Place is how far a file of documents was read: whole lines alone.
+type Place struct {
+	// Bytes were read, unpacked, and Lines.
+	Bytes int64 `json:"bytes"`
+	Lines int   `json:"lines"`
+	// Documents were in them, of which WithField had one of the fields.
+	Documents int `json:"documents"`
+	WithField int `json:"with_field"`
+}
+
 // EachDocument reads the documents of a file, one in each line, on all cores. add adds a document and its line number to the result of a batch;
 // use gets the results in the order of the file. If no document has any of the fields, a note says so.
 func EachDocument[R any](
 	ctx context.Context, g *Comparer, file, id string, add func(R, int, *documents.Document) (R, error), use func(R) error,
+) error {
+	return EachDocumentFrom(ctx, g, file, id, Place{}, add, func(result R, _ Place) error { return use(result) })
+}
+
+// EachDocumentFrom is EachDocument for the rest of a file. use also gets the place behind the documents of the result.
+func EachDocumentFrom[R any](
+	ctx context.Context, g *Comparer, file, id string, from Place, add func(R, int, *documents.Document) (R, error), use func(R, Place) error,
 ) error {
 	src, name, err := Open(file, g.In)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	var count, withField atomic.Int64
-	work := func(b batch) (result R, err error) {
+	if err := skip(ctx, src, from.Bytes); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	type read struct {
+		result R
+		Place
+	}
+	work := func(b batch) (r read, err error) {
+		r.Bytes, r.Lines = int64(len(b.text)), b.lines
 		for number, line := range b.Lines() {
 			d, err := documents.Read(line, id, g.Rule)
 			if err == nil {
-				result, err = add(result, number, &d)
+				r.result, err = add(r.result, number, &d)
 			}
 			if err != nil {
-				return result, atLine(name, number, err)
+				r.Lines = number - b.first
+				r.Bytes = endOf(b.text, r.Lines)
+				return r, atLine(name, number, err)
 			}
-			count.Add(1)
+			r.Documents++
 			if d.Held {
-				withField.Add(1)
+				r.WithField++
 			}
 		}
-		return result, nil
+		return r, nil
 	}
-	err = eachBatch(ctx, src, work, use)
-	if err == nil && count.Load() > 0 && withField.Load() == 0 {
+	at := from
+	err = eachBatch(ctx, src, from.Lines, work, func(r read) error {
+		at = Place{at.Bytes + r.Bytes, at.Lines + r.Lines, at.Documents + r.Documents, at.WithField + r.WithField}
+		return use(r.result, at)
+	})
+	if err == nil && at.Documents > 0 && at.WithField == 0 {
 		const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
 		_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
 	}
 	return err
 }
 
-// cutBatches cuts a stream into batches, until its end or until next returns false. A batch is complete at batchSize, or if reading the next line
+// endOf returns where so many lines end.
+func endOf(text []byte, lines int) (end int64) {
+	for range lines {
+		end += int64(bytes.IndexByte(text[end:], '\n') + 1)
+	}
+	return end
+}
+
+// skip leaves out the first bytes of a stream.
+func skip(ctx context.Context, src io.Reader, bytes int64) error {
+	if bytes == 0 { // perhaps of a pipe
+		return nil
+	}
+	if file, plain := src.(io.Seeker); plain {
+		_, err := file.Seek(bytes, io.SeekStart)
+		return err
+	}
+	_, err := io.CopyN(io.Discard, terminal.UntilDone(ctx, src), bytes)
+	return err
+}
+
+// cutBatches cuts a stream, of which so many lines were read before, into batches, until its end or until next returns false. A batch is complete at batchSize, or if reading the next line
 // would block.
-func cutBatches(src io.Reader, next func(batch) bool) error {
-	in, b := bufio.NewReaderSize(src, batchSize), batch{first: 1}
-	for number := 1; ; number++ {
+func cutBatches(src io.Reader, lines int, next func(batch) bool) error {
+	in, b := bufio.NewReaderSize(src, batchSize), batch{first: lines + 1}
+	for number := lines + 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		b.text = append(b.text, line...)
 		buffered, _ := in.Peek(in.Buffered())
 		blocks := bytes.IndexByte(buffered, '\n') < 0
 		if len(b.text) > 0 && (blocks || err != nil || len(b.text) >= batchSize) {
-			if !next(b) {
+			if b.lines = number - b.first + 1; !next(b) {
 				return nil
 			}
 			b = batch{first: number + 1}

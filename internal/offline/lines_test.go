@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -52,7 +54,7 @@ func TestEachBatchKeepsOrder(t *testing.T) {
 		"data and error": iotest.DataErrReader(strings.NewReader(text.String())),
 	} {
 		var got bytes.Buffer
-		err := eachBatch(t.Context(), src, echo, func(out []byte) error { got.Write(out); return nil })
+		err := eachBatch(t.Context(), src, 0, echo, func(out []byte) error { got.Write(out); return nil })
 		if err != nil || got.String() != want.String() {
 			t.Errorf("%s: %v, %d bytes of %d", name, err, got.Len(), want.Len())
 		}
@@ -77,7 +79,7 @@ func TestEachBatchEnds(t *testing.T) {
 		{"the stream breaks", io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), nil, "broken", len("1 a\n2 b\n")},
 	} {
 		n := 0
-		err := eachBatch(t.Context(), c.src, echo, func(out []byte) error { n += len(out); return c.use })
+		err := eachBatch(t.Context(), c.src, 0, echo, func(out []byte) error { n += len(out); return c.use })
 		if message := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && message != c.want || c.got >= 0 && n != c.got {
 			t.Errorf("%s: %v, %d bytes", c.name, err, n)
 		}
@@ -97,8 +99,17 @@ func TestEachBatchIsInterrupted(t *testing.T) {
 	src, feed := io.Pipe()
 	defer feed.Close()
 	go func() { _, _ = feed.Write([]byte("a\n")) }()
-	err := eachBatch(ctx, src, echo, func([]byte) error { cancel(); return nil })
+	err := eachBatch(ctx, src, 0, echo, func([]byte) error { cancel(); return nil })
 	if !errors.Is(err, terminal.ErrInterrupted) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestPipeIsRead reads from a pipe, in which nothing can be skipped.
+func TestPipeIsRead(t *testing.T) {
+	src, feed, err := os.Pipe()
+	expect.OK(t, err)
+	defer src.Close()
+	defer feed.Close()
+	expect.OK(t, skip(t.Context(), src, 0))
 }

@@ -44,7 +44,7 @@ func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
 			return err
 		}
 	}
-	return eachBatch(ctx, src, j.batch, g.write)
+	return eachBatch(ctx, src, 0, j.batch, g.write)
 }
 
 // load reads the documents.
