@@ -36,6 +36,8 @@ type clusterJob struct {
 	write                bool
 	flink                flinkFlags
 	clean                cleanFlags
+	// work is the directory where the run keeps what is done; empty for none.
+	work string
 	// boilerplate is the file that the passages learned go to; empty for none.
 	boilerplate string
 	learned     *cluster.Learned
@@ -81,6 +83,9 @@ change are written. A document that somebody else changes meanwhile is skipped.
 
 --engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run here: see docs/clusters.md.
 
+--work keeps in a directory what is done, every few seconds, so that a run of --input goes on after it was killed: run the same command again.
+The directory is made if need be, holds ids and sketches, and is emptied when the run is done. It does not go with broder or --boilerplate.
+
 --open shows the groups on a page in the browser, until the command is interrupted: how much of the index are copies, what differs within
 a group, and why which document would stay. There you can tell documents apart, export groups, and download a plan.
 
@@ -108,6 +113,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
   sidecar cluster --input pages.jsonl --id url --fields body --host-field url --report json > report.json
   sidecar cluster --input pages.jsonl --id url --fields body --output clusters.jsonl --report json
+  sidecar cluster --input lyrics.jsonl.gz --output clusters.csv --work /big/disk/lyrics
   sidecar cluster --index news-2024 --write --engine flink --gateway http://flink:8083 --shared /mnt/shared
   sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
@@ -127,6 +133,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
+	flags.StringVar(&c.work, "work", "", "with --input: keep what is done in this `directory`; the same command goes on from there")
 	flags.StringVar(&c.output, "output", "", "write the clusters to this `file`, whose name ends in .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")
@@ -203,7 +210,7 @@ const (
 )
 
 func (c *clusterJob) run(cmd *cobra.Command) error {
-	if err := errors.Join(c.check(cmd), c.flink.check(c.engine)); err != nil {
+	if err := errors.Join(c.check(cmd), c.checkWork(), c.flink.check(c.engine)); err != nil {
 		return err
 	}
 	c.Memory = int64(c.memory)
@@ -224,15 +231,20 @@ func (c *clusterJob) run(cmd *cobra.Command) error {
 	if c.corpus != nil {
 		c.corpus.Close()
 	}
+	if err != nil && cmd.Context().Err() != nil && c.work != "" {
+		return errors.New("interrupted: run the same command again to go on")
+	}
 	if err != nil && cmd.Context().Err() != nil {
 		return errors.New("interrupted: a file of --output is there only if it is whole, and what --write has stored stands: run it again")
 	}
-	return hinted(err)
+	return c.hinted(err)
 }
 
 // hinted adds to an error of temporary files what to do about it.
-func hinted(err error) error {
+func (c *clusterJob) hinted(err error) error {
 	switch {
+	case c.work != "" && errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: make room there and run the same command again: it goes on", err)
 	case !errors.Is(err, cluster.ErrTemporary):
 		return err
 	case errors.Is(err, syscall.ENOSPC):
@@ -281,7 +293,7 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 		}
 		written = &w
 	}
-	if err := c.print(report, written); err != nil {
+	if err := errors.Join(c.print(report, written), c.corpus.Finish()); err != nil {
 		return err
 	}
 	if written != nil && written.Refused > 0 {
@@ -301,7 +313,7 @@ func (c *clusterJob) begin(rule *rule.Rule) (err error) {
 			return err
 		}
 	}
-	c.Rule, c.Progress = &copied, c
+	c.Rule, c.Progress, c.KeepEvery = &copied, c, keepEvery
 	c.corpus, err = cluster.New(c.Options)
 	return err
 }

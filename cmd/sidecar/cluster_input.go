@@ -39,16 +39,23 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	if g.Index != nil {
 		hostField = cmp.Or(hostField, g.Index.HostField)
 	}
+	done, err := c.resume(cmd.Context(), g.Rule.Fields, hostField)
+	if err != nil {
+		return err
+	}
 	meter := newMeter(c.err, offline.NameOf(c.input), c.metrics.Index(""))
 	defer meter.clearBar()
-	var fields fieldNames
+	fields := fieldNames{names: map[string]bool{}}
+	for _, name := range done.Fields {
+		fields.names[name] = true
+	}
 	add := func(list []cluster.Document, _ int, read *documents.Document) ([]cluster.Document, error) {
 		fields.add(read.Members)
 		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, hostField)}
 		c.document(&d, read.Texts)
 		return append(list, d), nil
 	}
-	err = offline.EachDocument(cmd.Context(), g, c.input, c.id, add, func(list []cluster.Document) error {
+	use := func(list []cluster.Document, at offline.Place) error {
 		for _, d := range list {
 			if err := c.corpus.Add(d); err != nil {
 				return err
@@ -56,10 +63,18 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 		}
 		meter.at(c.corpus.Documents(), 0, "read")
 		meter.metrics.Count(map[string]int{"scanned": c.corpus.Documents()})
-		return nil
-	})
+		done.Place = at
+		return c.corpus.Reached(func() any { return done.with(&fields) }, false)
+	}
+	if !done.Whole {
+		err = offline.EachDocumentFrom(cmd.Context(), g, c.input, c.id, done.Place, add, use)
+	}
 	if errors.Is(err, documents.ErrNoID) {
 		return fmt.Errorf("%w, or name the field that holds it with --id", err)
+	}
+	if err == nil {
+		done.Whole = true
+		err = c.corpus.Reached(func() any { return done.with(&fields) }, true)
 	}
 	if err == nil {
 		meter.clearBar()
@@ -80,14 +95,18 @@ const maxNames = 1000
 func (f *fieldNames) add(members []jsonedit.Member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.names == nil {
-		f.names = map[string]bool{}
-	}
 	for _, m := range members {
 		if len(f.names) < maxNames {
 			f.names[m.Key] = true
 		}
 	}
+}
+
+// list returns the names in order.
+func (f *fieldNames) list() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.names))
 }
 
 // describe says which of the fields were compared, and which were not used at all. used are fields that were used otherwise.

@@ -34,3 +34,13 @@ func WriteFile(name string, write func(io.Writer) error) (err error) {
 	}
 	return os.Rename(temporary, name)
 }
+
+// SyncFolder flushes a directory, so that a new file in it survives a crash.
+func SyncFolder(name string) error {
+	folder, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	_ = folder.Sync() // not every system supports it
+	return folder.Close()
+}

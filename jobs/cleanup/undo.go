@@ -91,17 +91,7 @@ func openUndo(name string, head Undo) (u *undoFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return u, errors.Join(file.Sync(), syncFolder(filepath.Dir(name)))
-}
-
-// syncFolder flushes a directory, so that a new file in it survives a crash.
-func syncFolder(name string) error {
-	folder, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	_ = folder.Sync() // not every system supports it
-	return folder.Close()
+	return u, errors.Join(file.Sync(), terminal.SyncFolder(filepath.Dir(name)))
 }
 
 // add appends documents, and flushes them to disk.

@@ -138,7 +138,7 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 	for range workers {
 		rooms <- nil
 	}
-	for first := 0; first < bands; first += together {
+	for first := c.bandsDone(); first < bands; first += together {
 		c.progress("comparing within bands", first, bands)
 		lists := lists[:min(together, bands-first)]
 		for _, list := range lists {
@@ -175,6 +175,9 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 			return err
 		}
 		if err := c.joinLists(ctx, lists, rooms); err != nil {
+			return err
+		}
+		if err := c.keepForest(first + len(lists)); err != nil {
 			return err
 		}
 	}

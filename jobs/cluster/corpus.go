@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -59,6 +60,8 @@ type Options struct {
 	Dir string
 	// Decided are decided pairs of the documents.
 	Decided []decided.Pair
+	// KeepEvery is how often [Corpus.Keep] keeps what was done.
+	KeepEvery time.Duration
 	// Progress, if not nil, gets how far the work has come.
 	Progress Progress
 }
@@ -103,6 +106,7 @@ type Corpus struct {
 	// records has one for each document in the order of their coming: see [reader.read].
 	records spool
 	record  []byte
+	work    *work // nil unless the corpus keeps its work
 	// fingerprints sorts ⟨fingerprint, check of the payload and place⟩.
 	fingerprints *sorter
 	documents    int
@@ -180,18 +184,19 @@ func (c *Corpus) Documents() int { return c.documents }
 // Left returns what was left out so far.
 func (c *Corpus) Left() Left { return c.left }
 
-// Close gives memory and files back.
-func (c *Corpus) Close() { c.scratch.close() }
+// Close gives memory and files back. Work that is kept stays: see [Corpus.Keep].
+func (c *Corpus) Close() {
+	c.scratch.close()
+	c.work.close()
+}
 
 // Add adds a document, of which it keeps nothing.
 func (c *Corpus) Add(d Document) error {
-	place := uint64(c.documents)
-	if place >= MostDocuments {
+	if c.documents >= MostDocuments {
 		return fmt.Errorf("more than %d documents: cluster them in parts", uint64(MostDocuments))
 	}
 	k := sketch.Sketch{Fingerprint: xxhash.Sum64String(d.ID)}
 	if d.Sketch == nil {
-		c.left.Textless++
 	} else if k = *d.Sketch; k.Scheme != c.options.Rule.Sketcher.SchemeID() || k.Shingles == 0 {
 		return fmt.Errorf("document %s: its sketch is of another scheme", d.ID)
 	} else if c.options.Algorithm == Exact {
@@ -207,24 +212,31 @@ func (c *Corpus) Add(d Document) error {
 	r = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(r, k.Words), k.Numbers)
 	r = binary.LittleEndian.AppendUint16(r, uint16(len(k.Payload)))
 	r = append(append(r, k.Topics...), k.Payload...)
-	c.notice(&d, place)
-	if d.Sketch != nil {
-		if err := c.fingerprints.add(k.Fingerprint, xxhash.Sum64(r)&^math.MaxUint32|place); err != nil {
-			return err
-		}
-	}
-	for _, text := range []string{d.ID, d.Host, d.Cluster} {
+	sketched := len(r)
+	for _, text := range [namesInRecord]string{d.ID, d.Host, d.Cluster} {
 		r = append(binary.AppendUvarint(r, uint64(len(text))), text...)
 	}
 	c.record = r
-	if err := c.records.add(r); err != nil {
+	if err := c.addRecord(r, sketched, d.ID); err != nil || c.options.Algorithm != Broder {
 		return err
 	}
-	c.documents++
-	if c.options.Algorithm != Broder {
-		return nil
+	return c.addSet(&d, uint64(c.documents-1))
+}
+
+// addRecord adds the record of a document, of which so many bytes are its sketch and the rest its names.
+func (c *Corpus) addRecord(record []byte, sketched int, id string) error {
+	place, fingerprint := uint64(c.documents), binary.LittleEndian.Uint64(record)
+	if binary.LittleEndian.Uint32(record[8:]) == 0 { // no shingles
+		c.left.Textless++
+	} else {
+		c.notice(id, fingerprint, place)
+		if err := c.fingerprints.add(fingerprint, xxhash.Sum64(record[:sketched])&^math.MaxUint32|place); err != nil {
+			return err
+		}
 	}
-	return c.addSet(&d, place)
+	c.documents++
+	c.work.add(record)
+	return c.records.add(record)
 }
 
 // addSet keeps the set of a document for Broder.
@@ -287,7 +299,7 @@ func (c *Corpus) Number(ctx context.Context) error {
 	for i, number := range c.again {
 		c.forest.Join(c.ordinary+uint32(i), number)
 	}
-	return nil
+	return c.takeForest()
 }
 
 // Cluster numbers the texts and joins near-duplicates by the algorithm of the options.

@@ -38,10 +38,10 @@ func (c *Corpus) expect(pairs []decided.Pair) {
 	}
 }
 
-// notice notes where a document is that a decided pair is about.
-func (c *Corpus) notice(d *Document, place uint64) {
-	if _, is := c.spots[d.ID]; is && d.Sketch != nil {
-		c.spots[d.ID] = spot{uint32(place), d.Sketch.Fingerprint}
+// notice notes where a document with a text is, if a decided pair is about it.
+func (c *Corpus) notice(id string, text, place uint64) {
+	if _, is := c.spots[id]; is {
+		c.spots[id] = spot{uint32(place), text}
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 
 // Room returns how many texts there are, once they are numbered, and how much of [Options.Memory] the search for pairs may take, here or in a [Seeker].
 func (c *Corpus) Room() (texts int, memory int64) {
-	if c.records.file != nil {
+	if c.records.stored > 0 {
 		return len(c.at), c.options.Memory / 2
 	}
 	return len(c.at), c.options.Memory / 4

@@ -27,6 +27,9 @@ func (r *reader) read(document uint32, at int) (names []byte, err error) {
 // headerSize is how long a record is before its topics and payload.
 const headerSize = 26
 
+// namesInRecord is how many texts are behind the payload, each with its length in front.
+const namesInRecord = 3
+
 // decode reads a record into a sketch, which shares its memory, and returns the rest.
 func decode(raw []byte, scheme uint32, s *sketch.Sketch) (names []byte) {
 	topics := headerSize + int(raw[15])

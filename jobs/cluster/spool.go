@@ -54,9 +54,10 @@ func (s *scratch) close() {
 type spool struct {
 	scratch *scratch
 	limit   int    // bytes kept in memory
-	held    []byte // what is not in the file
+	held    []byte // what is in memory
 	file    *os.File
-	stored  int64   // bytes in the file
+	stored  int64   // bytes in the file alone, from its beginning
+	written int64   // bytes in the file
 	ends    []int64 // of the records
 }
 
@@ -66,11 +67,11 @@ const writeSize = 1 << 20
 // add appends a record.
 func (s *spool) add(record []byte) error {
 	size := len(s.held) + len(record)
-	if s.file == nil && size > s.limit || s.file != nil && size > writeSize {
+	if s.stored == 0 && size > s.limit || s.stored > 0 && size > writeSize {
 		if err := s.flush(); err != nil {
 			return err
 		}
-	} else if s.file == nil && size > cap(s.held) { // append would take more than the limit
+	} else if s.stored == 0 && size > cap(s.held) { // append would take more than the limit
 		s.held = append(make([]byte, 0, min(s.limit, 2*size)), s.held...)
 	}
 	s.held = append(s.held, record...)
@@ -79,23 +80,36 @@ func (s *spool) add(record []byte) error {
 }
 
 // flush moves what is held to the file.
-func (s *spool) flush() (err error) {
-	if s.file == nil {
-		if s.file, err = s.scratch.create(); err != nil {
-			return err
-		}
-	}
-	if _, err := s.file.WriteAt(s.held, s.stored); err != nil {
-		return s.scratch.failed(err)
+func (s *spool) flush() error {
+	if err := s.write(); err != nil {
+		return err
 	}
 	s.stored += int64(len(s.held))
 	s.held = make([]byte, 0, writeSize)
 	return nil
 }
 
+// write writes what is held to the file, as far as it is not there.
+func (s *spool) write() (err error) {
+	if s.file == nil {
+		if s.file, err = s.scratch.create(); err != nil {
+			return err
+		}
+	}
+	end := s.stored + int64(len(s.held))
+	if end <= s.written {
+		return nil
+	}
+	if _, err := s.file.WriteAt(s.held[s.written-s.stored:], s.written); err != nil {
+		return s.scratch.failed(err)
+	}
+	s.written = end
+	return nil
+}
+
 // seal ends the filling.
 func (s *spool) seal() error {
-	if s.file == nil {
+	if s.stored == 0 {
 		return nil
 	}
 	return s.flush()
@@ -112,7 +126,7 @@ func (s *spool) start(record int) int64 {
 // read returns the bytes of the records from one to before another: the spool's own, or as many as fit into room, which may grow.
 func (s *spool) read(from, to int, room []byte) ([]byte, error) {
 	start, end := s.start(from), s.start(to)
-	if s.file == nil {
+	if s.stored == 0 {
 		return s.held[start:end:end], nil
 	}
 	room = slices.Grow(room[:0], int(end-start))[:end-start]

@@ -1,0 +1,428 @@
+package cluster
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/neardup/sidecar/internal/terminal"
+)
+
+// A corpus can keep its work in a directory, so that a run that was killed goes on where it was. The directory has these files:
+//
+//	neardup-records    the records of the documents, in the order of their coming
+//	neardup-forest-N   what was joined after N bands: for each text another one of its component, in 4 bytes
+//	neardup-state      what the run is of and how far it is, in JSON: see [state]
+//	neardup-lock       is locked while a run uses the directory
+//
+// Only what the state counts is used. A new state replaces the old one at once, after everything that it counts is on the disk. So a run may end
+// at any moment, and so may the machine.
+const (
+	recordsName = "neardup-records"
+	forestName  = "neardup-forest-"
+	stateName   = "neardup-state"
+	lockName    = "neardup-lock"
+)
+
+// workFormat is the version of all this. It changes with the form of a record, the keys of bands, and the numbering of texts.
+//
+//	1  the first
+const workFormat = 1
+
+// DefaultKeepEvery is what Options.KeepEvery is without a value.
+const DefaultKeepEvery = 5 * time.Second
+
+// state says what a run is of, and how far it is.
+type state struct {
+	Format int `json:"neardup_work"`
+	// Run is all that decides what comes out.
+	Run map[string]string `json:"run"`
+	// Documents have records of so many Bytes, whose hash is Sum. Note is what the caller noted with them.
+	Documents int             `json:"documents"`
+	Bytes     int64           `json:"bytes"`
+	Sum       uint64          `json:"sum"`
+	Note      json.RawMessage `json:"note"`
+	// Bands were gone through, which cut buckets as Left says. Forest is the hash of what they joined.
+	Bands      int    `json:"bands"`
+	Forest     uint64 `json:"forest"`
+	CutBuckets int    `json:"cut_buckets"`
+	CutTexts   int    `json:"cut_texts"`
+}
+
+// parseState reads the state of a run. It is an error if the state is not of this version.
+func parseState(raw []byte) (s state, err error) {
+	err = json.Unmarshal(raw, &s)
+	switch {
+	case err == nil && s.Format != workFormat:
+		return s, fmt.Errorf("the work there is of another version of sidecar, in format %d: go on with that version, or name another directory", s.Format)
+	case err != nil || s.Documents < 0 || s.Documents >= MostDocuments || s.Bytes < 0 || s.Bands < 0:
+		return s, errDamaged
+	}
+	return s, nil
+}
+
+var errDamaged = errors.New("the work there is damaged: remove the directory to begin again")
+
+// work keeps the work of a corpus. A nil work keeps nothing.
+type work struct {
+	scratch       // its directory
+	state   state // what is kept, or is being kept
+	sum     *xxhash.Digest
+	every   time.Duration
+	next    time.Time
+	saving  chan error // gets the result of the save under way; nil without one
+}
+
+// Keep has the corpus keep its work in a directory, which is made if need be, and goes on with the work that is there. run says which documents are
+// added: it and the options must be those of the work that is there. Keep is called before the first Add. It returns what was last noted
+// with [Corpus.Reached], nil if nothing was. One run at a time uses a directory.
+func (c *Corpus) Keep(ctx context.Context, dir string, run map[string]string) (note []byte, err error) {
+	if c.options.Algorithm == Broder {
+		return nil, errors.New("a run of algorithm broder can't be picked up later: use bands or exact")
+	}
+	run = maps.Clone(run)
+	maps.Copy(run, c.run())
+	c.work = &work{scratch: scratch{dir: dir}, sum: xxhash.New(), every: cmp.Or(c.options.KeepEvery, DefaultKeepEvery)}
+	if err := c.work.open(run); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	if err := c.takeRecords(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return c.work.state.Note, nil
+}
+
+// run says what of the options decides what comes out.
+func (c *Corpus) run() map[string]string {
+	rule, profile := c.options.Rule, c.options.Rule.Profile
+	profile.Threshold = 0 // has a line of its own
+	pairs := xxhash.New()
+	for _, p := range c.options.Decided {
+		_, _ = fmt.Fprintf(pairs, "%q %q %v %x %x\n", p.A, p.B, p.Verdict, p.TextA, p.TextB)
+	}
+	bands, rows := c.Shape()
+	return map[string]string{
+		"algorithm": string(c.options.Algorithm), "threshold": fmt.Sprint(rule.Profile.Threshold), "bands": fmt.Sprintf("%d of %d rows", bands, rows),
+		"scheme of sketches": fmt.Sprintf("%08x", rule.Sketcher.SchemeID()), "rule": fmt.Sprintf("%+v", profile),
+		"decided pairs": fmt.Sprintf("%d (%016x)", len(c.options.Decided), pairs.Sum64()),
+	}
+}
+
+func (w *work) name(file string) string { return filepath.Join(w.dir, file) }
+
+// open locks the directory and reads the state that is there, which must be of this run.
+func (w *work) open(run map[string]string) error {
+	if err := os.Mkdir(w.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := w.lock(); err != nil {
+		return err
+	}
+	raw, err := os.ReadFile(w.name(stateName))
+	if errors.Is(err, fs.ErrNotExist) {
+		w.state = state{Format: workFormat, Run: run}
+		return w.removeForests("")
+	}
+	if err != nil {
+		return err
+	}
+	if w.state, err = parseState(raw); err != nil {
+		return err
+	}
+	var differ []string
+	for _, key := range slices.Sorted(maps.Keys(run)) {
+		if there := w.state.Run[key]; there != run[key] {
+			differ = append(differ, fmt.Sprintf("%s is %q there and %q here", key, there, run[key]))
+		}
+	}
+	if len(differ) > 0 {
+		return fmt.Errorf("the work there is of another run: %s: repeat the command of that run, or name another directory", strings.Join(differ, "; "))
+	}
+	return w.removeForests(w.forest())
+}
+
+// lock locks the directory until the work is closed.
+func (w *work) lock() error {
+	for {
+		file, err := os.OpenFile(w.name(lockName), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		w.files = append(w.files, file)
+		if err := terminal.Lock(file); err != nil {
+			return fmt.Errorf("another run uses it, or it can't be locked: %w", err)
+		}
+		own, err := file.Stat()
+		there, missing := os.Stat(w.name(lockName))
+		if err != nil || missing == nil && os.SameFile(own, there) {
+			return err
+		} // else the run that ended just now has removed the file
+	}
+}
+
+// forest is the name of the file of what was joined.
+func (w *work) forest() string { return fmt.Sprint(forestName, w.state.Bands) }
+
+// removeForests removes all files of what was joined but one.
+func (w *work) removeForests(but string) error {
+	list, err := os.ReadDir(w.dir)
+	for _, entry := range list {
+		if name := entry.Name(); strings.HasPrefix(name, forestName) && name != but {
+			err = errors.Join(err, os.Remove(w.name(name)))
+		}
+	}
+	return err
+}
+
+// due reports whether it is time to keep what was done.
+func (w *work) due() bool { return w != nil && !time.Now().Before(w.next) }
+
+// add notes that a record was added.
+func (w *work) add(record []byte) {
+	if w != nil {
+		_, _ = w.sum.Write(record)
+	}
+}
+
+// syncFile flushes a file. Tests watch it.
+var syncFile = (*os.File).Sync
+
+// save keeps a state after flush has flushed what it counts. It does so in the background, one save at a time.
+func (w *work) save(s state, flush func() error) error {
+	if err := w.wait(); err != nil {
+		return err
+	}
+	w.state, w.next = s, time.Now().Add(w.every)
+	saving, forest := make(chan error, 1), w.forest()
+	w.saving = saving
+	go func() {
+		err := flush()
+		if err == nil {
+			err = w.replace(s)
+		}
+		if err == nil {
+			err = w.removeForests(forest)
+		}
+		saving <- err
+	}()
+	return nil
+}
+
+// wait waits for the save under way.
+func (w *work) wait() error {
+	if w == nil || w.saving == nil {
+		return nil
+	}
+	err := <-w.saving
+	w.saving = nil
+	if err != nil {
+		return w.failed(err)
+	}
+	return nil
+}
+
+// replace replaces the state.
+func (w *work) replace(s state) error {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	next := w.name(stateName + ".new")
+	file, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(raw)
+	if err = errors.Join(err, syncFile(file), file.Close(), terminal.SyncFolder(w.dir)); err != nil { // the directory for the other new files
+		return err
+	}
+	return errors.Join(os.Rename(next, w.name(stateName)), terminal.SyncFolder(w.dir))
+}
+
+// close gives the directory back as it is.
+func (w *work) close() {
+	if w != nil {
+		_ = w.wait()
+		w.scratch.close()
+	}
+}
+
+// takeRecords opens the file of records and adds those that are there.
+func (c *Corpus) takeRecords(ctx context.Context) error {
+	w, s := c.work, c.work.state
+	file, err := os.OpenFile(w.name(recordsName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	w.files = append(w.files, file)
+	if info, err := file.Stat(); err != nil || info.Size() < s.Bytes {
+		return cmp.Or(err, errDamaged)
+	}
+	if err := file.Truncate(s.Bytes); err != nil {
+		return err
+	}
+	c.records.scratch, c.records.file, c.records.written = &w.scratch, file, s.Bytes
+	in := &io.LimitedReader{R: bufio.NewReaderSize(io.NewSectionReader(file, 0, s.Bytes), writeSize), N: s.Bytes}
+	for c.documents < s.Documents {
+		if c.documents%looksEvery == 0 {
+			c.progress("reading what was done", c.documents, s.Documents)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		record, sketched, err := readRecord(in, c.record)
+		if err != nil {
+			return err
+		}
+		c.record = record
+		names := record[sketched:]
+		if err := c.addRecord(record, sketched, cutText(&names)); err != nil {
+			return err
+		}
+	}
+	if in.N != 0 || s.Bytes > 0 && w.sum.Sum64() != s.Sum {
+		return errDamaged
+	}
+	w.next = time.Now().Add(w.every)
+	return nil
+}
+
+// readRecord reads the next record into room, which may grow. So many bytes of it are the sketch, and the rest the names.
+func readRecord(in *io.LimitedReader, room []byte) (record []byte, sketched int, err error) {
+	take := func(n uint64) {
+		if err == nil && n > uint64(in.N) {
+			err = errDamaged
+		}
+		if err != nil {
+			return
+		}
+		from := len(record)
+		record = slices.Grow(record, int(n))[:from+int(n)]
+		_, err = io.ReadFull(in, record[from:])
+	}
+	record = room[:0]
+	take(headerSize)
+	if err != nil {
+		return record, 0, err
+	}
+	take(uint64(record[15]) + uint64(binary.LittleEndian.Uint16(record[24:])))
+	sketched = len(record)
+	for range namesInRecord {
+		from, length := len(record), uint64(0)
+		for width := 0; width <= 0 && err == nil; {
+			take(1)
+			if length, width = binary.Uvarint(record[from:]); width < 0 {
+				err = errDamaged
+			}
+		}
+		take(length)
+	}
+	return record, sketched, err
+}
+
+// Reached keeps the documents that were added, if it is time to or they are the last. It keeps note with them, as JSON: for the caller, who gets it back from [Corpus.Keep]. Without Keep
+// it does nothing.
+func (c *Corpus) Reached(note func() any, last bool) error {
+	if c.work == nil || !last && !c.work.due() {
+		return nil
+	}
+	raw, err := json.Marshal(note())
+	if err != nil {
+		return err
+	}
+	if err := c.records.write(); err != nil {
+		return err
+	}
+	s, file := c.work.state, c.records.file
+	s.Documents, s.Bytes, s.Sum, s.Note = c.documents, c.records.written, c.work.sum.Sum64(), raw
+	return c.work.save(s, func() error { return syncFile(file) })
+}
+
+// keepForest keeps what the first bands joined, if it is time to.
+func (c *Corpus) keepForest(bands int) error {
+	w := c.work
+	if !w.due() {
+		return nil
+	}
+	if err := w.wait(); err != nil {
+		return err
+	}
+	s := w.state
+	s.Bands, s.CutBuckets, s.CutTexts = bands, c.left.CutBuckets, c.left.CutTexts
+	file, err := os.Create(w.name(fmt.Sprint(forestName, bands)))
+	if err != nil {
+		return w.failed(err)
+	}
+	sum := xxhash.New()
+	out := bufio.NewWriterSize(io.MultiWriter(file, sum), writeSize)
+	for i := range c.forest {
+		_, _ = out.Write(binary.LittleEndian.AppendUint32(out.AvailableBuffer(), c.forest[i].Load())) // Flush has the error
+	}
+	if err := out.Flush(); err != nil {
+		return w.failed(errors.Join(err, file.Close()))
+	}
+	s.Forest = sum.Sum64()
+	return w.save(s, func() error { return errors.Join(syncFile(file), file.Close()) })
+}
+
+// takeForest joins what was joined before.
+func (c *Corpus) takeForest() error {
+	if c.work == nil || c.work.state.Bands == 0 {
+		return nil
+	}
+	s := c.work.state
+	file, err := os.Open(c.work.name(c.work.forest()))
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.work.dir, err)
+	}
+	defer file.Close()
+	sum := xxhash.New()
+	in := bufio.NewReaderSize(io.TeeReader(file, sum), writeSize)
+	var raw [4]byte
+	for i := range c.forest {
+		_, _ = io.ReadFull(in, raw[:]) // the hash tells
+		c.forest[i].Store(min(binary.LittleEndian.Uint32(raw[:]), uint32(i)))
+	}
+	if sum.Sum64() != s.Forest || s.Bands > c.options.Rule.Bands {
+		return fmt.Errorf("%s: %w", c.work.dir, errDamaged)
+	}
+	c.left.CutBuckets, c.left.CutTexts = s.CutBuckets, s.CutTexts
+	return nil
+}
+
+// bandsDone is how many bands were gone through before.
+func (c *Corpus) bandsDone() int {
+	if c.work == nil {
+		return 0
+	}
+	return c.work.state.Bands
+}
+
+// Finish removes the work that is kept, because all is done.
+func (c *Corpus) Finish() error {
+	w := c.work
+	if w == nil {
+		return nil
+	}
+	err := w.wait()
+	for _, name := range []string{stateName, recordsName, stateName + ".new"} { // the state first: without it nothing else counts
+		if failed := os.Remove(w.name(name)); !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return errors.Join(err, w.removeForests(""), os.Remove(w.name(lockName)))
+}
