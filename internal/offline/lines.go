@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"slices"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
@@ -22,6 +22,7 @@ const batchSize = 256 << 10
 type batch struct {
 	// first is the number of its first line, from 1.
 	first int
+	// lines is how many it has, with blank ones.
 	lines int
 	text  []byte
 }
@@ -43,21 +44,23 @@ func (b batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// eachBatch reads a stream to its end, of which so many lines were read before. It calls work for its batches on all cores, and use for their results in the order of the stream. It
-// stops at the first error of work, after use has got the result of that batch, which may be partial. Its memory does not grow with the
-// stream.
+// eachBatch reads a stream to its end, of which so many lines were read before. It calls work for its batches on all cores, and use for their
+// results in the order of the stream. After use, the memory of the batch is read into again. It stops at the first error of work, after use has got
+// the result of that batch, which may be partial. It ends with ctx even if a read blocks. Its memory does not grow with the stream.
 func eachBatch[R any](ctx context.Context, src io.Reader, lines int, work func(batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {
+		text   []byte
 		result R
 		err    error
 	}
 	ordered := make(chan chan outcome, runtime.GOMAXPROCS(0))
-	var readErr error // valid once ordered is closed
+	used := make(chan []byte, cap(ordered)+2) // the memory of as many batches as there are at once
+	var readErr error                         // valid once ordered is closed
 	go func() {
 		defer close(ordered)
-		readErr = cutBatches(terminal.UntilDone(ctx, src), lines, func(b batch) bool {
+		readErr = cutBatches(src, lines, used, func(b batch) bool {
 			done := make(chan outcome, 1)
 			select {
 			case ordered <- done:
@@ -66,7 +69,7 @@ func eachBatch[R any](ctx context.Context, src io.Reader, lines int, work func(b
 			}
 			go func() {
 				result, err := work(b)
-				done <- outcome{result, err}
+				done <- outcome{b.text, result, err}
 			}()
 			return true
 		})
@@ -74,13 +77,26 @@ func eachBatch[R any](ctx context.Context, src io.Reader, lines int, work func(b
 			readErr = terminal.ErrInterrupted
 		}
 	}()
-	for done := range ordered {
-		batch := <-done
-		if err := errors.Join(use(batch.result), batch.err); err != nil {
-			return err
+	for {
+		select {
+		case <-ctx.Done():
+			return terminal.ErrInterrupted
+		case done, more := <-ordered:
+			if !more {
+				return readErr
+			}
+			batch := <-done
+			if err := errors.Join(use(batch.result), batch.err); err != nil {
+				return err
+			}
+			if cap(batch.text) == batchSize { // else it had a long line
+				select {
+				case used <- batch.text[:0]:
+				default:
+				}
+			}
 		}
 	}
-	return readErr
 }
 
 // Place is how far a file of documents was read: whole lines alone.
@@ -169,20 +185,39 @@ func skip(ctx context.Context, src io.Reader, bytes int64) error {
 	return err
 }
 
-// cutBatches cuts a stream, of which so many lines were read before, into batches, until its end or until next returns false. A batch is complete at batchSize, or if reading the next line
-// would block.
-func cutBatches(src io.Reader, lines int, next func(batch) bool) error {
-	in, b := bufio.NewReaderSize(src, batchSize), batch{first: lines + 1}
-	for number := lines + 1; ; number++ {
-		line, err := in.ReadBytes('\n')
-		b.text = append(b.text, line...)
-		buffered, _ := in.Peek(in.Buffered())
-		blocks := bytes.IndexByte(buffered, '\n') < 0
-		if len(b.text) > 0 && (blocks || err != nil || len(b.text) >= batchSize) {
-			if b.lines = number - b.first + 1; !next(b) {
+// cutBatches cuts a stream, of which so many lines were read before, into batches, until its end or until next returns false. A batch is the whole
+// lines that are there after a read. It takes their memory from used, if there is any.
+func cutBatches(src io.Reader, lines int, used <-chan []byte, next func(batch) bool) error {
+	memory := func() []byte {
+		select {
+		case text := <-used:
+			return text
+		default:
+			return make([]byte, 0, batchSize)
+		}
+	}
+	text, first := memory(), lines+1
+	for {
+		before := len(text)
+		if before == cap(text) {
+			text = slices.Grow(text, before)
+		}
+		n, err := src.Read(text[before:cap(text)])
+		text = text[:before+n]
+		end := before + bytes.LastIndexByte(text[before:], '\n') + 1
+		if err != nil { // what is left is the last line
+			end = len(text)
+		}
+		if end > before || err != nil && end > 0 {
+			b := batch{first: first, lines: bytes.Count(text[:end], []byte("\n")), text: text[:end]}
+			if text[end-1] != '\n' {
+				b.lines++
+			}
+			first += b.lines
+			text = append(memory(), text[end:]...) // before the batch's memory is used again
+			if !next(b) {
 				return nil
 			}
-			b = batch{first: number + 1}
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
