@@ -84,7 +84,7 @@ func stored(t *testing.T, direct api, index string) map[string]hit {
 		return all
 	}
 	direct.refresh(t, index)
-	body := call(t, direct.e, "POST", direct.base+"/"+index+"/_search", `{"size":1000,"version":true,"seq_no_primary_term":true}`).want(t, 200).body
+	body := call(t, direct.e, "POST", direct.base+"/"+index+"/_search", `{"size":10000,"version":true,"seq_no_primary_term":true}`).want(t, 200).body
 	hits := must(jsonedit.Elements([]byte(hitsOnly(t, direct.e, body))))(t)
 	for _, raw := range hits {
 		members := must(jsonedit.Members(raw))(t)

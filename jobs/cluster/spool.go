@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 )
 
 // ErrTemporary is within every error of a temporary file: no room, no right to write, no such directory.
@@ -14,7 +13,6 @@ var ErrTemporary = errors.New("temporary file")
 // scratch makes temporary files in one directory.
 type scratch struct {
 	dir   string
-	mu    sync.Mutex // guards what follows
 	files []*os.File
 	names []string // of those that could not be removed while open
 }
@@ -25,8 +23,6 @@ func (s *scratch) create() (*os.File, error) {
 	if err != nil {
 		return nil, s.failed(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.files = append(s.files, f)
 	if os.Remove(f.Name()) != nil {
 		s.names = append(s.names, f.Name())
