@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
-// keepEvery is how often --work keeps what is done, 0 for the default. Tests change it.
+// keepEvery is the least time between two saves of --work, 0 for the default. Tests change it.
 var keepEvery time.Duration
 
 // progressOfInput is how far --input was read. --work keeps it.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -17,12 +19,8 @@ import (
 	"github.com/neardup/sidecar/internal/offline"
 )
 
-// TestClusterKilled kills runs with --work at random moments. The last one, which comes to its end, prints and writes what a run does that was never
-// killed, and each goes on where the last save was.
-func TestClusterKilled(t *testing.T) {
-	ofProcesses(t)
-	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
-	dir := t.TempDir()
+// manyPages returns 12,000 documents, in each line one, of which three at a time are much alike.
+func manyPages(r *rand.Rand) string {
 	var lines strings.Builder
 	for i := range 12_000 {
 		_, _ = fmt.Fprintf(&lines, `{"id":%d,"url":"https://h%d.example/","text":"`, i, i%9)
@@ -31,8 +29,34 @@ func TestClusterKilled(t *testing.T) {
 		}
 		lines.WriteString("\"}\n")
 	}
+	return lines.String()
+}
+
+type keptState struct {
+	Bands int
+	Note  progressOfInput
+}
+
+// stateIn returns what is kept in a directory, the zero state if nothing is.
+func stateIn(t *testing.T, work string) (s keptState) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(work, "neardup-state"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s
+	}
+	expect.OK(t, err)
+	expect.OK(t, json.Unmarshal(raw, &s))
+	return s
+}
+
+// TestClusterKilled kills runs with --work at random moments. The last one, which comes to its end, prints and writes what a run does that was never
+// killed, and each goes on where the last save was.
+func TestClusterKilled(t *testing.T) {
+	ofProcesses(t)
+	r := rand.New(rand.NewPCG(effort.Seed(t), 1))
+	dir, lines := t.TempDir(), manyPages(r)
 	plain, packed := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "pages.jsonl.gz")
-	expect.OK(t, os.WriteFile(plain, []byte(lines.String()), 0o600))
+	expect.OK(t, os.WriteFile(plain, []byte(lines), 0o600))
 	expect.OK(t, exec.Command("gzip", "-k", plain).Run())
 	own := expect.Value(os.Executable())(t)
 	for round := range effort.Rounds(20) {
@@ -72,13 +96,8 @@ func TestClusterKilled(t *testing.T) {
 			if cmd.ProcessState.Exited() {
 				t.Fatalf("after %d kills: %v: %s", kills, err, said.String())
 			}
-			raw, err := os.ReadFile(filepath.Join(work, "neardup-state"))
-			if err != nil {
-				continue
-			}
-			var kept struct{ Note progressOfInput }
-			expect.OK(t, json.Unmarshal(raw, &kept))
-			if kept.Note.Bytes < at.Bytes || kept.Note.Bytes > int64(lines.Len()) {
+			kept := stateIn(t, work)
+			if kept.Note.Bytes < at.Bytes || kept.Note.Bytes > int64(len(lines)) {
 				t.Errorf("%d bytes of the input are done after a kill, %d were before", kept.Note.Bytes, at.Bytes)
 			}
 			at = kept.Note.Place
@@ -100,10 +119,7 @@ func TestClusterSkipsWhatIsDone(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	info := expect.Value(os.Stat(input))(t)
-	raw := expect.Value(os.ReadFile(filepath.Join(work, "neardup-state")))(t)
-	var kept struct{ Note progressOfInput }
-	expect.OK(t, json.Unmarshal(raw, &kept))
-	done := int(kept.Note.Bytes)
+	done := int(stateIn(t, work).Note.Bytes)
 	expect.Same(t, len(pages), done, "bytes that are done")
 	changed := strings.Repeat("x", done) + "  "
 	expect.OK(t, os.WriteFile(input, []byte(changed), 0o600))
@@ -113,6 +129,42 @@ func TestClusterSkipsWhatIsDone(t *testing.T) {
 	expect.OK(t, os.Chtimes(input, info.ModTime(), info.ModTime()))
 	got := sidecar(t, args...)
 	expect.Same(t, want.stdout, got.stdout, "%s", got.stderr)
+}
+
+// TestClusterOnFullDisk gives a run a little more room each time: it says what to do, and goes on.
+func TestClusterOnFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	mount := func(options string) error {
+		return exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", options, "none", disk).Run()
+	}
+	if err := mount("size=200k"); err != nil {
+		t.Skip("only root can mount a small disk: ", err)
+	}
+	t.Cleanup(func() { expect.OK(t, exec.Command("umount", disk).Run()) })
+	input := file(t, manyPages(rand.New(rand.NewPCG(effort.Seed(t), 1))))
+	want := sidecar(t, "cluster", "--input", input, "--report", "json")
+	keepEvery = 1
+	defer func() { keepEvery = 0 }()
+	done, bands := int64(0), 0
+	for size := 200; ; size += 100 {
+		expect.OK(t, mount(fmt.Sprintf("remount,size=%dk", size)))
+		got := sidecar(t, "cluster", "--input", input, "--report", "json", "--memory", "1m", "--work", filepath.Join(disk, "work"))
+		if got.code == 0 {
+			expect.Same(t, want.stdout, got.stdout, "with a disk of %d kB", size)
+			break
+		}
+		if !strings.Contains(got.stderr, "make room there and run the same command again") || size > 20_000 {
+			t.Fatalf("%d kB: %+v", size, got)
+		}
+		kept := stateIn(t, filepath.Join(disk, "work"))
+		if kept.Note.Bytes < done || kept.Bands < bands {
+			t.Errorf("%d kB: %+v, %d bytes and %d bands were done before", size, kept, done, bands)
+		}
+		done, bands = kept.Note.Bytes, kept.Bands
+	}
+	if done < 1 || bands < 1 {
+		t.Errorf("the disk was full before something was kept, or never: %d bytes, %d bands", done, bands)
+	}
 }
 
 func TestClusterRefusesWork(t *testing.T) {

@@ -138,9 +138,9 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 	for range workers {
 		rooms <- nil
 	}
-	for first := c.bandsDone(); first < bands; first += together {
-		c.progress("comparing within bands", first, bands)
-		lists := lists[:min(together, bands-first)]
+	for done := c.bandsDone(); done < bands; {
+		c.progress("comparing within bands", done, bands)
+		first, lists := done, lists[:min(together, bands-done)]
 		for _, list := range lists {
 			for number := range list {
 				list[number] = math.MaxUint64
@@ -174,11 +174,18 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.joinLists(ctx, lists, rooms); err != nil {
-			return err
-		}
-		if err := c.keepForest(first + len(lists)); err != nil {
-			return err
+		for len(lists) > 0 {
+			some := len(lists)
+			if c.work != nil { // to keep what these bands join
+				some = min(some, int(workers))
+			}
+			if err := c.joinLists(ctx, lists[:some], rooms); err != nil {
+				return err
+			}
+			lists, done = lists[some:], done+some
+			if err := c.keepForest(done); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ type Options struct {
 	Dir string
 	// Decided are decided pairs of the documents.
 	Decided []decided.Pair
-	// KeepEvery is how often [Corpus.Keep] keeps what was done.
+	// KeepEvery is how much time is between two saves at least, once [Corpus.Keep] was called: a save waits for the end of a batch of documents, or of some bands.
 	KeepEvery time.Duration
 	// Progress, if not nil, gets how far the work has come.
 	Progress Progress
