@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/internal/rule"
@@ -307,7 +305,7 @@ func (a *applying) take(ctx context.Context, do []item, documents []adapters.Sto
 // heal puts back what an earlier run of the plan left missing: documents that changed just when they were deleted, as they had become, and one of the last
 // that it deleted, which shows that the engine takes documents at all. It fails if the engine does not.
 func (a *applying) heal(ctx context.Context, undo string) error {
-	first, changed := map[uint64]string{}, map[string]adapters.Stored{}
+	first, changed := map[idKey]string{}, map[string]adapters.Stored{}
 	var last []adapters.Stored
 	bytes := 0
 	err := ReadUndo(undo, func(Undo) error { return nil }, func(_ int, d adapters.Stored) error {
@@ -318,7 +316,7 @@ func (a *applying) heal(ctx context.Context, undo string) error {
 		if err != nil {
 			return err
 		}
-		id := xxhash.Sum64String(d.ID)
+		id := keyOf(d.ID)
 		if first[id] == "" {
 			first[id] = digest
 		}

@@ -2,11 +2,14 @@ package cleanup
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/decided"
@@ -195,4 +198,25 @@ func TestUndoEndsWithAnError(t *testing.T) {
 		t.Error("it is written after an error")
 	}
 	expect.OK(t, file.Close())
+}
+
+// TestIDsThatCollide: ids can be chosen that have one xxHash64, as these two. A clean-up takes them for two documents, and both come back.
+func TestIDsThatCollide(t *testing.T) {
+	const victim, chosen = "article-1", "10001h30WokjQGQG"
+	expect.Same(t, xxhash.Sum64String(victim), xxhash.Sum64String(chosen), "the hash")
+	dir := t.TempDir()
+	o := Order{Plan: filepath.Join(dir, "plan.json"), Undo: filepath.Join(dir, "undo.jsonl")}
+	sources := map[string]string{}
+	for _, id := range []string{"0", victim, chosen} {
+		sources[id] = document(id, "", prose(1, 0))
+	}
+	s := newShelf(maps.Clone(sources))
+	found(t, s, Options{Keep: First}, o.Plan)
+	n, err := carryOut(t, s, o)
+	expect.OK(t, err)
+	expect.Same(t, 2, n.Done, "documents that go")
+	r, err := Restore(t.Context(), jobs.Job{Index: "news", Rule: testRule(t)}, s, o.Undo, nil)
+	expect.OK(t, err)
+	expect.Same(t, 2, r.Restored, "documents that come back")
+	expect.Same(t, sources, s.sources, "documents")
 }

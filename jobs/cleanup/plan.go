@@ -16,8 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
@@ -258,10 +256,10 @@ func OpenPlan(name string) (p Plan, goes int, sum string, err error) {
 	defer file.Close()
 	hash := sha256.New()
 	in := io.TeeReader(file, hash)
-	seen := map[uint64]bool{} // by hashed id, whether the document goes
+	seen := map[idKey]bool{} // whether the document goes
 	p, err = ReadPlan(in, func(g Group) error {
 		for i, m := range append([]Member{g.Stays}, g.Goes...) {
-			id := xxhash.Sum64String(m.ID)
+			id := keyOf(m.ID)
 			before, twice := seen[id]
 			if seen[id] = i > 0; m.ID == "" || m.Digest == "" || twice && (before || i > 0) {
 				return fmt.Errorf("document %q has no id or no digest, or the plan has it in two places", m.ID)
@@ -344,4 +342,12 @@ func (c *Counts) list(hosts map[string]*Host) {
 	}
 	slices.SortFunc(c.Hosts, func(a, b Host) int { return cmp.Or(cmp.Compare(b.Go, a.Go), cmp.Compare(a.Host, b.Host)) })
 	c.Hosts = c.Hosts[:min(mostHosts, len(c.Hosts))]
+}
+
+// idKey stands for an id in memory. It is short, and nobody can make two ids with the same one: whoever writes documents chooses their ids.
+type idKey [16]byte
+
+func keyOf(id string) idKey {
+	sum := sha256.Sum256([]byte(id))
+	return idKey(sum[:16])
 }

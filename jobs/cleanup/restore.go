@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/jobs"
@@ -50,9 +48,9 @@ func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo
 		}
 		return errors.Join(err, ctx.Err())
 	}
-	last := map[uint64]int{} // the last line of each document, by hashed id
+	last := map[idKey]int{} // the last line of each document
 	if err := ReadUndo(undo, func(Undo) error { return nil }, func(line int, d adapters.Stored) error {
-		last[xxhash.Sum64String(d.ID)] = line
+		last[keyOf(d.ID)] = line
 		return nil
 	}); err != nil {
 		return n, err
@@ -71,7 +69,7 @@ func Restore(ctx context.Context, job jobs.Job, store adapters.EngineStore, undo
 			n.Damaged = append(n.Damaged, line)
 			return nil
 		}
-		if last[xxhash.Sum64String(d.ID)] != line {
+		if last[keyOf(d.ID)] != line {
 			n.There++
 			return nil
 		}
