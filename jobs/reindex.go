@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
@@ -167,7 +166,7 @@ func (r *run) readSketchWrite(ctx context.Context, l *lease) error {
 		defer close(sketched)
 		for p := range read {
 			for i, d := range p.Documents {
-				wanted, right := r.Rule.OursFor(d.Source, numberOf(d.ID))
+				wanted, right := r.Rule.OursFor(d.Source, d.ID)
 				p.Documents[i].Wanted, p.Documents[i].Right = &wanted, right
 			}
 			if err := handOn(ctx, sketched, p); err != nil {
@@ -196,9 +195,6 @@ func handOn(ctx context.Context, to chan<- adapters.Page, p adapters.Page) error
 		return context.Cause(ctx)
 	}
 }
-
-// numberOf returns the cluster number of a document without text: a hash of its id.
-func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
 // write writes those documents of a page that are not right, as fast as the pace allows, and notes in the lease that the page is done.
 func (r *run) write(ctx context.Context, l *lease, p adapters.Page) error {

@@ -32,7 +32,7 @@ func enriched(t testing.TB, r *rule.Rule, n int) (with, without map[string]strin
 	with, without = map[string]string{}, map[string]string{}
 	for i := range n {
 		id, source := fmt.Sprintf("%04d", i), odd[i%len(odd)]
-		want, _ := r.OursFor([]byte(source), numberOf(id))
+		want, _ := r.OursFor([]byte(source), id)
 		with[id], without[id] = string(expect.Value(rule.WithOurs([]byte(source), want))(t)), source
 	}
 	return with, without
@@ -84,7 +84,7 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 						return batch, nil
 					}
 					text := fmt.Sprintf(`{"title":"written meanwhile %d"}`, rnd.Int())
-					want, _ := r.OursFor([]byte(text), 0)
+					want, _ := r.OursFor([]byte(text), "0")
 					document, _ := rule.WithOurs([]byte(text), want)
 					without[id] = text
 					m.put(id, string(document))

@@ -45,8 +45,8 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 	other := *r
 	other.Profile.Threshold = 0.9
 	text := `{"title":"the ferry was late again on the way to Saltmere"}`
-	right, _ := r.OursFor([]byte(text), 1)
-	another, _ := r.OursFor([]byte(`{"title":"quite another thing altogether in every word"}`), 1)
+	right, _ := r.OursFor([]byte(text), "1")
+	another, _ := r.OursFor([]byte(`{"title":"quite another thing altogether in every word"}`), "1")
 	plain := *r
 	plain.Bands, plain.Rows, plain.Clusters = 0, 0, false
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 			expect.Same(t, c.want, got, "")
 			expect.Same(t, 0, m.writes, "documents that were written")
 			expect.Value(Verify(t.Context(), Job{Store: m, Index: "news", Rule: c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil))(t)
-			if want, fits := c.rule.OursFor([]byte(m.sources["one"]), numberOf("one")); !fits {
+			if want, fits := c.rule.OursFor([]byte(m.sources["one"]), "one"); !fits {
 				t.Errorf("after the repair %s, want %+v", m.sources["one"], want)
 			}
 		})
@@ -110,7 +110,7 @@ func TestRepair(t *testing.T) {
 			}
 			refused := fmt.Sprintf("%04d", rnd.IntN(n))
 			m.refuse[refused] = true
-			_, fine := rule.OursFor([]byte(m.sources[refused]), 0)
+			_, fine := rule.OursFor([]byte(m.sources[refused]), "0")
 			m.onPatch = func(batch int) (int, error) {
 				if rnd.IntN(3) == 0 {
 					id := fmt.Sprintf("%04d", rnd.IntN(n))

@@ -119,7 +119,7 @@ func (f *Findings) Count(r *rule.Rule, document adapters.Stored) (want rule.Ours
 		fits = true
 		f.Right++
 	}
-	want, right = r.OursFor(document.Source, numberOf(document.ID))
+	want, right = r.OursFor(document.Source, document.ID)
 	if !right {
 		f.beside(r, document, want, fits, stored != nil && !fits)
 	}

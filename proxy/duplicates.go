@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -173,7 +172,7 @@ func (f *findings) Cluster(o rule.Operation, r *rule.Rule, _ *sketch.Sketch, par
 }
 
 // Number implements rule.Clustering: by the id and the index that a document goes to, and at random where it has no id.
-func (f *findings) Number(o rule.Operation) uint64 {
+func (f *findings) Number(o rule.Operation, r *rule.Rule) uint64 {
 	if o.ID == "" {
 		return max(rand.Uint64(), 1)
 	}
@@ -181,7 +180,7 @@ func (f *findings) Number(o rule.Operation) uint64 {
 	if index, err := f.h.catalog.concrete(f.u, f.u.sender.client(), name); err == nil && index.Name != "" {
 		name = index.Name
 	}
-	return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
+	return max(r.NumberOf(entryKey(client{key: name}, o.ID)), 1)
 }
 
 // fetch gets the documents that replies quote. An operation whose document can't be had stays in the write.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/rule"
 )
@@ -232,7 +230,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	}
 	n.cluster = g.rule.ClusterID(n.sketch.Fingerprint)
 	if apart[n.cluster] {
-		n.cluster = g.rule.ClusterID(n.sketch.Fingerprint ^ xxhash.Sum64String(n.id))
+		n.cluster = g.rule.ClusterID(n.sketch.Fingerprint ^ g.rule.NumberOf(n.id))
 	}
 	if g.rule.OnDuplicate == rule.IndexDuplicates {
 		return

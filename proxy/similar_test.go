@@ -67,7 +67,7 @@ func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 		s.documents = map[string]string{}
 		for i := range 20 {
 			text := fmt.Sprintf(`{"title":"the story of number %d as it was told to us by the elders of the town on the day %d of the year"}`, i/4, i/4)
-			want, _ := r.OursFor([]byte(text), 0)
+			want, _ := r.OursFor([]byte(text), "0")
 			s.documents[fmt.Sprint(i)] = string(expect.Value(rule.WithOurs([]byte(text), want))(t))
 		}
 	}

@@ -200,7 +200,7 @@ func (x *benchOfJobs) sketched(t *testing.T, index string, n int) map[string]rul
 	for i := range n {
 		id := fmt.Sprint("d", i)
 		text := fmt.Sprintf(`{"title":"title %d","body":"%d words of many %d %d","n":%d}`, i, i*i, i*7, i*31, i)
-		all[id], _ = x.rule.OursFor([]byte(text), 0)
+		all[id], _ = x.rule.OursFor([]byte(text), "0")
 		document := expect.Value(rule.WithOurs([]byte(text), all[id]))(t)
 		x.Put(t, index, id, string(document))
 	}
@@ -296,12 +296,12 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 		x.settle(t, index)
 	}
 	step("as wanted", func(d adapters.Stored) rule.Ours {
-		o, _ := x.rule.OursFor(d.Source, 7)
+		o, _ := x.rule.OursFor(d.Source, "7")
 		return o
 	})
 	all, _ := x.read(t, index, adapters.Selection{})
 	for id, d := range all {
-		if _, right := x.rule.OursFor(d.Source, 7); !right {
+		if _, right := x.rule.OursFor(d.Source, "7"); !right {
 			t.Errorf("%q is not right: %s", id, d.Source)
 		}
 	}

@@ -102,7 +102,7 @@ func (s Starting) Sketch(_ rule.Operation, rule *rule.Rule, texts [][]byte, vect
 func (s Starting) Cluster(rule.Operation, *rule.Rule, *sketch.Sketch, bool) string { return "" }
 
 // Number implements rule.Clustering.
-func (s Starting) Number(rule.Operation) uint64 { return 0 }
+func (s Starting) Number(rule.Operation, *rule.Rule) uint64 { return 0 }
 
 // through returns a body as it is enriched, and what was done to its documents.
 func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Reader) (string, []rule.Change, error) {

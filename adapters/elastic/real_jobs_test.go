@@ -204,7 +204,7 @@ func TestRealLines(t *testing.T) {
 		}
 		l.must("POST", "/"+index+"/_refresh", "")
 		matched := s.rules[0]
-		wanted := func(document []byte) rule.Ours { o, _ := matched.OursFor(document, 1); return o }
+		wanted := func(document []byte) rule.Ours { o, _ := matched.OursFor(document, "1"); return o }
 		for _, ours := range []func([]byte) rule.Ours{wanted, func([]byte) rule.Ours { return rule.Ours{} }} {
 			var patches []adapters.Stored
 			err := s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {

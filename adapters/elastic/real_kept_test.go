@@ -391,7 +391,7 @@ func (l *larder) patchAll(s *Store, index string, change func(rule.Ours) rule.Ou
 	var patches []adapters.Stored
 	err = s.Scan(l.t.Context(), index, rule, adapters.Selection{}, func(p adapters.Page) error {
 		for _, d := range p.Documents {
-			wanted, _ := rule.OursFor(d.Source, 1)
+			wanted, _ := rule.OursFor(d.Source, "1")
 			if change != nil {
 				wanted = change(wanted)
 			}

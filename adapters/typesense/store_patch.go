@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/rule"
@@ -59,7 +57,7 @@ func patchingOf(r *rule.Rule, at int, p adapters.Stored) patching {
 	if r == nil {
 		one.strips, one.ours = true, rule.Ours{}
 	} else if p.Wanted.Equal(rule.Ours{}) {
-		want, _ := r.OursFor(p.Source, numberOf(p.ID))
+		want, _ := r.OursFor(p.Source, p.ID)
 		one.strips = !want.Equal(rule.Ours{})
 	}
 	return one
@@ -71,14 +69,14 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 	if p.strips {
 		return want, !rule.HasOurs(source)
 	}
-	want, right = r.OursFor(source, numberOf(p.ID))
+	want, right = r.OursFor(source, p.ID)
 	switch {
 	case !r.Clusters:
 		return want, right
 	case p.Wanted.Cluster != "" && p.Wanted.Sketch == want.Sketch:
 		want.Cluster = p.Wanted.Cluster
 	case want.Sketch == "": // its cluster may be the one that the patch gave to a text that is gone
-		want.Cluster = r.ClusterID(numberOf(p.ID))
+		want.Cluster = r.ClusterID(r.NumberOf(p.ID))
 	}
 	return want, rule.OursOf(source).Equal(want)
 }
@@ -86,7 +84,7 @@ func (p patching) wanted(r *rule.Rule, source []byte) (want rule.Ours, right boo
 // outdone reports whether another has written our fields since the document was read, or to a document that is to be stripped a text
 // too, and rightly so.
 func (p patching) outdone(r *rule.Rule, source []byte) bool {
-	if _, right := r.OursFor(source, numberOf(p.ID)); !right {
+	if _, right := r.OursFor(source, p.ID); !right {
 		return false
 	}
 	if !rule.OursOf(source).Equal(rule.OursOf(p.Source)) {
@@ -96,9 +94,6 @@ func (p patching) outdone(r *rule.Rule, source []byte) bool {
 	now, _ := r.Wanted(source)
 	return p.strips && (then == nil) != (now == nil)
 }
-
-// numberOf returns the number that a document without a text takes for its cluster.
-func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
 // Release implements adapters.Store: patches leave nothing.
 func (s *Store) Release(context.Context, string) {}
@@ -150,7 +145,7 @@ func (s *Store) patch(
 // cleared returns the fields of a document without a sketch: it has a cluster of its own nevertheless.
 func cleared(rule *rule.Rule, id string) (none rule.Ours) {
 	if rule.Clusters {
-		none.Cluster = rule.ClusterID(numberOf(id))
+		none.Cluster = rule.ClusterID(rule.NumberOf(id))
 	}
 	return none
 }

@@ -114,7 +114,7 @@ func (b *bench) state(source []byte) string {
 	d := expect.Value(storedDocument(source))(b.t)
 	o := rule.OursOf(source)
 	var keys []int64
-	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(numberOf(d.ID))} // no cluster, or one that stands for no text
+	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(b.rule.NumberOf(d.ID))} // no cluster, or one that stands for no text
 	if computed != nil {
 		keys, clusters = b.rule.BandKeys(&computed.Sketch), append(clusters, b.rule.ClusterID(computed.Fingerprint))
 		clusters = append(clusters, b.assigned[computed.Fingerprint])
@@ -202,7 +202,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 			b.must(201)(b.direct("POST", documentsPath, document))
 			b.must(201)(b.through("POST", documentsPath, strings.Replace(document, id, twin, 1)))
 			source := b.must(200)(b.direct("GET", path(id), ""))
-			ours, _ := b.rule.OursFor([]byte(source), 0)
+			ours, _ := b.rule.OursFor([]byte(source), "0")
 			if b.assigned != nil {
 				computed, _ := b.rule.SketchOf([]byte(source))
 				ours.Cluster = b.rule.ClusterID(99)
@@ -227,7 +227,7 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 			if state == "stale" && !(w.keeps && (at == everywhere || at == last)) {
 				t.Errorf("%s: %v after %d requests: %s", name, results, last, now)
 			}
-			if _, right := b.rule.OursFor([]byte(now), 0); results[0] == adapters.Patched && at < last && at != everywhere && !right {
+			if _, right := b.rule.OursFor([]byte(now), "0"); results[0] == adapters.Patched && at < last && at != everywhere && !right {
 				t.Errorf("%s: said to be patched, and is %s", name, state)
 			}
 		}

@@ -28,7 +28,7 @@ func (b *bench) scan() map[string]adapters.Stored {
 func (b *bench) patches() []adapters.Stored {
 	var list []adapters.Stored
 	for _, d := range b.scan() {
-		if want, right := b.rule.OursFor(d.Source, numberOf(d.ID)); !right {
+		if want, right := b.rule.OursFor(d.Source, d.ID); !right {
 			list = append(list, d.With(want))
 		}
 	}

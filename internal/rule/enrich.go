@@ -89,7 +89,7 @@ type Clustering interface {
 	// Cluster is called with each sketch that is to be stored, and returns its cluster, or "" where no other document is in it.
 	Cluster(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
 	// Number returns a number for the cluster of a document without a sketch: the same for the same id, and for no other; 0 for none.
-	Number(o Operation) uint64
+	Number(o Operation, rule *Rule) uint64
 }
 
 // Traits are how the engine takes the documents of a write. An ordinary bulk of Elasticsearch sets none.
@@ -267,7 +267,7 @@ func (e *Enricher) fewerFields(r *Rule, takes Takes, partial bool) ([]byte, Chan
 func (e *Enricher) withoutSketch(r *Rule, partial bool, change Change) ([]byte, Change) {
 	number := uint64(0)
 	if r.Clusters && e.clustering != nil && (!partial || e.at.ID != "" || e.Upserts) { // else it may be meant for many documents
-		number = e.clustering.Number(e.at)
+		number = e.clustering.Number(e.at, r)
 	}
 	switch {
 	case partial:

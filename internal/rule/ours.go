@@ -2,8 +2,11 @@ package rule
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -183,8 +186,16 @@ func (r *Rule) ClusterMark() string {
 
 // ClusterID returns a cluster's id under the rule, of 17 characters. The number is the least fingerprint among the
 // cluster's members; of a document that is alone its own, so that the same text always has the same id. A document without a text
-// takes a number of its own.
+// takes a number of its own: see [Rule.NumberOf].
 func (r *Rule) ClusterID(number uint64) string { return r.ClusterMark() + idText(number) }
+
+// NumberOf returns the number that a document without a text takes for its cluster, and by which one is set apart that has the text of others. It is a
+// keyed hash of the id: an id that led to the number of somebody's text would put a document without a text in front of it, in native mode.
+func (r *Rule) NumberOf(id string) uint64 {
+	h := hmac.New(sha256.New, []byte(r.Sketcher.Scheme().Seed))
+	_, _ = io.WriteString(h, id)
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
 
 var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
@@ -194,18 +205,20 @@ func idText(number uint64) string {
 }
 
 // OursFor returns what our fields of a stored document are to hold under the rule, and whether they do. A cluster that stands there
-// with a right sketch and the rule's mark stays; else the document is alone in one. number is what a document without a text takes
-// for its cluster.
-func (r *Rule) OursFor(document []byte, number uint64) (want Ours, right bool) {
+// with a right sketch and the rule's mark stays; else the document is alone in one.
+func (r *Rule) OursFor(document []byte, id string) (want Ours, right bool) {
 	computed, stored := r.Wanted(document)
 	have := OursOf(document)
 	fits := computed != nil && stored != nil && computed.Text == stored.Text
 	if computed != nil {
 		want.Sketch, want.Bands = computed.Text, r.BandKeys(&computed.Sketch)
-		number = computed.Fingerprint
 	}
 	if r.Clusters {
-		want.Cluster = r.ClusterID(number)
+		if computed != nil {
+			want.Cluster = r.ClusterID(computed.Fingerprint)
+		} else {
+			want.Cluster = r.ClusterID(r.NumberOf(id))
+		}
 		if strings.HasPrefix(have.Cluster, want.Cluster[:4]) && (fits || computed == nil) {
 			want.Cluster = have.Cluster
 		}

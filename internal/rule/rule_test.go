@@ -42,7 +42,7 @@ func (w *oneWrite) Sketch(_ Operation, rule *Rule, texts [][]byte, vector []byte
 	return s, rule.SketchInto(s, texts, vector)
 }
 func (w *oneWrite) Cluster(Operation, *Rule, *sketch.Sketch, bool) string { return w.cluster }
-func (w *oneWrite) Number(Operation) uint64                               { return w.number }
+func (w *oneWrite) Number(Operation, *Rule) uint64                        { return w.number }
 func (w *oneWrite) Hold(n int) bool                                       { return w.hold == nil || w.hold(n) }
 func (w *oneWrite) Count(c Change)                                        { *w.changes = append(*w.changes, c) }
 

@@ -187,12 +187,12 @@ func TestNoVectorStoresNothing(t *testing.T) {
 	if computed == nil || computed.Vector != nil || computed.Text != "" || stored != nil {
 		t.Fatalf("computed %+v, stored %+v", computed, stored)
 	}
-	want, right := r.OursFor([]byte(document+"}"), 0)
+	want, right := r.OursFor([]byte(document+"}"), "0")
 	if !want.Equal(Ours{}) || !right {
 		t.Errorf("it is to store %+v, right: %v", want, right)
 	}
 	words := computed.String()
-	if want, right = r.OursFor([]byte(document+`,"neardup_sketch":"`+words+`"}`), 0); !want.Equal(Ours{}) || right {
+	if want, right = r.OursFor([]byte(document+`,"neardup_sketch":"`+words+`"}`), "0"); !want.Equal(Ours{}) || right {
 		t.Errorf("in place of a sketch of words it is to store %+v, right: %v", want, right)
 	}
 	// The engine makes the vector: no sketch of before is believed.

@@ -95,7 +95,7 @@ func stored(t *testing.T, r *rule.Rule, documents map[string][]byte) map[string]
 	t.Helper()
 	all := map[string][]byte{}
 	for id, d := range documents {
-		want, _ := r.OursFor(d, 0)
+		want, _ := r.OursFor(d, "0")
 		source := expect.Value(rule.WithOurs(d, want))(t)
 		all[id] = source
 	}

@@ -43,7 +43,7 @@ func (m *memory) add(t testing.TB, id, text string) {
 func (m *memory) enrich(t testing.TB) {
 	t.Helper()
 	for id, source := range m.sources {
-		want, _ := m.rule.OursFor(source, 0)
+		want, _ := m.rule.OursFor(source, "0")
 		m.sources[id] = expect.Value(rule.WithOurs(source, want))(t)
 	}
 }

@@ -195,8 +195,9 @@ func (c *Corpus) Add(d Document) error {
 	if c.documents >= MostDocuments {
 		return fmt.Errorf("more than %d documents: cluster them in parts", uint64(MostDocuments))
 	}
-	k := sketch.Sketch{Fingerprint: xxhash.Sum64String(d.ID)}
+	var k sketch.Sketch
 	if d.Sketch == nil {
+		k.Fingerprint = c.options.Rule.NumberOf(d.ID)
 	} else if k = *d.Sketch; k.Scheme != c.options.Rule.Sketcher.SchemeID() || k.Shingles == 0 {
 		return fmt.Errorf("document %s: its sketch is of another scheme", d.ID)
 	} else if c.options.Algorithm == Exact {

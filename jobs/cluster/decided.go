@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/internal/decided"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -94,7 +92,7 @@ func (c *Corpus) name(root uint32, first *Member) uint64 {
 	if root == none || root < c.ordinary {
 		return first.Fingerprint
 	}
-	return first.Fingerprint ^ xxhash.Sum64String(first.ID)
+	return first.Fingerprint ^ c.options.Rule.NumberOf(first.ID)
 }
 
 // edge joins two texts. Its agreement is above 1 where it was decided.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
@@ -114,7 +113,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 				}
 				delete(of, d.ID) // the same again would count twice
 				n.Gone--
-				want, _ := w.Rule.OursFor(d.Source, xxhash.Sum64String(d.ID))
+				want, _ := w.Rule.OursFor(d.Source, d.ID)
 				s := w.Rule.Decode(want.Sketch)
 				want.Cluster = m.Cluster
 				switch {
