@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -118,55 +117,39 @@ func parallel(ctx context.Context, n int, work func(int) error) error {
 	return cmp.Or(group.Wait(), ctx.Err())
 }
 
-// joinBands joins the near-duplicates among the candidates of all buckets. As many bands are gone through at a time as there is
-// memory for, one at least; each takes 8 bytes for every text, and as much again while it is sorted.
+// entry is a text in a band: its key in the high half and its number in the low half of the first number, then its sign.
+type entry = [3]uint64
+
+// entrySize is how many bytes an entry takes.
+const entrySize = 24
+
+// joinBands joins the near-duplicates among the candidates of all buckets. As many bands are gone through at a time as there is memory for, and if the
+// records are in a file, as many as take a third of its size; one at least. What of their entries does not fit into memory goes to files too.
 func (c *Corpus) joinBands(ctx context.Context) error {
-	count, memory := c.Room()
-	texts, workers := int64(count), int64(runtime.GOMAXPROCS(0))
+	texts, memory := c.Room()
 	if texts < 2 {
 		return nil
 	}
-	bands := c.options.Rule.Bands
-	fit := memory / (8 * texts)
-	workers = max(1, min(workers, fit/2))
-	together := int(min(max(1, fit-workers), int64(bands)))
-	lists := make([][]uint64, together)
-	for i := range lists {
-		lists[i] = make([]uint64, texts)
+	bands, size := c.options.Rule.Bands, entrySize*int64(texts)
+	together := int(min(int64(bands), max(1, memory/size, c.records.stored/3/size)))
+	room := max(leastHeld, min(memory/int64(together), size)/entrySize)
+	rooms := make([][]entry, together)
+	for i := range rooms {
+		rooms[i] = make([]entry, 0, room)
 	}
-	rooms := make(chan []uint64, workers)
-	for range workers {
-		rooms <- nil
-	}
+	signer, cores := c.signer(), runtime.GOMAXPROCS(0)
 	for done := c.bandsDone(); done < bands; {
 		c.progress("comparing within bands", done, bands)
-		first, lists := done, lists[:min(together, bands-done)]
-		for _, list := range lists {
-			for number := range list {
-				list[number] = math.MaxUint64
-			}
+		first, lists := done, make([]*bandList, min(together, bands-done))
+		for i := range lists {
+			lists[i] = &bandList{sorter: newSorter[entry](&c.scratch, room*entrySize, false)}
+			lists[i].sorter.held = rooms[i]
 		}
-		cores := runtime.GOMAXPROCS(0)
 		err := parallel(ctx, cores, func(core int) error {
-			r, keys := reader{c: c}, []uint64(nil)
+			r := reader{c: c}
 			for chunk := core; chunk < c.chunks() && ctx.Err() == nil; chunk += cores {
-				texts, err := r.sketchesIn(chunk)
-				if err != nil {
+				if err := r.listChunk(chunk, first, lists, signer); err != nil {
 					return err
-				}
-				for number, s := range texts {
-					if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
-						return err
-					}
-					for i, list := range lists {
-						if !c.options.Rule.Profile.Long(s) { // it is a near-duplicate of the same words alone, and takes no place in the buckets of long texts
-							if first+i > 0 {
-								continue
-							}
-							keys[0] = s.WordsKey()
-						}
-						list[number] = keys[first+i]&^math.MaxUint32 | uint64(number)
-					}
 				}
 			}
 			return nil
@@ -177,9 +160,9 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 		for len(lists) > 0 {
 			some := len(lists)
 			if c.work != nil { // to keep what these bands join
-				some = min(some, int(workers))
+				some = min(some, cores)
 			}
-			if err := c.joinLists(ctx, lists[:some], rooms); err != nil {
+			if err := c.joinLists(ctx, lists[:some], signer); err != nil {
 				return err
 			}
 			lists, done = lists[some:], done+some
@@ -191,19 +174,62 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 	return nil
 }
 
-// joinLists goes through the buckets of some bands, which are lists of ⟨key, number⟩.
-func (c *Corpus) joinLists(ctx context.Context, lists [][]uint64, rooms chan []uint64) error {
+// bandList takes the entries of one band from several goroutines.
+type bandList struct {
+	mu     sync.Mutex
+	sorter *sorter[entry]
+}
+
+// add adds entries.
+func (l *bandList) add(list []entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range list {
+		if err := l.sorter.add(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listChunk adds the texts of a chunk to the lists of some bands.
+func (r *reader) listChunk(chunk, first int, lists []*bandList, signer signer) error {
+	c := r.c
+	texts, err := r.sketchesIn(chunk)
+	if err != nil {
+		return err
+	}
+	entries := make([][]entry, len(lists))
+	var keys []uint64
+	for number, s := range texts {
+		if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
+			return err
+		}
+		low, high := signer.sign(s)
+		long := c.options.Rule.Profile.Long(s)
+		for i := range lists {
+			if !long { // it is a near-duplicate of the same words alone
+				if first+i > 0 {
+					break
+				}
+				keys[0] = s.WordsKey()
+			}
+			entries[i] = append(entries[i], entry{keys[first+i]&^math.MaxUint32 | uint64(number), low, high})
+		}
+	}
+	for i, list := range lists {
+		if err := list.add(entries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joinLists goes through the buckets of some bands.
+func (c *Corpus) joinLists(ctx context.Context, lists []*bandList, signer signer) error {
 	var mu sync.Mutex
 	return parallel(ctx, len(lists), func(i int) error {
-		list := slices.DeleteFunc(lists[i], func(x uint64) bool { return x == math.MaxUint64 })
-		room := <-rooms
-		if room == nil {
-			room = make([]uint64, len(lists[i]))
-		}
-		sortKeys(list, room[:len(list)])
-		lists[i], room = room, lists[i]
-		cut, inCut, err := c.joinBuckets(ctx, lists[i][:len(list)])
-		rooms <- room
+		cut, inCut, err := c.joinBuckets(ctx, lists[i].sorter, signer)
 		mu.Lock()
 		defer mu.Unlock()
 		c.left.CutBuckets += cut
@@ -212,31 +238,37 @@ func (c *Corpus) joinLists(ctx context.Context, lists [][]uint64, rooms chan []u
 	})
 }
 
-// joinBuckets goes through the buckets of one sorted list.
-func (c *Corpus) joinBuckets(ctx context.Context, list []uint64) (cut, inCut int, err error) {
+// joinBuckets goes through the buckets of one band. Its pairs are those of [Pairs].
+func (c *Corpus) joinBuckets(ctx context.Context, list *sorter[entry], signer signer) (cut, inCut int, err error) {
 	r := reader{c: c}
-	for start, looked := 0, 0; start < len(list); {
-		end := start + 1
-		for end < len(list) && list[end]>>32 == list[start]>>32 {
-			end++
+	first, texts := make([]entry, 0, MostPaired), 0 // those of the bucket
+	end := func() {
+		if texts > MostPaired {
+			cut, inCut = cut+1, inCut+texts
 		}
-		if bucket := list[start:end]; len(bucket) > 1 {
-			if len(bucket) > MostPaired {
-				cut, inCut = cut+1, inCut+len(bucket)
-			}
-			Pairs(len(bucket), func(a, b int) bool {
-				if looked++; looked%looksEvery == 0 && ctx.Err() != nil {
-					err = ctx.Err()
-				} else {
-					err = r.try(uint32(bucket[a]), uint32(bucket[b]))
-				}
-				return err == nil
-			})
-			if err != nil {
-				return cut, inCut, err
-			}
-		}
-		start = end
+		first, texts = first[:0], 0
 	}
-	return cut, inCut, ctx.Err()
+	err = list.each(ctx, func(e entry) error {
+		if texts > 0 && e[0]>>32 != first[0][0]>>32 {
+			end()
+		}
+		with := first
+		if texts >= MostPaired {
+			with = first[:1]
+		}
+		for i := range with {
+			if signer.apart(&with[i], &e) {
+				continue
+			}
+			if err := r.try(uint32(with[i][0]), uint32(e[0])); err != nil {
+				return err
+			}
+		}
+		if texts++; texts <= MostPaired {
+			first = append(first, e)
+		}
+		return nil
+	})
+	end()
+	return cut, inCut, err
 }

@@ -174,7 +174,7 @@ func (l *learner) compareRests() error {
 		return err
 	}
 	defer rests.Close()
-	places := newSorter(&rests.scratch, l.options.Memory, false)
+	places := newSorter[pair](&rests.scratch, l.options.Memory, false)
 	err = l.read(func(texts []string) (p Prepared) {
 		p.sketch, p.has = sketcher.Sketch(texts...)
 		if whole, _ := l.sketcher.Sketch(texts...); p.sketch.Words*restShare >= whole.Words {
@@ -183,7 +183,7 @@ func (l *learner) compareRests() error {
 		return p
 	}, func(id string, p Prepared) error {
 		for _, window := range p.windows {
-			if err := places.add(window, uint64(rests.Documents())); err != nil {
+			if err := places.add(pair{window, uint64(rests.Documents())}); err != nil {
 				return err
 			}
 		}
@@ -219,16 +219,16 @@ func (l *learner) compareRests() error {
 		return nil
 	}
 	err = places.each(l.ctx, func(p pair) error {
-		if p.hi != last {
+		if p[0] != last {
 			if err := end(); err != nil {
 				return err
 			}
-			last, examples = p.hi, examples[:0]
+			last, examples = p[0], examples[:0]
 			clear(clusters)
 		}
-		of := rests.forest.Of(rests.number[p.lo])
+		of := rests.forest.Of(rests.number[p[1]])
 		if !clusters[of] && len(examples) < samples {
-			examples = append(examples, uint32(p.lo))
+			examples = append(examples, uint32(p[1]))
 		}
 		clusters[of] = true
 		return nil

@@ -15,9 +15,9 @@ import (
 // joinShared joins near-duplicates in Broder's way.
 func (c *Corpus) joinShared(ctx context.Context) error {
 	part := c.options.Memory / 8
-	triplets := newSorter(&c.scratch, 2*part, true)
+	triplets := newSorter[pair](&c.scratch, 2*part, true)
 	defer triplets.free()
-	omitted := newSorter(&c.scratch, part, false)
+	omitted := newSorter[pair](&c.scratch, part, false)
 	defer omitted.free()
 	if err := c.listPairs(ctx, triplets, omitted); err != nil {
 		return err
@@ -34,14 +34,14 @@ func (c *Corpus) joinShared(ctx context.Context) error {
 		if counted++; counted%looksEvery == 1 {
 			c.progress("counting what pairs share", counted, 0)
 		}
-		a, b := uint32(p.hi>>32), uint32(p.hi)
+		a, b := uint32(p[0]>>32), uint32(p[0])
 		if c.listed() { // the sketches' own values
 			return r.try(a, b)
 		}
 		if c.forest.Of(a) == c.forest.Of(b) {
 			return nil
 		}
-		alike, err := rest.alike(a, b, p.lo)
+		alike, err := rest.alike(a, b, p[1])
 		if err != nil || alike < c.options.Rule.Profile.Threshold {
 			return err
 		}
@@ -51,7 +51,7 @@ func (c *Corpus) joinShared(ctx context.Context) error {
 
 // listPairs turns ⟨shingle, document⟩ into ⟨a, b, 1⟩ for each pair of texts that share a shingle, and ⟨a, shingle⟩ for the
 // shingles of which no pairs are listed because too many texts have them.
-func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error {
+func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter[pair]) error {
 	var group []uint32 // the texts that have the shingle
 	shingle, over := uint64(0), 0
 	if c.options.Rule.Sketcher.Scheme().Features == sketch.Tags {
@@ -76,13 +76,13 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 		if listed++; listed%looksEvery == 1 {
 			c.progress("listing pairs that share a shingle", listed, c.all)
 		}
-		if p.hi != shingle {
+		if p[0] != shingle {
 			if err := close(); err != nil {
 				return err
 			}
-			shingle = p.hi
+			shingle = p[0]
 		}
-		document := uint32(p.lo)
+		document := uint32(p[1])
 		number := c.number[document]
 		if number == none || c.at[number] != document {
 			return nil
@@ -90,11 +90,11 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 		switch {
 		case over > 0:
 			over++
-			return omitted.add(uint64(number), p.hi)
+			return omitted.add(pair{uint64(number), p[0]})
 		case len(group) == c.options.Common:
 			over = len(group) + 1
 			for _, other := range append(group, number) {
-				if err := omitted.add(uint64(other), p.hi); err != nil {
+				if err := omitted.add(pair{uint64(other), p[0]}); err != nil {
 					return err
 				}
 			}
@@ -119,7 +119,7 @@ func (c *Corpus) addSurprise(group []uint32) {
 }
 
 // listGroup lists the pairs of one group, but for those whose sizes alone keep them apart.
-func (c *Corpus) listGroup(group []uint32, triplets *sorter) error {
+func (c *Corpus) listGroup(group []uint32, triplets *sorter[pair]) error {
 	profile := &c.options.Rule.Profile
 	bySize := !c.listed() && profile.Measure != rerank.Containment
 	for i, a := range group {
@@ -128,7 +128,7 @@ func (c *Corpus) listGroup(group []uint32, triplets *sorter) error {
 			if other := float64(c.sizes[c.at[b]]); bySize && min(size, other)/max(size, other) < profile.Threshold {
 				continue
 			}
-			if err := triplets.add(uint64(a)<<32|uint64(b), 1); err != nil {
+			if err := triplets.add(pair{uint64(a)<<32 | uint64(b), 1}); err != nil {
 				return err
 			}
 		}
@@ -144,13 +144,13 @@ type common struct {
 }
 
 // fill takes ⟨text, shingle⟩.
-func (l *common) fill(ctx context.Context, omitted *sorter) error {
+func (l *common) fill(ctx context.Context, omitted *sorter[pair]) error {
 	var record []byte
 	err := omitted.each(ctx, func(p pair) (err error) {
-		for err == nil && len(l.records.ends) < int(p.hi) {
+		for err == nil && len(l.records.ends) < int(p[0]) {
 			err, record = l.records.add(record), record[:0]
 		}
-		record = binary.BigEndian.AppendUint64(record, p.lo)
+		record = binary.BigEndian.AppendUint64(record, p[1])
 		return err
 	})
 	for err == nil && len(l.records.ends) < len(l.c.at) {

@@ -108,7 +108,7 @@ type Corpus struct {
 	record  []byte
 	work    *work // nil unless the corpus keeps its work
 	// fingerprints sorts ⟨fingerprint, check of the payload and place⟩.
-	fingerprints *sorter
+	fingerprints *sorter[pair]
 	documents    int
 	// number has each document's text, none where it has none; at each text's document.
 	number, at []uint32
@@ -119,7 +119,7 @@ type Corpus struct {
 	again      []uint32        // the numbers of these texts
 
 	// Broder's: shingles sorts ⟨shingle, place⟩, sizes has the number of shingles of each document, and all is their sum.
-	shingles *sorter
+	shingles *sorter[pair]
 	sizes    []uint32
 	all      int
 	// surprise has for each text how improbable its set is, in bits: the sum of log2(texts / texts that have it) over its
@@ -148,7 +148,7 @@ func New(o Options) (*Corpus, error) {
 	c.scratch.dir = o.Dir
 	part := o.Memory / 8
 	c.records = spool{scratch: &c.scratch, limit: int(5 * part)}
-	c.fingerprints = newSorter(&c.scratch, part, false)
+	c.fingerprints = newSorter[pair](&c.scratch, part, false)
 	switch o.Algorithm {
 	case Exact:
 	case Bands:
@@ -158,7 +158,7 @@ func New(o Options) (*Corpus, error) {
 			return nil, errors.New("algorithm broder: ready values and vectors are not sets of shingles: use bands")
 		}
 		c.records.limit = int(3 * part)
-		c.shingles = newSorter(&c.scratch, 2*part, false)
+		c.shingles = newSorter[pair](&c.scratch, 2*part, false)
 	default:
 		return nil, fmt.Errorf("algorithm %q is unknown: use bands, broder or exact", o.Algorithm)
 	}
@@ -231,7 +231,7 @@ func (c *Corpus) addRecord(record []byte, sketched int, id string) error {
 		c.left.Textless++
 	} else {
 		c.notice(id, fingerprint, place)
-		if err := c.fingerprints.add(fingerprint, xxhash.Sum64(record[:sketched])&^math.MaxUint32|place); err != nil {
+		if err := c.fingerprints.add(pair{fingerprint, xxhash.Sum64(record[:sketched])&^math.MaxUint32 | place}); err != nil {
 			return err
 		}
 	}
@@ -252,7 +252,7 @@ func (c *Corpus) addSet(d *Document, place uint64) error {
 	}
 	c.sizes, c.all = append(c.sizes, uint32(len(set))), c.all+len(set)
 	for _, shingle := range set {
-		if err := c.shingles.add(shingle, place); err != nil {
+		if err := c.shingles.add(pair{shingle, place}); err != nil {
 			return err
 		}
 	}
@@ -281,11 +281,11 @@ func (c *Corpus) Number(ctx context.Context) error {
 	c.at = make([]uint32, 0, c.documents-c.left.Textless)
 	last := uint64(0)
 	err := c.fingerprints.each(ctx, func(p pair) error {
-		place := uint32(p.lo)
-		if len(c.at) == 0 || p.hi != last {
+		place := uint32(p[1])
+		if len(c.at) == 0 || p[0] != last {
 			c.at = append(c.at, place)
 		}
-		last = p.hi
+		last = p[0]
 		c.number[place] = uint32(len(c.at) - 1)
 		return nil
 	})

@@ -118,7 +118,7 @@ type reporter struct {
 	hosts   map[string]uint32 // a number for each host
 	names   []string
 	pages   []int // of each host
-	common  *sorter
+	common  *sorter[pair]
 }
 
 // Report visits all documents as [Corpus.Each] does, and returns what there is to say of them. Where it names a file, each document
@@ -151,7 +151,7 @@ func (c *Corpus) Report(ctx context.Context, file string) (report *Report, err e
 
 // report visits all documents for a report.
 func (c *Corpus) report(ctx context.Context, yield func(*Member) error) (*Report, error) {
-	r := &reporter{c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true)}
+	r := &reporter{c: c, hosts: map[string]uint32{}, common: newSorter[pair](&c.scratch, c.options.Memory/8, true)}
 	defer r.common.free()
 	r.report = Report{
 		Algorithm: c.options.Algorithm, Threshold: c.options.Rule.Profile.Threshold,
@@ -314,7 +314,7 @@ func (r *reporter) mirrors(hosts []onHost) error {
 			if b.host < a.host {
 				a, b = b, a
 			}
-			if err := r.common.add(uint64(a.host)<<32|uint64(b.host), uint64(a.pages)<<32|uint64(b.pages)); err != nil {
+			if err := r.common.add(pair{uint64(a.host)<<32 | uint64(b.host), uint64(a.pages)<<32 | uint64(b.pages)}); err != nil {
 				return err
 			}
 		}
@@ -335,9 +335,9 @@ func (r *reporter) close(ctx context.Context) error {
 		s.Share = float64(s.Pages) / float64(r.pages[r.hosts[s.Host]])
 	}
 	return r.common.each(ctx, func(p pair) error {
-		a, b := p.hi>>32, p.hi&math.MaxUint32
+		a, b := p[0]>>32, p[0]&math.MaxUint32
 		m := Mirror{
-			A: r.names[a], B: r.names[b], PagesA: r.pages[a], PagesB: r.pages[b], CommonA: int(p.lo >> 32), CommonB: int(uint32(p.lo)),
+			A: r.names[a], B: r.names[b], PagesA: r.pages[a], PagesB: r.pages[b], CommonA: int(p[1] >> 32), CommonB: int(uint32(p[1])),
 		}
 		if m.B < m.A {
 			m = Mirror{A: m.B, B: m.A, PagesA: m.PagesB, PagesB: m.PagesA, CommonA: m.CommonB, CommonB: m.CommonA}

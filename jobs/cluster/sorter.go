@@ -7,53 +7,57 @@ import (
 	"errors"
 	"io"
 	"os"
+	"unsafe"
 )
 
-const pairSize = 16
-
-// sorter sorts any number of pairs in bounded memory: it sorts as many as fit, writes each such run to a file, and merges the
+// sorter sorts any number of rows in bounded memory: it sorts as many as fit, writes each such run to a file, and merges the
 // runs.
-type sorter struct {
+type sorter[R row] struct {
 	scratch *scratch
-	// most is how many pairs are held in memory.
+	// most is how many rows are held in memory.
 	most int
-	// sum adds up the lo of pairs of one hi, so that each hi comes once.
+	// sum adds up the second numbers of rows of one first number, so that each first number comes once.
 	sum  bool
-	held []pair
+	held []R
 	file *os.File
 	// ends are where in the file the runs end.
 	ends []int64
 }
 
-// leastHeld is how many pairs are held however little memory there is to be.
+// size is how many bytes a row takes.
+func (s *sorter[R]) size() int { return int(unsafe.Sizeof(*new(R))) }
+
+// leastHeld is how many rows are held however little memory there is to be.
 const leastHeld = 1 << 12
 
-func newSorter(s *scratch, memory int64, sum bool) *sorter {
-	return &sorter{scratch: s, most: max(leastHeld, int(memory/pairSize)), sum: sum}
+func newSorter[R row](scratch *scratch, memory int64, sum bool) *sorter[R] {
+	s := &sorter[R]{scratch: scratch, sum: sum}
+	s.most = max(leastHeld, int(memory)/s.size())
+	return s
 }
 
-func (s *sorter) add(hi, lo uint64) error {
+func (s *sorter[R]) add(row R) error {
 	if len(s.held) == cap(s.held) {
 		if err := s.grow(); err != nil {
 			return err
 		}
 	}
-	s.held = append(s.held, pair{hi, lo})
+	s.held = append(s.held, row)
 	return nil
 }
 
-// grow makes room for one more pair at least.
-func (s *sorter) grow() error {
+// grow makes room for one more row at least.
+func (s *sorter[R]) grow() error {
 	if len(s.held) < s.most {
-		s.held = append(make([]pair, 0, min(s.most, max(leastHeld, 2*cap(s.held)))), s.held...)
+		s.held = append(make([]R, 0, min(s.most, max(leastHeld, 2*cap(s.held)))), s.held...)
 		return nil
 	}
-	sortPairs(s.held, 56)
+	sortRows(s.held, 56)
 	if s.sum {
 		last := 0
 		for _, p := range s.held[1:] {
-			if p.hi == s.held[last].hi {
-				s.held[last].lo += p.lo
+			if p[0] == s.held[last][0] {
+				s.held[last][1] += p[1]
 				continue
 			}
 			last++
@@ -67,7 +71,7 @@ func (s *sorter) grow() error {
 }
 
 // spill writes what is held, which is sorted, as a run.
-func (s *sorter) spill() (err error) {
+func (s *sorter[R]) spill() (err error) {
 	end := int64(0)
 	if s.file != nil {
 		end = s.ends[len(s.ends)-1]
@@ -76,12 +80,16 @@ func (s *sorter) spill() (err error) {
 	}
 	w := bufio.NewWriterSize(io.NewOffsetWriter(s.file, end), writeSize)
 	for _, p := range s.held {
-		_, err = w.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), p.hi), p.lo))
+		raw := w.AvailableBuffer()
+		for i := 0; i < len(p); i++ {
+			raw = binary.LittleEndian.AppendUint64(raw, p[i])
+		}
+		_, err = w.Write(raw)
 	}
 	if err = errors.Join(err, w.Flush()); err != nil {
 		return s.scratch.failed(err)
 	}
-	s.ends = append(s.ends, end+pairSize*int64(len(s.held)))
+	s.ends = append(s.ends, end+int64(s.size())*int64(len(s.held)))
 	s.held = s.held[:0]
 	return nil
 }
@@ -89,15 +97,15 @@ func (s *sorter) spill() (err error) {
 // looksEvery is after how many steps a long loop looks whether it is to end.
 const looksEvery = 1 << 16
 
-// each visits all pairs in order and frees the sorter.
-func (s *sorter) each(ctx context.Context, yield func(pair) error) error {
+// each visits all rows in order and frees the sorter.
+func (s *sorter[R]) each(ctx context.Context, yield func(R) error) error {
 	defer s.free()
-	sortPairs(s.held, 56)
-	runs := []*run{{held: s.held}}
-	size := min(max(pairSize*s.most/(len(s.ends)+1), 4<<10), 64<<10)
+	sortRows(s.held, 56)
+	runs := []*run[R]{{held: s.held}}
+	size := min(max(s.size()*s.most/(len(s.ends)+1), 4<<10), 64<<10)
 	start := int64(0)
 	for _, end := range s.ends {
-		runs = append(runs, &run{src: bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), size)})
+		runs = append(runs, &run[R]{src: bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), size)})
 		start = end
 	}
 	for at := len(runs) - 1; at >= 0; at-- { // runs becomes a heap: the least is the first
@@ -106,15 +114,15 @@ func (s *sorter) each(ctx context.Context, yield func(pair) error) error {
 			return s.scratch.failed(err)
 		}
 	}
-	var last pair
+	var last R
 	some := false
 	for steps := 0; len(runs) > 0; steps++ {
 		if steps%looksEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		p := runs[0].pair
-		if s.sum && some && last.hi == p.hi {
-			last.lo += p.lo
+		p := runs[0].row
+		if s.sum && some && last[0] == p[0] {
+			last[1] += p[1]
 		} else {
 			if some {
 				if err := yield(last); err != nil {
@@ -134,38 +142,40 @@ func (s *sorter) each(ctx context.Context, yield func(pair) error) error {
 	return ctx.Err()
 }
 
-func (s *sorter) free() {
+func (s *sorter[R]) free() {
 	_ = s.file.Close()
 	s.held, s.file = nil, nil
 }
 
 // run is one sorted run as it is read: from memory, or from a file.
-type run struct {
-	pair
-	held []pair
+type run[R row] struct {
+	row  R
+	held []R
 	src  *bufio.Reader
 }
 
-// next reads the run's next pair, and returns [io.EOF] at its end.
-func (r *run) next() error {
+// next reads the run's next row, and returns [io.EOF] at its end.
+func (r *run[R]) next() error {
 	if r.src == nil {
 		if len(r.held) == 0 {
 			return io.EOF
 		}
-		r.pair, r.held = r.held[0], r.held[1:]
+		r.row, r.held = r.held[0], r.held[1:]
 		return nil
 	}
-	raw, err := r.src.Peek(pairSize)
-	if len(raw) < pairSize {
+	raw, err := r.src.Peek(8 * len(r.row))
+	if len(raw) < 8*len(r.row) {
 		return err
 	}
-	r.hi, r.lo = binary.LittleEndian.Uint64(raw), binary.LittleEndian.Uint64(raw[8:])
-	_, err = r.src.Discard(pairSize)
+	for i := 0; i < len(r.row); i++ {
+		r.row[i] = binary.LittleEndian.Uint64(raw[8*i:])
+	}
+	_, err = r.src.Discard(len(raw))
 	return err
 }
 
-// advance goes to the next pair of a run in the heap and moves the run down to its place, or drops it at its end.
-func advance(runs []*run, at int) ([]*run, error) {
+// advance goes to the next row of a run in the heap and moves the run down to its place, or drops it at its end.
+func advance[R row](runs []*run[R], at int) ([]*run[R], error) {
 	if err := runs[at].next(); err == io.EOF {
 		runs[at] = runs[len(runs)-1]
 		runs = runs[:len(runs)-1]
@@ -175,7 +185,7 @@ func advance(runs []*run, at int) ([]*run, error) {
 	for at < len(runs) {
 		least := at
 		for child := 2*at + 1; child <= 2*at+2 && child < len(runs); child++ {
-			if comparePairs(runs[child].pair, runs[least].pair) < 0 {
+			if compareRows(runs[child].row, runs[least].row) < 0 {
 				least = child
 			}
 		}

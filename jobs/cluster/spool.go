@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 )
 
 // ErrTemporary is within every error of a temporary file: no room, no right to write, no such directory.
@@ -13,6 +14,7 @@ var ErrTemporary = errors.New("temporary file")
 // scratch makes temporary files in one directory.
 type scratch struct {
 	dir   string
+	mu    sync.Mutex // guards what follows
 	files []*os.File
 	names []string // of those that could not be removed while open
 }
@@ -23,6 +25,8 @@ func (s *scratch) create() (*os.File, error) {
 	if err != nil {
 		return nil, s.failed(err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.files = append(s.files, f)
 	if os.Remove(f.Name()) != nil {
 		s.names = append(s.names, f.Name())

@@ -70,10 +70,10 @@ func TestTemporaryFiles(t *testing.T) {
 // TestSorterOfABrokenFile: pairs that can't be written or read back are an error, and none go missing silently.
 func TestSorterOfABrokenFile(t *testing.T) {
 	for _, more := range []bool{false, true} {
-		s := newSorter(&scratch{dir: t.TempDir()}, 0, false)
-		expect.OK(t, errors.Join(s.add(1, 2), s.spill()))
+		s := newSorter[pair](&scratch{dir: t.TempDir()}, 0, false)
+		expect.OK(t, errors.Join(s.add(pair{1, 2}), s.spill()))
 		expect.OK(t, s.file.Close())
-		if err := s.add(3, 4); err != nil || !more {
+		if err := s.add(pair{3, 4}); err != nil || !more {
 			s.held = s.held[:0]
 		}
 		if err := s.each(t.Context(), func(pair) error { return nil }); !errors.Is(err, ErrTemporary) {
