@@ -79,7 +79,7 @@ cluster, the same for all. The form is JSON lines, or CSV if the name ends in .c
 --write stores the ids of the clusters in the engine's documents. The rule must have native: true or on_duplicate: tag. Only ids that
 change are written. A document that somebody else changes meanwhile is skipped.
 
---memory limits the memory for texts and sketches. Add about 40 bytes for each document. What does not fit goes to temporary files.
+--memory limits the memory for texts and sketches. Add about 24 bytes for each document. What does not fit goes to temporary files.
 
 --engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run here: see docs/clusters.md.
 
@@ -206,7 +206,7 @@ const (
 	// leastMemory is what the collector of garbage is left however little memory there is to be, and aDocument what each document
 	// takes beside it.
 	leastMemory = 64 << 20
-	aDocument   = 48
+	aDocument   = 24
 )
 
 func (c *clusterJob) run(cmd *cobra.Command) error {

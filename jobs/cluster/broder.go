@@ -147,13 +147,13 @@ type common struct {
 func (l *common) fill(ctx context.Context, omitted *sorter[pair]) error {
 	var record []byte
 	err := omitted.each(ctx, func(p pair) (err error) {
-		for err == nil && len(l.records.ends) < int(p[0]) {
+		for err == nil && l.records.records < int(p[0]) {
 			err, record = l.records.add(record), record[:0]
 		}
 		record = binary.BigEndian.AppendUint64(record, p[1])
 		return err
 	})
-	for err == nil && len(l.records.ends) < len(l.c.at) {
+	for err == nil && l.records.records < len(l.c.at) {
 		err, record = l.records.add(record), record[:0]
 	}
 	return cmp.Or(err, l.records.seal())

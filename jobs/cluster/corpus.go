@@ -52,7 +52,7 @@ type Options struct {
 	Rule      *rule.Rule
 	Algorithm Algorithm
 	// Memory is how many bytes are held at most of what grows with the texts: sketches, names, what is being sorted. Beyond that
-	// there are some 40 bytes for each document, and what the caller holds.
+	// there are some 24 bytes for each document, and what the caller holds.
 	Memory int64
 	// Common is in how many texts a shingle may occur for Broder to list the pairs of them.
 	Common int

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -60,9 +61,13 @@ type spool struct {
 	limit   int    // bytes kept in memory
 	held    []byte // what is in memory
 	file    *os.File
-	stored  int64   // bytes in the file alone, from its beginning
-	written int64   // bytes in the file
-	ends    []int64 // of the records
+	stored  int64 // bytes in the file alone, from its beginning
+	written int64 // bytes in the file
+	records int
+	// starts are where each inChunk records begin, ends how far from there each of them ends. That takes 4 bytes a record, and none is moved
+	// while they become more.
+	starts []int64
+	ends   [][]uint32
 }
 
 // writeSize is how many bytes are written to the file at a time.
@@ -78,8 +83,18 @@ func (s *spool) add(record []byte) error {
 	} else if s.stored == 0 && size > cap(s.held) { // append would take more than the limit
 		s.held = append(make([]byte, 0, min(s.limit, 2*size)), s.held...)
 	}
+	if s.records%inChunk == 0 {
+		s.starts = append(s.starts, s.stored+int64(len(s.held)))
+		s.ends = append(s.ends, make([]uint32, 0, inChunk))
+	}
 	s.held = append(s.held, record...)
-	s.ends = append(s.ends, s.stored+int64(len(s.held)))
+	chunk := s.records / inChunk
+	end := s.stored + int64(len(s.held)) - s.starts[chunk]
+	if end > math.MaxUint32 {
+		return fmt.Errorf("%d records in a row have more than 4 GB", inChunk)
+	}
+	s.ends[chunk] = append(s.ends[chunk], uint32(end))
+	s.records++
 	return nil
 }
 
@@ -124,7 +139,8 @@ func (s *spool) start(record int) int64 {
 	if record == 0 {
 		return 0
 	}
-	return s.ends[record-1]
+	chunk, at := (record-1)/inChunk, (record-1)%inChunk
+	return s.starts[chunk] + int64(s.ends[chunk][at])
 }
 
 // read returns the bytes of the records from one to before another: the spool's own, or as many as fit into room, which may grow.
@@ -143,5 +159,5 @@ func (s *spool) read(from, to int, room []byte) ([]byte, error) {
 // free gives the room back.
 func (s *spool) free() {
 	_ = s.file.Close()
-	s.held, s.ends = nil, nil
+	s.held, s.starts, s.ends = nil, nil, nil
 }
