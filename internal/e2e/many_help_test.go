@@ -102,9 +102,6 @@ func (f *fleet) addr(i int) string { return fmt.Sprint(f.net, i+1) }
 // base is the address of one sidecar.
 func (f *fleet) base(i int) string { return "http://" + f.addr(i) + ":9201" }
 
-// admin is that of its admin listener.
-func (f *fleet) admin(i int) string { return "http://" + f.addr(i) + ":7610" }
-
 // text is the configuration of a sidecar. Revisions differ in one limit.
 func (f *fleet) text(i, revision int) string {
 	key := ""

@@ -135,6 +135,7 @@ func TestComposeFile(t *testing.T) {
 	file := filepath.Join(root(t), "docker-compose.yml")
 	for profile, want := range map[string]string{
 		"elasticsearch": "elasticsearch\nsidecar-elasticsearch\n", "typesense": "sidecar-typesense\ntypesense\n",
+		"many": "elasticsearch\nhaproxy\nmany\n",
 	} {
 		expect.Same(t, want, (command{}).run(t, inspect, "compose", file, profile), "%s", profile)
 	}
