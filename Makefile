@@ -66,6 +66,10 @@ bench-e2e: ## 15 min: the sidecar beside bare proxies and the engines alone, int
 bench-clusters: build ## 5 min, 4 GB of disk: a file of two million texts to clusters (CLUSTERS='-documents 100000 -gzip')
 	cd bench && $(GO) run ./clusters $(CLUSTERS)
 
+bench-curve: ## 3 min: how the clustering of 1, 3 and 10 million made-up sketches grows, each step, into docs/internals/clusters.json (SIZES=1,3; CURVE='-check' holds clusters to what was planted)
+	cd bench && $(GO) run ./curve -sizes $(or $(SIZES),1,3,10) -json ../docs/internals/clusters.json $(CURVE)
+	$(GO) test -count=1 -run 'TestClustersCurve|TestPictures/growth-clusters' ./internal/pictures -update
+
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e
 

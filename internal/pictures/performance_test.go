@@ -260,16 +260,16 @@ func TestPerformance(t *testing.T) {
 		}
 	}
 	expect.Same(t, 8, len(r.Curves), "curves in docs/internals/performance.json")
-	drawn(t, "end to end", performanceSection(r))
+	drawn(t, performancePage, "end to end", performanceSection(r))
 	before := expect.Value(measured.Read(beforeData))(t)
-	drawn(t, "before and after", measuredBy(before)+curvesOf(before)+"\n")
+	drawn(t, performancePage, "before and after", measuredBy(before)+curvesOf(before)+"\n")
 }
 
-// drawn holds a section of docs/internals/performance.md to what it should be.
-func drawn(t *testing.T, section, want string) {
+// drawn holds a section of a page to what it should be.
+func drawn(t *testing.T, page, section, want string) {
 	t.Helper()
 	from, to := "<!-- drawn: "+section+" -->\n", "<!-- end of "+section+" -->"
-	text := expect.Value(os.ReadFile(performancePage))(t)
+	text := expect.Value(os.ReadFile(page))(t)
 	head, rest, found := strings.Cut(string(text), from)
 	got, after, ended := strings.Cut(rest, to)
 	if !found || !ended {
@@ -279,8 +279,8 @@ func drawn(t *testing.T, section, want string) {
 		return
 	}
 	if !*update {
-		t.Errorf("%s in docs/internals/performance.md is not what was measured: go test ./internal/pictures -run Performance -update", section)
+		t.Errorf("%s in %s is not what was measured: go test ./internal/pictures -update", section, page)
 		return
 	}
-	expect.OK(t, os.WriteFile(performancePage, []byte(head+from+want+to+after), 0o644))
+	expect.OK(t, os.WriteFile(page, []byte(head+from+want+to+after), 0o644))
 }

@@ -37,6 +37,8 @@ func allPictures(t *testing.T) map[string]func() ([]byte, error) {
 			all[growthFile(c)] = func() ([]byte, error) { return drawGrowth(c) }
 		}
 	}
+	clusters := clustersCurve(expect.Value(measured.ReadGrowth(clustersData))(t))
+	all[growthFile(clusters)] = func() ([]byte, error) { return drawGrowth(clusters) }
 	return all
 }
 

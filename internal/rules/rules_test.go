@@ -112,6 +112,7 @@ var allowed = map[string][]string{
 	"bench":                  nil, // a module of its own
 	"bench/fieldtypes":       nil,
 	"bench/clusters":         nil,
+	"bench/curve":            nil,
 	"bench/e2e":              nil,
 	"bench/internal/corpora": nil,
 	"internal/terminal":      {},
