@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/neardup/sidecar/adapters"
@@ -55,6 +56,9 @@ func (c Credentials) check() error {
 	return nil
 }
 
+// bodyTime is how long the body of a request may take to come.
+const bodyTime = 30 * time.Second
+
 // ownPage checks that a request comes from the page itself, by the headers that browsers add.
 var ownPage = http.NewCrossOriginProtection()
 
@@ -71,7 +75,10 @@ func read(w http.ResponseWriter, r *http.Request, most int64) (*request, error) 
 	case err != nil || kind != "application/json":
 		return nil, fail(http.StatusUnsupportedMediaType, "the body is not said to be JSON", "Send Content-Type: application/json.")
 	}
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(bodyTime)) // an error says that this is no connection
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	_ = conn.SetReadDeadline(time.Time{})
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			what := fmt.Sprintf("the body is larger than %d bytes", most)
