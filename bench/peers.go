@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/bench/internal/corpora"
+	"github.com/neardup/sidecar/bench/internal/peers"
 )
 
 // patience is how long a peer may take over one answer.
@@ -154,29 +153,20 @@ func (p *process) agree(name string) func(corpus) (float64, error) {
 	}
 }
 
-// prepareRust builds the crates for this very processor, which gains them a quarter to a half.
 func prepareRust(cache string) (*exec.Cmd, error) {
-	target := filepath.Join(cache, "rust")
-	environment := []string{"CARGO_TARGET_DIR=" + target, "RUSTFLAGS=-C target-cpu=native"}
-	if err := corpora.Command(filepath.Join("peers", "rust"), environment, "cargo", "build", "--release", "--locked"); err != nil {
-		return nil, err
-	}
-	return exec.Command(filepath.Join(target, "release", "peers")), nil
-}
-
-// preparePython installs the pinned packages into an environment of their own.
-func preparePython(cache string) (*exec.Cmd, error) {
-	requirements := filepath.Join("peers", "requirements.txt")
-	folder, err := once(cache, "python", requirements, func(folder string) error {
-		if err := corpora.Command("", nil, "python3", "-m", "venv", folder); err != nil {
-			return err
-		}
-		return corpora.Command("", nil, filepath.Join(folder, "bin", "pip"), "install", "--quiet", "-r", requirements)
-	})
+	folder, err := peers.Rust(cache)
 	if err != nil {
 		return nil, err
 	}
-	return exec.Command(filepath.Join(folder, "bin", "python"), filepath.Join("peers", "peers.py")), nil
+	return exec.Command(filepath.Join(folder, "peers")), nil
+}
+
+func preparePython(cache string) (*exec.Cmd, error) {
+	python, err := peers.Python(cache, "requirements.txt")
+	if err != nil {
+		return nil, err
+	}
+	return exec.Command(python, filepath.Join("peers", "peers.py")), nil
 }
 
 // prepareLucene fetches the jars through Maven; java compiles the one source file as it starts.
@@ -185,7 +175,7 @@ func prepareLucene(cache string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	project := filepath.Join("peers", "lucene", "pom.xml")
-	folder, err := once(cache, "lucene", project, func(folder string) error {
+	folder, err := peers.Once(cache, "lucene", project, func(folder string) error {
 		return corpora.Command("", nil, "mvn", "-q", "-f", project, "dependency:copy-dependencies", "-DoutputDirectory="+folder)
 	})
 	if err != nil {
@@ -193,42 +183,4 @@ func prepareLucene(cache string) (*exec.Cmd, error) {
 	}
 	return exec.Command("java", "-Xmx1g", "-XX:+UseSerialGC", "-XX:ActiveProcessorCount=1", "-cp", filepath.Join(folder, "*"),
 		filepath.Join("peers", "lucene", "Peers.java")), nil
-}
-
-// once makes a folder of the cache whose content follows from a file, unless an earlier run has made it whole.
-func once(cache, name, file string, make func(folder string) error) (string, error) {
-	content, err := fingerprint(file)
-	if err != nil {
-		return "", err
-	}
-	folder := filepath.Join(cache, name+"-"+content)
-	done := filepath.Join(folder, "done")
-	if exists(done) {
-		return folder, nil
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		return "", err
-	}
-	if err := make(folder); err != nil {
-		return "", err
-	}
-	return folder, os.WriteFile(done, nil, 0o644)
-}
-
-// fingerprint names the content of files, for folders of the cache that must not outlive it.
-func fingerprint(files ...string) (string, error) {
-	h := sha256.New()
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			return "", err
-		}
-		h.Write(data)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:4]), nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
