@@ -70,6 +70,10 @@ bench-curve: ## 3 min: how the clustering of 1, 3 and 10 million made-up sketche
 	cd bench && $(GO) run ./curve -sizes $(or $(SIZES),1,3,10) -json ../docs/internals/clusters.json $(CURVE)
 	$(GO) test -count=1 -run 'TestClustersCurve|TestPictures/growth-clusters' ./internal/pictures -update
 
+bench-clusters-peers: build ## 15 min: clusters beside other programs and exact pairs, into docs/internals/comparison.md (PEERS='-documents 20000 -only gaoya')
+	cd bench && $(GO) run ./clusterpeers $(or $(PEERS),-out ../docs/internals/clusters-peers.json)
+	$(GO) test -count=1 -run 'TestPeers|TestPictures/peers' ./internal/pictures -update
+
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e
 

@@ -26,6 +26,7 @@ var pictures = map[string]func() ([]byte, error){
 	"sketch.svg":    drawShingles,
 	"threshold.svg": drawThreshold,
 	"error.svg":     drawError,
+	"peers.svg":     drawPeers,
 }
 
 // allPictures are these, and the curves of what runs have measured.

@@ -113,6 +113,7 @@ var allowed = map[string][]string{
 	"bench/fieldtypes":       nil,
 	"bench/clusters":         nil,
 	"bench/curve":            nil,
+	"bench/clusterpeers":     nil,
 	"bench/internal/peers":   nil,
 	"bench/e2e":              nil,
 	"bench/internal/corpora": nil,
