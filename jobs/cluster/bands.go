@@ -95,12 +95,11 @@ func (r *reader) sketchesIn(chunk int) (texts iter.Seq2[uint32, *sketch.Sketch],
 	r.rooms[0], err = c.records.read(from, to, r.rooms[0])
 	return func(yield func(uint32, *sketch.Sketch) bool) {
 		for i, start := from, c.records.start(from); i < to; i++ {
-			number := c.number[i]
-			if number == none || c.at[number] != uint32(i) {
+			if c.firsts[i/64]>>(i%64)&1 == 0 {
 				continue
 			}
 			decode(r.rooms[0][c.records.start(i)-start:], scheme, s)
-			if !yield(number, s) {
+			if !yield(c.number[i], s) {
 				return
 			}
 		}

@@ -112,11 +112,13 @@ type Corpus struct {
 	documents    int
 	// number has each document's text, none where it has none; at each text's document.
 	number, at []uint32
-	forest     Forest
-	left       Left
-	spots      map[string]spot // of documents that decided pairs are about
-	ordinary   uint32          // numbers from here on are of documents that were parted from others of their text
-	again      []uint32        // the numbers of these texts
+	// firsts has a bit for each document, set where it is its text's. To look for that in at takes as long as to read its sketch.
+	firsts   []uint64
+	forest   Forest
+	left     Left
+	spots    map[string]spot // of documents that decided pairs are about
+	ordinary uint32          // numbers from here on are of documents that were parted from others of their text
+	again    []uint32        // the numbers of these texts
 
 	// Broder's: shingles sorts ⟨shingle, place⟩, sizes has the number of shingles of each document, and all is their sum.
 	shingles *sorter[pair]
@@ -295,6 +297,12 @@ func (c *Corpus) Number(ctx context.Context) error {
 	}
 	if err := c.partTexts(); err != nil {
 		return err
+	}
+	c.firsts = make([]uint64, (c.documents+63)/64)
+	for number, document := range c.at {
+		if c.number[document] == uint32(number) {
+			c.firsts[document/64] |= 1 << (document % 64)
+		}
 	}
 	c.forest = NewForest(len(c.at))
 	for i, number := range c.again {
