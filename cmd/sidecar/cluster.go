@@ -207,6 +207,9 @@ const (
 	// takes beside it.
 	leastMemory = 64 << 20
 	aDocument   = 24
+	// garbagePercent is how much garbage there may be for what is kept, unless GOGC says it: half of Go's own 100. What is kept has few pointers, so
+	// collecting it takes little.
+	garbagePercent = 50
 )
 
 func (c *clusterJob) run(cmd *cobra.Command) error {
@@ -215,6 +218,9 @@ func (c *clusterJob) run(cmd *cobra.Command) error {
 	}
 	c.Memory = int64(c.memory)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(c.Memory, leastMemory)))
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
+	}
 	c.out, c.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if err := c.metrics.Start(cmd.Name(), c.err); err != nil {
 		return err
