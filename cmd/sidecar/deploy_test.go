@@ -43,5 +43,5 @@ func TestComposeFitsTheSidecar(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	expect.Same(t, 2, sidecars, "sidecars")
+	expect.Same(t, 3, sidecars, "sidecars")
 }
