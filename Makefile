@@ -43,6 +43,9 @@ soak: ## 2 h: a bulk of a gigabyte, long writes and backfills at random, Flink, 
 	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|ConcurrentWrites|WritesAtRandom|TestRealSearches|TestContract|TestCursor|TestReindex|TestFlinkClusters|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestAttack|TestSigned|TestRealLate|TestSuites' \
 	  ./internal/e2e ./internal/conformance ./adapters/elastic ./adapters/typesense
 
+flink: ## 35 min with DOCUMENTS=10000000 and 20 GB of disk: clusters by Flink, which loses a taskmanager, the same to the byte as in process
+	NEARDUP_FLINK_DOCUMENTS=$(or $(DOCUMENTS),1000000) $(LONG) -timeout 0 -run TestFlinkLosesOne ./internal/e2e
+
 chaos: ## 25 min: a thousand faults while writers, searchers and a job work; a ledger is held against what is stored (FAULTS=10000; NEARDUP_SEED repeats a part)
 	NEARDUP_FAULTS=$(FAULTS) NEARDUP_FOR=$(FOR) $(LONG) -timeout 0 -run 'TestChaos$$' ./internal/e2e
 
