@@ -40,6 +40,7 @@ func allPictures(t *testing.T) map[string]func() ([]byte, error) {
 	}
 	clusters := clustersCurve(expect.Value(measured.ReadGrowth(clustersData))(t))
 	all[growthFile(clusters)] = func() ([]byte, error) { return drawGrowth(clusters) }
+	all[growthFile(flinkCurve())] = func() ([]byte, error) { return drawGrowth(flinkCurve()) }
 	return all
 }
 
