@@ -77,6 +77,9 @@ bench-clusters-peers: build ## 15 min: clusters beside other programs and exact 
 	cd bench && $(GO) run ./clusterpeers $(or $(PEERS),-out ../docs/internals/clusters-peers.json)
 	$(GO) test -count=1 -run 'TestPeers|TestPictures/peers' ./internal/pictures -update
 
+bench-reindex: ## 5 min: four sidecars that reindex, two of them killed, beside the engine's own jobs (ENGINE=typesense DOCUMENTS=100000,1000000; 10 million take hours)
+	cd bench && NEARDUP_ENGINES=required $(GO) run ./e2e -only reindex -engines $(or $(ENGINE),elasticsearch) -documents $(or $(DOCUMENTS),100000) -out $(or $(OUT),/tmp/reindex-$(or $(ENGINE),elasticsearch).json)
+
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e
 
