@@ -165,6 +165,7 @@ func TestEarlyAnswer(t *testing.T) {
 			f := serve(t, known.beside(func(w http.ResponseWriter, r *http.Request) {
 				http.NewResponseController(w).EnableFullDuplex()
 				w.Header().Set("Content-Length", "5")
+				w.Header().Set("Connection", "close") // else net/http may panic where it reads the next request: golang.org/issue/68560
 				w.WriteHeader(c.status)
 				io.WriteString(w, "early")
 			}), nil)

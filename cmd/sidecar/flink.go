@@ -26,7 +26,6 @@ import (
 type flinkFlags struct {
 	gateway, shared, sharedURI string
 	parallelism                int
-	job                        *flink.Job // once it is begun
 }
 
 func (f *flinkFlags) add(flags *pflag.FlagSet) {
@@ -95,24 +94,17 @@ func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *rule.Ru
 	if err != nil {
 		return nil, err
 	}
-	f.job = &flink.Job{
+	job := &flink.Job{
 		Gateway: gateway, Shared: f.shared, SharedURI: f.sharedURI, Parallelism: f.parallelism,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
-	f.job.Bands, f.job.Rows = c.Shape()
+	job.Bands, job.Rows = c.Shape()
 	if rule.Profile.Measure != rerank.Containment { // of which candidates are compared by the caller alone
-		f.job.Threshold = rule.Profile.Threshold
+		job.Threshold = rule.Profile.Threshold
 	}
 	return func(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
 		count, memory := c.Room()
-		f.job.Memory = min(memory, bytesOfKey*int64(count*f.job.Bands))
-		return f.job.Seek(ctx, texts)
+		job.Memory = min(memory, bytesOfKey*int64(count*job.Bands))
+		return job.Seek(ctx, texts)
 	}, nil
-}
-
-// finish removes what Flink and this command have written for each other. It stays while the command may have to be run again.
-func (f *flinkFlags) finish() {
-	if f.job != nil {
-		f.job.Finish()
-	}
 }

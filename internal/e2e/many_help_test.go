@@ -60,17 +60,27 @@ func haproxy(t *testing.T) string {
 // newFleet starts n sidecars behind HAProxy, which hands out requests by the algorithm.
 func newFleet(t *testing.T, e *engines.Engine, n int, algorithm string, pace checkPace, rules string) *fleet {
 	t.Helper()
-	program := haproxy(t)
-	f := &fleet{e: e, net: fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256)), rules: rules, pace: pace, sidecars: make([]*daemon, n)}
+	haproxy(t)
+	f := &fleet{e: e, net: loopback(), rules: rules, pace: pace, sidecars: make([]*daemon, n)}
 	for i := range f.sidecars {
 		f.start(t, i)
 	}
-	dir := must(os.MkdirTemp("", "n"))(t) // a short path: that of a socket may have 107 bytes
+	f.balance(t, n, algorithm)
+	return f
+}
+
+// loopback returns what the addresses of one test begin with.
+func loopback() string { return fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256)) }
+
+// balance starts HAProxy in front of n sidecars, and waits until it sees them.
+func (f *fleet) balance(t *testing.T, n int, algorithm string) {
+	t.Helper()
+	program, dir := haproxy(t), must(os.MkdirTemp("", "n"))(t) // a short path: that of a socket may have 107 bytes
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	f.front, f.stats = "http://"+f.net+"100:9200", filepath.Join(dir, "stats")
 	text := string(must(os.ReadFile("../../deploy/haproxy/haproxy.cfg"))(t))
 	for old, new := range map[string]string{
-		"bind :9200\n": "bind " + f.net + "100:9200\n", "balance roundrobin\n": "balance " + algorithm + "\n", " inter 1s ": " inter " + pace.inter + " ",
+		"bind :9200\n": "bind " + f.net + "100:9200\n", "balance roundrobin\n": "balance " + algorithm + "\n", " inter 1s ": " inter " + f.pace.inter + " ",
 	} {
 		if strings.Count(text, old) != 1 {
 			t.Fatalf("haproxy.cfg has %q %d times", old, strings.Count(text, old))
@@ -94,7 +104,6 @@ func newFleet(t *testing.T, e *engines.Engine, n int, algorithm string, pace che
 		t.Fatal("HAProxy does not start")
 	}
 	f.settled(t, n)
-	return f
 }
 
 func (f *fleet) addr(i int) string { return fmt.Sprint(f.net, i+1) }

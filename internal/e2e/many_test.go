@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -371,5 +375,37 @@ func (m *many) checkWritten(t *testing.T) {
 		}
 		t.Logf("%s: %d acknowledged, %d left out, %d unknown, %d of %d stored have a near-duplicate in another cluster",
 			index, len(m.sent[index]), len(skipped), len(m.unknown[index]), apart, len(all))
+	}
+}
+
+// TestHAProxySendsWritesOnce has servers that read each request and hang up: what only reads comes to another one too, and nothing else does.
+func TestHAProxySendsWritesOnce(t *testing.T) {
+	f := &fleet{net: loopback(), pace: checkPace{inter: "100ms"}}
+	var came atomic.Int64
+	for i := range 3 {
+		for port, answer := range map[string]http.HandlerFunc{
+			"7610": func(http.ResponseWriter, *http.Request) {},
+			"9201": func(_ http.ResponseWriter, r *http.Request) { came.Add(1); panic(http.ErrAbortHandler) },
+		} {
+			server := &httptest.Server{Listener: must(net.Listen("tcp", f.addr(i)+":"+port))(t), Config: &http.Server{Handler: answer}}
+			server.Start()
+			t.Cleanup(server.Close)
+		}
+	}
+	f.balance(t, 3, "roundrobin")
+	for request, want := range map[string]int64{
+		"POST /i/_search": 2, "GET /i/_search": 2, "GET /i/_doc/1": 2, "POST /multi_search": 2, "POST /_msearch": 2,
+		"POST /i/_doc/_search": 1, "POST /i/_update/_search": 1, "PUT /i/_doc/_count": 1, "POST /i/%5fupdate/_search": 1, "POST /_bulk": 1, "DELETE /i/_doc/_search": 1,
+		"POST /i/_pit": 1, "GET /_search/scroll": 1, "POST /_search/scroll": 1, "GET /_search/%73croll": 1, "POST /collections/c/documents/import": 1,
+	} {
+		f.settled(t, 3)
+		came.Store(0)
+		method, path, _ := strings.Cut(request, " ")
+		r := must(http.NewRequest(method, f.front+path, strings.NewReader("{}")))(t)
+		r.Close = true
+		if resp, err := http.DefaultTransport.RoundTrip(r); err == nil {
+			resp.Body.Close()
+		}
+		expect.Same(t, want, came.Load(), "%s", request)
 	}
 }
