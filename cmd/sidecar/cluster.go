@@ -251,6 +251,8 @@ func (c *clusterJob) hinted(err error) error {
 	switch {
 	case c.work != "" && errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: make room there and run the same command again: it goes on", err)
+	case errors.Is(err, cluster.ErrSaved) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)):
+		return fmt.Errorf("%w: leave the directory of --work alone until the run ends, and run the same command again", err)
 	case !errors.Is(err, cluster.ErrTemporary):
 		return err
 	case errors.Is(err, syscall.ENOSPC):
@@ -299,7 +301,10 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 		}
 		written = &w
 	}
-	if err := errors.Join(c.print(report, written), c.corpus.Finish()); err != nil {
+	if err := c.print(report, written); err != nil {
+		return err
+	}
+	if err := c.corpus.Finish(); err != nil {
 		return err
 	}
 	if written != nil && written.Refused > 0 {

@@ -39,11 +39,16 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	if g.Index != nil {
 		hostField = cmp.Or(hostField, g.Index.HostField)
 	}
-	done, err := c.resume(cmd.Context(), g.Rule.Fields, hostField)
+	src, name, err := offline.Open(c.input, g.In)
 	if err != nil {
 		return err
 	}
-	meter := newMeter(c.err, offline.NameOf(c.input), c.metrics.Index(""))
+	defer src.Close()
+	done, unchanged, err := c.resume(cmd.Context(), src, g.Rule.Fields, hostField)
+	if err != nil {
+		return err
+	}
+	meter := newMeter(c.err, name, c.metrics.Index(""))
 	defer meter.clearBar()
 	fields := fieldNames{names: map[string]bool{}}
 	for _, name := range done.Fields {
@@ -67,10 +72,13 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 		return c.corpus.Reached(func() any { return done.with(&fields) }, false)
 	}
 	if !done.Whole {
-		err = offline.EachDocumentFrom(cmd.Context(), g, c.input, c.id, done.Place, add, use)
+		err = offline.EachDocumentFrom(cmd.Context(), g, src, name, c.id, done.Place, add, use)
 	}
 	if errors.Is(err, documents.ErrNoID) {
 		return fmt.Errorf("%w, or name the field that holds it with --id", err)
+	}
+	if err == nil {
+		err = unchanged()
 	}
 	if err == nil {
 		done.Whole = true
@@ -78,7 +86,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	}
 	if err == nil {
 		meter.clearBar()
-		_, _ = fmt.Fprintf(c.err, "%s: %s\n", offline.NameOf(c.input), fields.describe(g.Rule.Fields, c.id, hostField))
+		_, _ = fmt.Fprintf(c.err, "%s: %s\n", name, fields.describe(g.Rule.Fields, c.id, hostField))
 	}
 	return err
 }

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/neardup/sidecar/internal/offline"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
@@ -47,36 +50,66 @@ func (c *clusterJob) checkWork() error {
 		return errors.New("--work: the readings of --boilerplate can't be picked up later: leave out one of them")
 	case !isFolder(filepath.Dir(filepath.Clean(c.work))):
 		return fmt.Errorf("--work: there is no directory %s: name a directory in one that you may write to", filepath.Dir(filepath.Clean(c.work)))
+	case !terminal.CanLock:
+		return errors.New("--work: this system has no suitable file lock: leave it out, or run the command on Linux, macOS or another Unix")
 	}
-	return nil
+	return c.workWithInput()
 }
 
-// resume has the corpus keep its work in the directory that --work names, if any, and goes on with what is there. It returns how far the input was read.
-func (c *clusterJob) resume(ctx context.Context, fields []string, hostField string) (done progressOfInput, err error) {
+// workWithInput returns what is wrong with --work for the input.
+func (c *clusterJob) workWithInput() error {
+	info, err := os.Stat(c.input)
+	if err != nil {
+		return nil //nolint:nilerr // the opening says it
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("--work: %s is no regular file, so it can't be read again from the middle", c.input)
+	}
+	path, err := filepath.EvalSymlinks(c.input)
+	if err != nil {
+		return err
+	}
+	work, noWork := os.Stat(c.work)
+	folder, err := os.Stat(filepath.Dir(path))
+	if noWork == nil && err == nil && os.SameFile(work, folder) {
+		return fmt.Errorf("--work: %s is in this directory: name another one", c.input)
+	}
+	return err
+}
+
+// resume has the corpus keep its work in the directory that --work names, if any, and goes on with what is there. src is the open input. It returns
+// how far the input was read. unchanged is to be called when all is read: it returns an error if the input changed since.
+func (c *clusterJob) resume(
+	ctx context.Context, src io.Reader, fields []string, hostField string,
+) (done progressOfInput, unchanged func() error, err error) {
 	if c.work == "" {
-		return done, nil
+		return done, func() error { return nil }, nil
 	}
 	path, err := filepath.Abs(c.input)
 	if err != nil {
-		return done, err
+		return done, nil, err
 	}
-	info, err := os.Stat(path)
+	input := src.(fs.File) // see checkWork
+	before, err := input.Stat()
 	if err != nil {
-		return done, fmt.Errorf("%w: name a file", err)
-	}
-	if !info.Mode().IsRegular() {
-		return done, fmt.Errorf("--work: %s is no regular file, so it can't be read again from the middle", c.input)
+		return done, nil, err
 	}
 	c.next = time.Now().Add(meterEvery)
 	note, err := c.corpus.Keep(ctx, c.work, map[string]string{
-		"input": path, "size of the input": fmt.Sprint(info.Size()), "last change of the input": info.ModTime().UTC().Format(time.RFC3339Nano),
+		"input": path, "size of the input": fmt.Sprint(before.Size()), "last change of the input": before.ModTime().UTC().Format(time.RFC3339Nano),
 		"engine": c.engine, "id": c.id, "fields": strings.Join(fields, ", "), "host field": hostField,
 	})
 	if err == nil && note != nil {
 		err = json.Unmarshal(note, &done)
 	}
 	if err != nil {
-		return done, fmt.Errorf("--work: %w", err)
+		return done, nil, fmt.Errorf("--work: %w", err)
 	}
-	return done, nil
+	return done, func() error {
+		after, err := input.Stat()
+		if err == nil && (after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime())) {
+			err = fmt.Errorf("%s: the input changed while it was read: remove the files neardup-* in %s to start over", c.input, c.work)
+		}
+		return err
+	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/offline"
+	"github.com/neardup/sidecar/jobs/cluster"
 )
 
 // manyPages returns 12,000 documents, in each line one, of which three at a time are much alike.
@@ -102,7 +104,7 @@ func TestClusterKilled(t *testing.T) {
 			}
 			at = kept.Note.Place
 		}
-		expect.Same(t, 0, len(expect.Value(os.ReadDir(work))(t)), "files that are left in the directory")
+		expect.Same(t, 1, len(expect.Value(os.ReadDir(work))(t)), "files that are left in the directory: the lock")
 	}
 }
 
@@ -164,6 +166,82 @@ func TestClusterOnFullDisk(t *testing.T) {
 	}
 	if done < 1 || bands < 1 {
 		t.Errorf("the disk was full before something was kept, or never: %d bytes, %d bands", done, bands)
+	}
+}
+
+// noPrinter fails to print.
+type noPrinter struct{}
+
+func (noPrinter) Write([]byte) (int, error) { return 0, errors.New("the pipe is closed") }
+
+// TestClusterNotPrinted can't print the report: what is saved stays, and the next run adds nothing.
+func TestClusterNotPrinted(t *testing.T) {
+	input, work := file(t, pages), filepath.Join(t.TempDir(), "work\xff") // no valid UTF-8
+	named := filepath.Join(t.TempDir(), "pages\xfe.jsonl")
+	expect.OK(t, os.Rename(input, named))
+	args := []string{"cluster", "--input", named, "--work", work, "--report", "json"}
+	var stderr strings.Builder
+	expect.Same(t, exitFailed, run(t.Context(), args, strings.NewReader(""), noPrinter{}, &stderr), "%s", &stderr)
+	if s := stateIn(t, work); !s.Note.Whole {
+		t.Errorf("%+v is saved: %s", s, &stderr)
+	}
+	want := sidecar(t, "cluster", "--input", named, "--report", "json")
+	got := sidecar(t, args...)
+	expect.Same(t, want.stdout, got.stdout, "%s", got.stderr)
+}
+
+// TestClusterInputIsSwapped puts another input into the place of the one that is read, or changes that one. What is read is the file that was opened, and a
+// change ends the run before it says that all is read.
+func TestClusterInputIsSwapped(t *testing.T) {
+	keepEvery = 1
+	defer func() { keepEvery = 0 }()
+	for _, swapped := range []bool{true, false} {
+		input, work := file(t, pages), filepath.Join(t.TempDir(), "work")
+		c := clusterJob{job: job{out: io.Discard, err: io.Discard}, input: input, work: work}
+		c.Algorithm, c.Memory = cluster.Bands, 1<<20
+		g := expect.Value((&offline.Options{}).Open(offline.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}))(t)
+		expect.OK(t, c.begin(g.RuleAt(0)))
+		src, _, err := offline.Open(input, nil)
+		expect.OK(t, err)
+		if swapped {
+			expect.OK(t, os.WriteFile(input+".new", []byte("other"), 0o600))
+			expect.OK(t, os.Rename(input+".new", input))
+		}
+		_, unchanged, err := c.resume(t.Context(), src, nil, "")
+		expect.OK(t, err)
+		if !swapped {
+			expect.OK(t, os.WriteFile(input, []byte(pages+"\n"), 0o600))
+		}
+		text := string(expect.Value(io.ReadAll(src))(t))
+		if err := unchanged(); swapped && (err != nil || text != pages) || !swapped && (err == nil || !strings.Contains(err.Error(), "the input changed")) {
+			t.Errorf("swapped: %v: %v, %q", swapped, err, text)
+		}
+		expect.OK(t, src.Close())
+		c.corpus.Close()
+	}
+}
+
+// TestClusterWorkRemoved hints at --work, not at --temp-dir, where a file of the directory is missing.
+func TestClusterWorkRemoved(t *testing.T) {
+	c := clusterJob{work: "w"}
+	err := c.hinted(fmt.Errorf("%w in w: %w", cluster.ErrSaved, fs.ErrNotExist))
+	if !strings.Contains(err.Error(), "directory of --work") || strings.Contains(err.Error(), "--temp-dir") {
+		t.Error(err)
+	}
+}
+
+// TestClusterInputInWork names a file of the directory as the input, by itself or by a link: it stays as it is.
+func TestClusterInputInWork(t *testing.T) {
+	work := t.TempDir()
+	input, link := filepath.Join(work, "neardup-records"), filepath.Join(t.TempDir(), "link")
+	expect.OK(t, os.WriteFile(input, []byte(pages), 0o600))
+	expect.OK(t, os.Symlink(input, link))
+	for _, name := range []string{input, link} {
+		got := sidecar(t, "cluster", "--input", name, "--work", work)
+		if got.code != exitFailed || !strings.Contains(got.stderr, "is in this directory") {
+			t.Errorf("%+v", got)
+		}
+		expect.Same(t, pages, string(expect.Value(os.ReadFile(input))(t)), "%s", name)
 	}
 }
 

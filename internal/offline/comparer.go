@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -128,11 +129,18 @@ func Open(file string, stdin io.Reader) (io.ReadCloser, string, error) {
 		_ = f.Close()
 		return nil, name, fmt.Errorf("%s: is not gzipped, although its name ends in .gz: %w", name, err)
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{unpacked, f}, name, nil
+	return gzipped{unpacked, f}, name, nil
 }
+
+// gzipped is a gzipped file, read decompressed.
+type gzipped struct {
+	*gzip.Reader
+	file *os.File
+}
+
+func (g gzipped) Stat() (fs.FileInfo, error) { return g.file.Stat() }
+
+func (g gzipped) Close() error { return g.file.Close() }
 
 // write prints lines.
 func (g *Comparer) write(lines []byte) error {

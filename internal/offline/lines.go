@@ -114,18 +114,19 @@ type Place struct {
 func EachDocument[R any](
 	ctx context.Context, g *Comparer, file, id string, add func(R, int, *documents.Document) (R, error), use func(R) error,
 ) error {
-	return EachDocumentFrom(ctx, g, file, id, Place{}, add, func(result R, _ Place) error { return use(result) })
-}
-
-// EachDocumentFrom is EachDocument for the rest of a file. use also gets the place behind the documents of the result.
-func EachDocumentFrom[R any](
-	ctx context.Context, g *Comparer, file, id string, from Place, add func(R, int, *documents.Document) (R, error), use func(R, Place) error,
-) error {
 	src, name, err := Open(file, g.In)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	return EachDocumentFrom(ctx, g, src, name, id, Place{}, add, func(result R, _ Place) error { return use(result) })
+}
+
+// EachDocumentFrom is EachDocument for the rest of what [Open] returned. use also gets the place behind the documents of the result.
+func EachDocumentFrom[R any](
+	ctx context.Context, g *Comparer, src io.Reader, name, id string, from Place,
+	add func(R, int, *documents.Document) (R, error), use func(R, Place) error,
+) error {
 	if err := skip(ctx, src, from.Bytes); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -153,7 +154,7 @@ func EachDocumentFrom[R any](
 		return r, nil
 	}
 	at := from
-	err = eachBatch(ctx, src, from.Lines, work, func(r read) error {
+	err := eachBatch(ctx, src, from.Lines, work, func(r read) error {
 		at = Place{at.Bytes + r.Bytes, at.Lines + r.Lines, at.Documents + r.Documents, at.WithField + r.WithField}
 		return use(r.result, at)
 	})

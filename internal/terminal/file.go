@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -32,12 +33,15 @@ func WriteFile(name string, write func(io.Writer) error) (err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary, name)
+	return errors.Join(os.Rename(temporary, name), SyncFolder(filepath.Dir(name)))
 }
 
-// SyncFolder flushes a directory, so that a new file in it survives a crash.
+// SyncFolder flushes a directory, so that a new file in it survives a crash. It does nothing where that takes more rights than to make a file.
 func SyncFolder(name string) error {
 	folder, err := os.Open(name)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ var ErrTemporary = errors.New("temporary file")
 // scratch makes temporary files in one directory.
 type scratch struct {
 	dir   string
+	kept  bool       // the directory is that of [Corpus.Keep]
 	mu    sync.Mutex // guards what follows
 	files []*os.File
 	names []string // of those that could not be removed while open
@@ -36,6 +37,9 @@ func (s *scratch) create() (*os.File, error) {
 }
 
 func (s *scratch) failed(err error) error {
+	if s.kept {
+		return fmt.Errorf("%w in %s: %w", ErrSaved, s.dir, err)
+	}
 	dir := s.dir
 	if dir == "" {
 		dir = os.TempDir()

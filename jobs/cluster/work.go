@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +40,8 @@ const (
 	lockName    = "neardup-lock"
 )
 
-// workFormat is the version of all this. It changes with the form of a record, the keys of bands, and the numbering of texts.
+// workFormat is the version of all this. It changes with the form of a record and with what is computed into it, the keys of bands, and the
+// numbering of texts.
 //
 //	1  the first
 const workFormat = 1
@@ -61,19 +64,38 @@ type state struct {
 	Forest     uint64 `json:"forest"`
 	CutBuckets int    `json:"cut_buckets"`
 	CutTexts   int    `json:"cut_texts"`
+	// Hash is the hash of the state without it.
+	Hash uint64 `json:"hash"`
+}
+
+// encode returns the JSON of the state, with its hash.
+func (s state) encode() ([]byte, error) {
+	s.Hash = 0
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	s.Hash = xxhash.Sum64(raw)
+	return json.Marshal(s)
 }
 
 // parseState reads the state of a run. It is an error if the state is not of this version.
 func parseState(raw []byte) (s state, err error) {
-	err = json.Unmarshal(raw, &s)
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, errDamaged
+	}
+	whole, err := s.encode()
 	switch {
-	case err == nil && s.Format != workFormat:
+	case s.Format != workFormat:
 		return s, fmt.Errorf("the work there is of another version of sidecar, in format %d: go on with that version, or name another directory", s.Format)
-	case err != nil || s.Documents < 0 || s.Documents >= MostDocuments || s.Bytes < 0 || s.Bands < 0:
+	case err != nil || !bytes.Equal(raw, whole) || s.Documents < 0 || s.Documents > MostDocuments || s.Bytes < 0 || s.Bands < 0:
 		return s, errDamaged
 	}
 	return s, nil
 }
+
+// ErrSaved is within every error of a file in the directory of [Corpus.Keep].
+var ErrSaved = errors.New("saved run")
 
 var errDamaged = errors.New("the work there is damaged: remove the directory to begin again")
 
@@ -96,7 +118,7 @@ func (c *Corpus) Keep(ctx context.Context, dir string, run map[string]string) (n
 	}
 	run = maps.Clone(run)
 	maps.Copy(run, c.run())
-	c.work = &work{scratch: scratch{dir: dir}, sum: xxhash.New(), every: cmp.Or(c.options.KeepEvery, DefaultKeepEvery)}
+	c.work = &work{scratch: scratch{dir: dir, kept: true}, sum: xxhash.New(), every: cmp.Or(c.options.KeepEvery, DefaultKeepEvery)}
 	if err := c.work.open(run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -126,13 +148,20 @@ func (w *work) name(file string) string { return filepath.Join(w.dir, file) }
 
 // open locks the directory and reads the state that is there, which must be of this run.
 func (w *work) open(run map[string]string) error {
-	if err := os.Mkdir(w.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	for key, value := range run {
+		run[key] = strconv.Quote(value) // JSON keeps valid UTF-8 alone
+	}
+	err := os.Mkdir(w.dir, 0o700)
+	if err == nil {
+		err = terminal.SyncFolder(filepath.Dir(filepath.Clean(w.dir)))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := w.lock(); err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(w.name(stateName))
+	raw, err := w.readFile(stateName)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.state = state{Format: workFormat, Run: run}
 		return w.removeForests("")
@@ -146,7 +175,7 @@ func (w *work) open(run map[string]string) error {
 	var differ []string
 	for _, key := range slices.Sorted(maps.Keys(run)) {
 		if there := w.state.Run[key]; there != run[key] {
-			differ = append(differ, fmt.Sprintf("%s is %q there and %q here", key, there, run[key]))
+			differ = append(differ, fmt.Sprintf("%s is %s there and %s here", key, there, run[key]))
 		}
 	}
 	if len(differ) > 0 {
@@ -157,21 +186,42 @@ func (w *work) open(run map[string]string) error {
 
 // lock locks the directory until the work is closed.
 func (w *work) lock() error {
-	for {
-		file, err := os.OpenFile(w.name(lockName), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		w.files = append(w.files, file)
-		if err := terminal.Lock(file); err != nil {
-			return fmt.Errorf("another run uses it, or it can't be locked: %w", err)
-		}
-		own, err := file.Stat()
-		there, missing := os.Stat(w.name(lockName))
-		if err != nil || missing == nil && os.SameFile(own, there) {
-			return err
-		} // else the run that ended just now has removed the file
+	file, err := w.openFile(lockName, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return err
 	}
+	w.files = append(w.files, file)
+	if err := terminal.Lock(file); err != nil {
+		return fmt.Errorf("another run uses it, or it can't be locked: %w", err)
+	}
+	return nil
+}
+
+// openFile opens a file of the directory, which must be a regular one if it exists. With os.O_EXCL a new file replaces it.
+func (w *work) openFile(name string, flag int) (*os.File, error) {
+	info, err := os.Lstat(w.name(name))
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file: remove it, or name another directory", name)
+	}
+	if err == nil && flag&os.O_EXCL != 0 {
+		if err := os.Remove(w.name(name)); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(w.name(name), flag, 0o600)
+}
+
+// anew has openFile make a new file.
+const anew = os.O_RDWR | os.O_CREATE | os.O_EXCL
+
+// readFile reads a file of the directory.
+func (w *work) readFile(name string) ([]byte, error) {
+	file, err := w.openFile(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
 }
 
 // forest is the name of the file of what was joined.
@@ -237,12 +287,12 @@ func (w *work) wait() error {
 
 // replace replaces the state.
 func (w *work) replace(s state) error {
-	raw, err := json.Marshal(s)
+	raw, err := s.encode()
 	if err != nil {
 		return err
 	}
-	next := w.name(stateName + ".new")
-	file, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	const next = stateName + ".new"
+	file, err := w.openFile(next, anew)
 	if err != nil {
 		return err
 	}
@@ -250,7 +300,7 @@ func (w *work) replace(s state) error {
 	if err = errors.Join(err, syncFile(file), file.Close(), terminal.SyncFolder(w.dir)); err != nil { // the directory for the other new files
 		return err
 	}
-	return errors.Join(os.Rename(next, w.name(stateName)), terminal.SyncFolder(w.dir))
+	return errors.Join(os.Rename(w.name(next), w.name(stateName)), terminal.SyncFolder(w.dir))
 }
 
 // close gives the directory back as it is.
@@ -264,7 +314,14 @@ func (w *work) close() {
 // takeRecords opens the file of records and adds those that are there.
 func (c *Corpus) takeRecords(ctx context.Context) error {
 	w, s := c.work, c.work.state
-	file, err := os.OpenFile(w.name(recordsName), os.O_RDWR|os.O_CREATE, 0o600)
+	flag := os.O_RDWR
+	if s.Bytes == 0 {
+		flag = anew
+	}
+	file, err := w.openFile(recordsName, flag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errDamaged
+	}
 	if err != nil {
 		return err
 	}
@@ -363,7 +420,7 @@ func (c *Corpus) keepForest(bands int) error {
 	}
 	s := w.state
 	s.Bands, s.CutBuckets, s.CutTexts = bands, c.left.CutBuckets, c.left.CutTexts
-	file, err := os.Create(w.name(fmt.Sprint(forestName, bands)))
+	file, err := w.openFile(fmt.Sprint(forestName, bands), anew)
 	if err != nil {
 		return w.failed(err)
 	}
@@ -385,9 +442,9 @@ func (c *Corpus) takeForest() error {
 		return nil
 	}
 	s := c.work.state
-	file, err := os.Open(c.work.name(c.work.forest()))
+	file, err := c.work.openFile(c.work.forest(), os.O_RDONLY)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.work.dir, err)
+		return c.work.failed(err)
 	}
 	defer file.Close()
 	sum := xxhash.New()
@@ -398,7 +455,7 @@ func (c *Corpus) takeForest() error {
 		c.forest[i].Store(min(binary.LittleEndian.Uint32(raw[:]), uint32(i)))
 	}
 	if sum.Sum64() != s.Forest || s.Bands > c.options.Rule.Bands {
-		return fmt.Errorf("%s: %w", c.work.dir, errDamaged)
+		return c.work.failed(errDamaged)
 	}
 	c.left.CutBuckets, c.left.CutTexts = s.CutBuckets, s.CutTexts
 	return nil
@@ -412,7 +469,7 @@ func (c *Corpus) bandsDone() int {
 	return c.work.state.Bands
 }
 
-// Finish removes the work that is kept, because all is done.
+// Finish removes the work that is kept, because all is done. The lock stays, so that two runs never lock different files.
 func (c *Corpus) Finish() error {
 	w := c.work
 	if w == nil {
@@ -424,5 +481,5 @@ func (c *Corpus) Finish() error {
 			err = errors.Join(err, failed)
 		}
 	}
-	return errors.Join(err, w.removeForests(""), os.Remove(w.name(lockName)))
+	return errors.Join(err, w.removeForests(""))
 }
