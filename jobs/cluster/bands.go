@@ -145,9 +145,9 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 			lists[i].sorter.held = rooms[i]
 		}
 		err := parallel(ctx, cores, func(core int) error {
-			r := reader{c: c}
+			r, room := reader{c: c}, make([][]entry, len(lists))
 			for chunk := core; chunk < c.chunks() && ctx.Err() == nil; chunk += cores {
-				if err := r.listChunk(chunk, first, lists, signer); err != nil {
+				if err := r.listChunk(chunk, first, lists, signer, room); err != nil {
 					return err
 				}
 			}
@@ -191,14 +191,16 @@ func (l *bandList) add(list []entry) error {
 	return nil
 }
 
-// listChunk adds the texts of a chunk to the lists of some bands.
-func (r *reader) listChunk(chunk, first int, lists []*bandList, signer signer) error {
+// listChunk adds the texts of a chunk to the lists of some bands. entries is room for those of each.
+func (r *reader) listChunk(chunk, first int, lists []*bandList, signer signer, entries [][]entry) error {
 	c := r.c
 	texts, err := r.sketchesIn(chunk)
 	if err != nil {
 		return err
 	}
-	entries := make([][]entry, len(lists))
+	for i := range entries {
+		entries[i] = entries[i][:0]
+	}
 	var keys []uint64
 	for number, s := range texts {
 		if keys, err = c.keys(keys[:0], s, first+len(lists)); err != nil {
