@@ -43,6 +43,9 @@ soak: ## 2 h: a bulk of a gigabyte, long writes and backfills at random, Flink, 
 	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|ConcurrentWrites|WritesAtRandom|TestRealSearches|TestContract|TestCursor|TestReindex|TestFlinkClusters|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestAttack|TestSigned|TestRealLate|TestSuites|TestClockJumps' \
 	  ./internal/e2e ./internal/conformance ./adapters/elastic ./adapters/typesense
 
+flink: ## 35 min with DOCUMENTS=10000000 and 20 GB of disk: clusters by Flink, which loses a taskmanager, the same to the byte as in process
+	NEARDUP_FLINK_DOCUMENTS=$(or $(DOCUMENTS),1000000) $(LONG) -timeout 0 -run TestFlinkLosesOne ./internal/e2e
+
 chaos: ## 25 min: a thousand faults while writers, searchers and a job work; a ledger is held against what is stored (FAULTS=10000; NEARDUP_SEED repeats a part)
 	NEARDUP_FAULTS=$(FAULTS) NEARDUP_FOR=$(FOR) $(LONG) -timeout 0 -run 'TestChaos$$' ./internal/e2e
 
@@ -73,6 +76,9 @@ bench-curve: ## 3 min: how the clustering of 1, 3 and 10 million made-up sketche
 bench-clusters-peers: build ## 15 min: clusters beside other programs and exact pairs, into docs/internals/comparison.md (PEERS='-documents 20000 -only gaoya')
 	cd bench && $(GO) run ./clusterpeers $(or $(PEERS),-out ../docs/internals/clusters-peers.json)
 	$(GO) test -count=1 -run 'TestPeers|TestPictures/peers' ./internal/pictures -update
+
+bench-reindex: ## 5 min: four sidecars that reindex, two of them killed, beside the engine's own jobs (ENGINE=typesense DOCUMENTS=100000,1000000; 10 million take hours)
+	cd bench && NEARDUP_ENGINES=required $(GO) run ./e2e -only reindex -engines $(or $(ENGINE),elasticsearch) -documents $(or $(DOCUMENTS),100000) -out $(or $(OUT),/tmp/reindex-$(or $(ENGINE),elasticsearch).json)
 
 bench-jobs: ## 10 min: reindexing beside the engine's own update by query
 	$(LONG) -timeout 60m -p 1 -run TestReindexSpeed ./internal/e2e

@@ -190,3 +190,19 @@ func TestSeldomBusy(t *testing.T) {
 		}
 	})
 }
+
+// TestRate has a run keep its rate within a twentieth over a minute, with any number of slices and any time that the engine takes.
+func TestRate(t *testing.T) {
+	seeds(t, 20, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		rate, slices := 20+rnd.IntN(80), 1+rnd.IntN(4)
+		m := newMemory(1+rnd.IntN(200), documents(60*rate))
+		m.split = m.ranges
+		slow := &slowStore{memory: m, takes: time.Duration(rnd.IntN(100)) * time.Millisecond, started: func() {}}
+		start := time.Now()
+		got, err := Reindex(t.Context(), Job{Store: slow, Index: "news", Rule: testRule(t)}, Options{Slices: slices, Pace: NewPace(float64(rate))}, nil)
+		took := time.Since(start).Seconds()
+		if err != nil || got.Written != 60*rate || took < 60*.95 || took > 60*1.05 {
+			fail("%d slices, %d a second: %d documents in %.1f s: %v", slices, rate, got.Written, took, err)
+		}
+	})
+}

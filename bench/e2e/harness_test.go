@@ -184,7 +184,7 @@ func TestProcesses(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	if all, err := choose(""); err != nil || len(all) != len(parts)-1 {
+	if all, err := choose(""); err != nil || len(all) != len(parts)-len(apart) {
 		t.Errorf("%d of %d parts, %v", len(all), len(parts), err)
 	}
 	if some, err := choose("own,growth"); err != nil || len(some) != 7 || some[1].name != "window" || some[6].name != "sidecars" {

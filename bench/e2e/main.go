@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,17 +41,19 @@ func main() {
 
 // bench is one run.
 type bench struct {
-	ctx      context.Context
-	short    bool
-	folder   string // for all that is made, gone afterwards
-	program  string // the sidecar
-	before   string // an older one that the curves of growth show beside it; empty for none
-	core     string // on which contenders run that are started now; empty for any
-	texts    *texts
-	engines  []*engine
-	began    time.Time
-	progress io.Writer
-	report   measured.Report
+	ctx     context.Context
+	short   bool
+	folder  string // for all that is made, gone afterwards
+	program string // the sidecar
+	before  string // an older one that the curves of growth show beside it; empty for none
+	core    string // on which contenders run that are started now; empty for any
+	texts   *texts
+	engines []*engine
+	// documents are the sizes of the indices that are reindexed.
+	documents []int
+	began     time.Time
+	progress  io.Writer
+	report    measured.Report
 }
 
 // part is a part of the run: it adds tables or curves to the report.
@@ -81,6 +84,7 @@ var parts = []part{
 	{"index", "growth of a page: by the documents in the index", byDocuments.run},
 	{"sidecars", "growth of requests a second: by the number of sidecars", bySidecars.run},
 	{million, "a million documents: page 1 against plain. Not part of a whole run: two minutes for each engine, Typesense longer", (*bench).million},
+	{reindexing, "sketches for stored documents, by four sidecars of which two are killed, against the engine's own jobs. Not part of a whole run: -documents says how long it takes", (*bench).reindex},
 }
 
 // groups are names of several parts for -only.
@@ -92,8 +96,12 @@ var groups = map[string]string{
 // million is the part that takes as long as all others.
 const million = "million"
 
+// apart are the parts that run only if they are named.
+var apart = []string{million, reindexing}
+
 func run() error {
-	only := flag.String("only", "", "the parts to run, with commas between them (pages: all of pages, growth: all curves); all but "+million+", unless given")
+	only := flag.String("only", "", "the parts to run, with commas between them (pages: all of pages, growth: all curves); all but "+strings.Join(apart, " and ")+", unless given")
+	documents := flag.String("documents", "100000", "the sizes of the indices for "+reindexing+", with commas between them")
 	list := flag.Bool("list", false, "say which parts there are, and end")
 	short := flag.Bool("short", false, "a tiny form of everything, whose figures mean nothing")
 	out := flag.String("out", filepath.Join("..", "docs", "internals", "performance.json"), "the file to write")
@@ -130,6 +138,13 @@ func run() error {
 	defer stop()
 	debug.SetGCPercent(400) // the load must not wait for its own collections
 	b := &bench{ctx: ctx, short: *short, began: time.Now(), progress: os.Stderr, program: *program, before: *before}
+	for size := range strings.SplitSeq(*documents, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-documents %s: want numbers of documents, with commas between them", *documents)
+		}
+		b.documents = append(b.documents, n)
+	}
 	defer b.close()
 	if err := b.open(strings.Split(*kinds, ",")); err != nil {
 		return err
@@ -167,7 +182,7 @@ func (b *bench) keep() error {
 // choose returns the parts of these names.
 func choose(only string) ([]part, error) {
 	if only == "" {
-		return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.name == million }), nil
+		return slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return slices.Contains(apart, p.name) }), nil
 	}
 	var list []part
 	for name := range strings.SplitSeq(only, ",") {

@@ -24,6 +24,7 @@ type setup struct {
 	rule   string // members of the one rule, YAML in one line: `threshold: 0.7, window: 100`
 	limits string // members of the section limits: `max_window: 10000`
 	engine string // further lines of the engine's section, four spaces deep
+	more   string // further sections
 }
 
 // build makes the sidecar as it is released.
@@ -37,8 +38,8 @@ func build(ctx context.Context, folder string) (program string, err error) {
 	return program, nil
 }
 
-// sidecar starts a sidecar in front of the engine, for all indices of this run.
-func (b *bench) sidecar(e *engine, s setup) (*process, error) {
+// config writes the configuration of a sidecar in front of the engine, for all indices of this run.
+func (b *bench) config(e *engine, s setup) (path string, err error) {
 	rule := "match: " + indexName("*") + ", fields: [title, body]"
 	if s.rule != "" {
 		rule += ", " + s.rule
@@ -50,16 +51,20 @@ func (b *bench) sidecar(e *engine, s setup) (*process, error) {
 	if s.engine != "" {
 		s.engine += "\n"
 	}
-	text := fmt.Sprintf("log: {format: json}\nadmin: 127.0.0.1:0\nengines:\n  - listen: 127.0.0.1:0\n    kind: %s\n    urls: [%s]\n"+
-		"%s    limits: {%s}\n%s    indices:\n      - {%s}\n", e.kind, e.base, credentials, s.limits, s.engine, rule)
+	text := fmt.Sprintf("log: {format: json}\nadmin: 127.0.0.1:0\n%sengines:\n  - listen: 127.0.0.1:0\n    kind: %s\n    urls: [%s]\n"+
+		"%s    limits: {%s}\n%s    indices:\n      - {%s}\n", s.more, e.kind, e.base, credentials, s.limits, s.engine, rule)
 	file, err := os.CreateTemp(b.folder, "config-*.yaml")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if _, err := file.WriteString(text); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	if err := file.Close(); err != nil {
+	_, err = file.WriteString(text)
+	return file.Name(), errors.Join(err, file.Close())
+}
+
+// sidecar starts a sidecar in front of the engine, for all indices of this run.
+func (b *bench) sidecar(e *engine, s setup) (*process, error) {
+	file, err := b.config(e, s)
+	if err != nil {
 		return nil, err
 	}
 	base, admin := "", ""
@@ -76,7 +81,7 @@ func (b *bench) sidecar(e *engine, s setup) (*process, error) {
 		}
 		return base != "" && admin != ""
 	}
-	p, err := b.start(ours, "", listening, b.program, "serve", "--config", file.Name())
+	p, err := b.start(ours, "", listening, b.program, "serve", "--config", file)
 	if err != nil {
 		return nil, err
 	}

@@ -237,6 +237,9 @@ func (c *clusterJob) run(cmd *cobra.Command) error {
 	if c.corpus != nil {
 		c.corpus.Close()
 	}
+	if err == nil || errors.Is(err, errRefused) {
+		c.flink.finish()
+	}
 	if err != nil && cmd.Context().Err() != nil && c.work != "" {
 		return errors.New("interrupted: run the same command again to go on")
 	}

@@ -26,6 +26,7 @@ import (
 type flinkFlags struct {
 	gateway, shared, sharedURI string
 	parallelism                int
+	job                        *flink.Job // once it is begun
 }
 
 func (f *flinkFlags) add(flags *pflag.FlagSet) {
@@ -94,17 +95,24 @@ func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *rule.Ru
 	if err != nil {
 		return nil, err
 	}
-	job := &flink.Job{
+	f.job = &flink.Job{
 		Gateway: gateway, Shared: f.shared, SharedURI: f.sharedURI, Parallelism: f.parallelism,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
-	job.Bands, job.Rows = c.Shape()
+	f.job.Bands, f.job.Rows = c.Shape()
 	if rule.Profile.Measure != rerank.Containment { // of which candidates are compared by the caller alone
-		job.Threshold = rule.Profile.Threshold
+		f.job.Threshold = rule.Profile.Threshold
 	}
 	return func(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
 		count, memory := c.Room()
-		job.Memory = min(memory, bytesOfKey*int64(count*job.Bands))
-		return job.Seek(ctx, texts)
+		f.job.Memory = min(memory, bytesOfKey*int64(count*f.job.Bands))
+		return f.job.Seek(ctx, texts)
 	}, nil
+}
+
+// finish removes what Flink and this command have written for each other. It stays while the command may have to be run again.
+func (f *flinkFlags) finish() {
+	if f.job != nil {
+		f.job.Finish()
+	}
 }

@@ -56,7 +56,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, but the engine refused som
 	flags.StringVar(&r.Query, "query", "", "only documents that match a `query` of the engine: JSON, or a filter")
 	flags.IntVar(&r.Slices, "slices", 2, "work on this many parts of an index at once")
 	bound(flags, "slices", 1, maxSlices, fmt.Sprintf("1 to %d", maxSlices))
-	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most this many documents a second; 0: no limit")
+	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "this process writes at most this many documents a second; 0: no limit")
 	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after this many written documents; 0: no limit")
 	boundBelow(flags, "requests-per-second")
 	boundBelow(flags, "max-docs")

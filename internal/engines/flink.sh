@@ -4,9 +4,10 @@
 #   PyPI   apache-flink-libraries          Flink's jars (230 MB), without its start scripts: its main classes are started here
 #   Maven  flink-sql-gateway, -api         the gateway, which is not among them
 #
-# The url of the report is the gateway's. --heap is the heap of each taskmanager. One more verb:
+# The url of the report is the gateway's. --heap is the heap of each taskmanager. Two more verbs:
 #
 #   taskmanager   starts one more, or one in the place of one that was killed; prints its process id
+#   gateway       kills the gateway and starts it anew
 #
 # It takes four ports: P gateway, P+1 web and REST of the jobmanager, P+2 its talk with the taskmanagers, P+3 its files.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -97,13 +98,17 @@ taskmanager() { # NUMBER
   tail -n 1 "$DATA/taskmanagers"
 }
 
+gateway() {
+  process gateway 384m "$HOME_DIR/lib/*:$HOME_DIR/gateway/*" -XX:TieredStopAtLevel=1 org.apache.flink.table.gateway.SqlGateway >"$DATA/gateway"
+}
+
 launch() {
   local port i
   for port in $((PORT + 2)) $((PORT + 3)); do if taken "$port"; then log "port $port is taken"; exit 75; fi; done
   configure
   process jobmanager 320m "$HOME_DIR/lib/*" -XX:TieredStopAtLevel=1 org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint --configDir "$DATA/conf" \
     --executionMode cluster
-  process gateway 384m "$HOME_DIR/lib/*:$HOME_DIR/gateway/*" -XX:TieredStopAtLevel=1 org.apache.flink.table.gateway.SqlGateway
+  gateway
   for ((i = 0; i < 150; i++)); do taken $((PORT + 2)) && break; sleep 0.2; done # a taskmanager too early waits 10 s for its next try
   taskmanager 1; taskmanager 2
 }
@@ -123,4 +128,8 @@ end_it() { # SIGNAL
   die "process $list cannot be stopped"
 }
 
-if [ "$CMD" = taskmanager ]; then taskmanager $(($(wc -l <"$DATA/taskmanagers") + 1)); else run; fi
+case $CMD in
+  taskmanager) taskmanager $(($(wc -l <"$DATA/taskmanagers") + 1));;
+  gateway) kill -KILL "$(cat "$DATA/gateway")"; while taken "$PORT"; do sleep 0.1; done; gateway;;
+  *) run;;
+esac

@@ -38,8 +38,13 @@ func allPictures(t *testing.T) map[string]func() ([]byte, error) {
 			all[growthFile(c)] = func() ([]byte, error) { return drawGrowth(c) }
 		}
 	}
+	_, reindexing := reindexReports(t)
+	for _, c := range reindexing.Curves {
+		all[growthFile(c)] = func() ([]byte, error) { return drawGrowth(c) }
+	}
 	clusters := clustersCurve(expect.Value(measured.ReadGrowth(clustersData))(t))
 	all[growthFile(clusters)] = func() ([]byte, error) { return drawGrowth(clusters) }
+	all[growthFile(flinkCurve())] = func() ([]byte, error) { return drawGrowth(flinkCurve()) }
 	return all
 }
 

@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 	"jobs/calibrate":         {"internal/rule", "sketch", "rerank", "adapters", "jobs/ask", "internal/documents", "internal/terminal"},
 	"jobs/cluster":           {"internal/boilerplate", "internal/decided", "internal/rule", "sketch", "rerank", "adapters", "jobs", "internal/terminal", "internal/jsonedit"},
 	"jobs/cleanup":           {"internal/rule", "rerank", "adapters", "jobs", "jobs/cluster", "internal/decided", "internal/documents", "internal/terminal", "internal/jsonedit"},
-	"jobs/flink":             {"sketch"},
+	"jobs/flink":             {"sketch", "internal/terminal"},
 	"demo":                   {"demo/corpus", "internal/rule", "internal/config", "internal/server", "internal/jsonedit", "internal/onboard", "internal/terminal"},
 	"demo/corpus":            {},
 	"demo/embedded":          {},

@@ -9,9 +9,10 @@
 // # What happens when something fails
 //
 // A job runs in batch mode: what a lost taskmanager was working on, and what it kept for others to read, is computed again by
-// those that are left or by one that takes its place. A job's files are moved to where they are read at its very end, all of them
-// or none, so what failed attempts left never counts. A gateway that can't be reached for a minute is waited for. An end
-// of the caller's context stops the job on Flink as well. In any case the directory of the run is removed.
+// those that are left or by one that takes its place. A job's files are moved to where they are read at its very end, and then a
+// file says that all are there, so what failed attempts left never counts. A gateway that can't be reached for a minute is waited for,
+// and one that was started anew is asked for the job by its name. An end of the caller's context stops the job on Flink as well.
 //
-// A run killed outright leaves its directory, neardup- and ten characters, and its job ends by itself.
+// The directory of a run is named by a digest of what it is about, as its job is. It stays until [Job.Finish], so a later run of the same
+// goes on from there, however this one ended.
 package flink

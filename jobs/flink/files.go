@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +16,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/neardup/sidecar/sketch"
 )
 
 // fileTexts is of how many texts a file holds what is wanted of them, some megabytes: files are what taskmanagers share out among themselves.
 const fileTexts = 50000
 
-// repeated goes through the texts a first time, to learn which of their keys come at least twice. Most come once and make no pair.
+// layout is part of a run's name. A change of what files hold, or of the rule, changes it, so that no run goes on from files of another kind.
+const layout = 1
+
+// repeated goes through the texts a first time, to learn which of their keys come at least twice. Most come once and make no pair. It names the
+// run by a digest of all that the pairs depend on, so a later run of the same finds what is done.
 func (r *run) repeated(texts iter.Seq2[*sketch.Sketch, error]) (*filter, error) {
-	f, keys := newFilter(r.Memory), []uint64(nil)
+	f, keys, digest, head := newFilter(r.Memory), []uint64(nil), xxhash.New(), []byte(nil)
+	fmt.Fprintln(digest, layout, r.Bands, r.Rows, r.Threshold)
 	for s, err := range texts {
 		if err == nil {
 			keys, err = r.keys(keys, s)
@@ -34,7 +42,11 @@ func (r *run) repeated(texts iter.Seq2[*sketch.Sketch, error]) (*filter, error) 
 		for _, key := range keys {
 			f.add(key)
 		}
+		head = append(binary.LittleEndian.AppendUint64(head[:0], s.Fingerprint), byte(s.Form), s.Bits)
+		_, _ = digest.Write(binary.LittleEndian.AppendUint32(head, uint32(len(s.Payload))))
+		_, _ = digest.Write(s.Payload)
 	}
+	r.name = fmt.Sprintf("neardup-%016x", digest.Sum64())
 	return f, nil
 }
 
@@ -54,12 +66,13 @@ func (r *run) keys(room []uint64, s *sketch.Sketch) ([]uint64, error) {
 // exported counts what was written.
 type exported struct {
 	texts, written, keys int // texts that there are; that share a key; keys that are shared
+	there                int // files that an earlier run has written; what is in them is not counted
 	bytes                int64
 }
 
 // export writes the texts that share a key as files of rows.
 func (r *run) export(texts iter.Seq2[*sketch.Sketch, error], shared *filter) (count exported, err error) {
-	var file *textFile
+	var file *textFile // nil for one that is there
 	var row row
 	for s, err := range texts {
 		if err == nil && count.texts == 0 {
@@ -67,19 +80,19 @@ func (r *run) export(texts iter.Seq2[*sketch.Sketch, error], shared *filter) (co
 		}
 		if err == nil && count.texts%fileTexts == 0 {
 			if err = file.end(&count); err == nil {
-				file, err = r.create(count.texts / fileTexts)
+				file, err = r.create(&count)
 			}
 		}
-		if err == nil {
+		if err == nil && file != nil {
 			err = row.set(r, s, shared)
 		}
-		if err == nil && len(row.keys) > 0 {
+		if err == nil && file != nil && len(row.keys) > 0 {
 			_, err = file.Write(row.text)
 			count.written++
 			count.keys += len(row.keys)
 		}
 		if err != nil {
-			return count, errors.Join(err, file.end(&count))
+			return count, errors.Join(err, file.close())
 		}
 		count.texts++
 	}
@@ -92,28 +105,47 @@ type textFile struct {
 	*gzip.Writer
 	buffer *bufio.Writer
 	file   *os.File
+	name   string // that it gets when it is whole
 	mode   fs.FileMode
 }
 
-func (r *run) create(number int) (*textFile, error) {
-	file, err := os.Create(filepath.Join(r.texts, fmt.Sprintf("%06d.csv.gz", number)))
+// create begins the next file, or returns nil if it is there.
+func (r *run) create(count *exported) (*textFile, error) {
+	name := filepath.Join(r.texts, fmt.Sprintf("%06d.csv.gz", count.texts/fileTexts))
+	if _, err := os.Stat(name); err == nil {
+		count.there++
+		return nil, nil
+	}
+	file, err := os.Create(filepath.Join(r.texts, ".unfinished"))
 	if err != nil {
 		return nil, err
 	}
 	buffer := bufio.NewWriterSize(file, 1<<20)
 	w, err := gzip.NewWriterLevel(buffer, gzip.HuffmanOnly)
-	return &textFile{w, buffer, file, r.mode &^ 0o111}, err
+	return &textFile{w, buffer, file, name, r.mode &^ 0o111}, err
 }
 
+// end completes the file.
 func (f *textFile) end(count *exported) error {
 	if f == nil {
 		return nil
 	}
-	err := errors.Join(f.Close(), f.buffer.Flush(), f.file.Chmod(f.mode))
+	err := errors.Join(f.Close(), f.buffer.Flush(), f.file.Chmod(f.mode), f.file.Sync())
 	if info, err := f.file.Stat(); err == nil {
 		count.bytes += info.Size()
 	}
-	return errors.Join(err, f.file.Close())
+	if err = errors.Join(err, f.close()); err != nil {
+		return err
+	}
+	return os.Rename(f.file.Name(), f.name)
+}
+
+// close leaves the file as it is.
+func (f *textFile) close() error {
+	if f == nil {
+		return nil
+	}
+	return f.file.Close()
 }
 
 // row is a text's row in CSV, and what is used again to make the next.

@@ -1,8 +1,8 @@
 package flink
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -36,6 +38,8 @@ type Job struct {
 	Memory int64
 	// Log, if not nil, gets a line for each step.
 	Log *slog.Logger
+
+	run *run // that has found the pairs
 }
 
 // Restarts of a job after the loss of a taskmanager, and of whatever else fails, and how long Flink waits before each. One loss can take
@@ -46,79 +50,146 @@ const (
 )
 
 // Seek finds the pairs among texts. Their fingerprints are their numbers: below 2^63, each of them once. A
-// sketch is looked at before the next one is asked for. It goes through texts twice. It returns when the job has ended. The pairs are to be iterated once,
-// which removes the directory of the run; each comes once, the lower number first.
+// sketch is looked at before the next one is asked for. It goes through texts twice. It returns when the job has ended. Each pair
+// comes once, the lower number first.
+//
+// What is done stays until [Job.Finish]. Where a run was broken off, the next one with the same texts in the same order goes on from there.
 func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
 	g, err := newGateway(j.Gateway)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Job: *j, g: g, name: "neardup-" + strings.ToLower(rand.Text()[:10])}
+	r := &run{Job: *j, g: g}
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := r.seek(ctx, texts); err != nil {
-		return nil, errors.Join(fmt.Errorf("job %s: %w", r.name, err), r.clear())
+	start := time.Now()
+	shared, err := r.repeated(texts)
+	if err != nil {
+		return nil, err
 	}
-	return func(yield func([2]uint64, error) bool) {
-		defer func() {
-			if err := r.clear(); err != nil { // the pairs are good all the same
-				r.Log.Warn("files are left", "job", r.name, "error", err)
+	r.Log.Info("keys counted", "job", r.name, "seconds", seconds(start))
+	if err := r.lay(); err != nil {
+		return nil, errors.Join(err, r.leave())
+	}
+	if err := r.seek(ctx, texts, shared); err != nil {
+		if ctx.Err() != nil {
+			if stopped := g.stop(context.WithoutCancel(ctx), r.name); stopped != nil {
+				r.Log.Warn("the job may still run on Flink", "job", r.name, "error", stopped)
 			}
-		}()
-		pairsIn(r.pairs)(yield)
-	}, nil
+		}
+		return nil, errors.Join(fmt.Errorf("job %s: %w", r.name, err), r.leave())
+	}
+	j.run = r
+	return pairsIn(r.pairs), nil
+}
+
+// Finish removes what Seek has left for a run to go on from. The pairs can't be read afterwards.
+func (j *Job) Finish() {
+	if j.run == nil {
+		return
+	}
+	if err := j.run.clear(); err != nil { // the pairs were good all the same
+		j.run.Log.Warn("files are left", "job", j.run.name, "error", err)
+	}
 }
 
 // run is one run of a job.
 type run struct {
 	Job
 	g    *gateway
-	name string
+	name string // made of what the job is about
 
 	dir, texts, pairs string // as this process sees them
+	lock              *os.File
 	mode              fs.FileMode
 	location          string // of dir, as Flink sees it
 	shape             shape
 }
 
-func (r *run) seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) error {
-	if err := r.lay(); err != nil {
+// seek does what is left to do.
+func (r *run) seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error], shared *filter) error {
+	if r.finished() {
+		r.Log.Info("pairs found by an earlier run", "job", r.name)
+		return nil
+	}
+	running, err := r.g.running(ctx, r.name)
+	if err != nil {
 		return err
+	}
+	if len(running) > 0 {
+		r.Log.Info("job of an earlier run goes on", "job", r.name)
+		if err := r.await(ctx); err != nil || r.finished() {
+			return err
+		}
 	}
 	if err := r.probe(ctx); err != nil {
 		return err
 	}
 	start := time.Now()
-	shared, err := r.repeated(texts)
-	if err != nil {
-		return err
-	}
-	r.Log.Info("keys counted", "job", r.name, "seconds", seconds(start))
-	start = time.Now()
 	count, err := r.export(texts, shared)
 	if err != nil {
 		return fmt.Errorf("write the texts to %s: %w", r.texts, err)
 	}
 	r.Log.Info("texts written", "job", r.name, "texts", count.texts, "written", count.written, "keys", count.keys,
-		"megabytes", count.bytes>>20, "seconds", seconds(start))
-	if count.written == 0 {
+		"megabytes", count.bytes>>20, "files_of_earlier_run", count.there, "seconds", seconds(start))
+	if count.written == 0 && count.there == 0 {
 		return nil
 	}
 	start = time.Now()
 	r.Log.Info("job submitted", "job", r.name, "gateway", r.g.base.Redacted())
-	if err := r.work(ctx, r.properties(), r.statements(r.location+"/texts", r.location+"/pairs")); err != nil {
+	if err := r.submit(ctx); err != nil {
 		return err
 	}
 	r.Log.Info("job finished", "job", r.name, "seconds", seconds(start))
 	return nil
 }
 
+// submit runs the job. A job outlives the gateway that was given it.
+func (r *run) submit(ctx context.Context) error {
+	err := r.empty(r.pairs) // what a job has left that failed while it moved its files there
+	if err == nil {
+		err = r.work(ctx, r.properties(), r.statements(r.location+"/texts", r.location+"/pairs"))
+	}
+	if err != nil && (r.await(ctx) != nil || !r.finished()) {
+		return err
+	}
+	if !r.finished() {
+		return fmt.Errorf("the job has ended, but %s has no file %s", r.pairs, successFile)
+	}
+	return nil
+}
+
+// finished reports whether a job has put all its pairs where they are read.
+func (r *run) finished() bool {
+	_, err := os.Stat(filepath.Join(r.pairs, successFile))
+	return err == nil
+}
+
+// await waits until no job of the name runs. A gateway that can't be reached, or has forgotten the session, is asked again for a while.
+func (r *run) await(ctx context.Context) error {
+	for heard := time.Now(); ; {
+		running, err := r.g.running(ctx, r.name)
+		if err == nil {
+			heard = time.Now()
+		}
+		if err == nil && len(running) == 0 || err != nil && time.Since(heard) > silentLimit {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lastPoll):
+		}
+	}
+}
+
 func seconds(since time.Time) float64 {
 	return time.Since(since).Round(100 * time.Millisecond).Seconds()
 }
 
-// lay makes the directories of the run. They have the permissions of the shared one, since Flink's user may be another.
+// lay makes the directories of the run that are not there, and locks the run. They have the permissions of the shared one, since Flink's user
+// may be another.
 func (r *run) lay() error {
 	info, err := os.Stat(r.Shared)
 	if err == nil && !info.IsDir() {
@@ -135,24 +206,53 @@ func (r *run) lay() error {
 	if r.SharedURI == "" {
 		r.location = (&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(shared, r.name))}).String()
 	}
-	dir := filepath.Join(shared, r.name)
-	r.texts, r.pairs = filepath.Join(dir, "texts"), filepath.Join(dir, "pairs")
+	r.dir = filepath.Join(shared, r.name)
+	r.texts, r.pairs = filepath.Join(r.dir, "texts"), filepath.Join(r.dir, "pairs")
 	r.mode = info.Mode().Perm()
-	for _, d := range []string{dir, r.texts, r.pairs, filepath.Join(dir, "given"), filepath.Join(dir, "taken")} {
-		if err := os.Mkdir(d, r.mode); err != nil {
-			return fmt.Errorf("shared: %w", err)
-		}
-		r.dir = dir // from now on there is something to clear
-		if err := os.Chmod(d, r.mode); err != nil {
-			return fmt.Errorf("shared: %w", err)
+	if err := r.make(r.dir); err != nil {
+		return err
+	}
+	if r.lock, err = os.OpenFile(filepath.Join(r.dir, "lock"), os.O_RDWR|os.O_CREATE, r.mode&^0o111); err != nil {
+		return fmt.Errorf("shared: %w", err)
+	}
+	if err := terminal.Lock(r.lock); errors.Is(err, syscall.EWOULDBLOCK) { // a file system may have no locks
+		return fmt.Errorf("shared: another run does the same in %s: wait for it", r.dir)
+	}
+	for _, d := range []string{r.texts, r.pairs} {
+		if err := r.make(d); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// make makes a directory, if it is not there.
+func (r *run) make(dir string) error {
+	err := os.Mkdir(dir, r.mode)
+	if err == nil {
+		err = os.Chmod(dir, r.mode)
+	} else if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("shared: %w", err)
+	}
+	return nil
+}
+
+// empty makes a directory anew.
+func (r *run) empty(dir string) error {
+	return cmp.Or(os.RemoveAll(dir), r.make(dir))
+}
+
 // probe has Flink copy a word from a file to another, before much is written: within seconds that shows whether the directory is
 // shared.
 func (r *run) probe(ctx context.Context) error {
+	for _, d := range []string{"given", "taken"} {
+		if err := r.empty(filepath.Join(r.dir, d)); err != nil {
+			return err
+		}
+	}
 	given := filepath.Join(r.dir, "given", "word.csv")
 	if err := os.WriteFile(given, []byte(r.name+"\n"), r.mode&^0o111); err != nil {
 		return err
@@ -187,35 +287,41 @@ func (r *run) probe(ctx context.Context) error {
 		"and here", r.location, r.dir)
 }
 
-// clear removes what the run has laid down, if anything.
+// clear removes what the run has laid down.
 func (r *run) clear() error {
-	if err := os.RemoveAll(r.dir); err != nil {
+	err := os.RemoveAll(r.dir)
+	_ = r.lock.Close()
+	if err != nil {
 		return fmt.Errorf("remove the files of a run that is over, which may be done by hand: %w", err)
 	}
 	return nil
 }
 
-// work runs statements in a session, the last of which is a job. Where that is not ended in good order it is stopped.
+// leave gives up the directory of a run that failed. It stays if there is something in it to go on from.
+func (r *run) leave() error {
+	if r.lock == nil {
+		return nil
+	}
+	if files, err := committed(r.texts); err == nil && len(files) == 0 {
+		return r.clear()
+	}
+	r.Log.Warn("what is done is kept: the same command goes on from there; remove the directory if you don't want that", "directory", r.dir)
+	return r.lock.Close()
+}
+
+// work runs statements in a session, the last of which is a job.
 func (r *run) work(ctx context.Context, properties map[string]string, statements []string) error {
 	s, err := r.g.open(ctx, r.name, properties)
 	if err != nil {
 		return err
 	}
-	late := context.WithoutCancel(ctx)
-	defer func() { _ = s.close(late) }() // the gateway closes it by itself after some minutes
-	job := len(statements) - 1
-	for _, statement := range statements[:job] {
+	defer func() { _ = s.close(context.WithoutCancel(ctx)) }() // the gateway closes it by itself after some minutes
+	for _, statement := range statements {
 		if _, err := s.execute(ctx, statement); err != nil {
 			return err
 		}
 	}
-	if _, err = s.execute(ctx, statements[job]); err == nil {
-		return nil
-	}
-	if stopped := r.g.stop(late, r.name); stopped != nil {
-		r.Log.Warn("the job may still run on Flink", "job", r.name, "error", stopped)
-	}
-	return err
+	return nil
 }
 
 // properties are those of the session.

@@ -135,7 +135,8 @@ type fake struct {
 	polls      int // of the job
 	state      func(polls int) (state string, status int)
 	list       [][]any // SHOW JOBS
-	insert     func(statement string)
+	// submitted and committed are what the test does about a job: lists it, and writes its files.
+	submitted, committed func(statement string)
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +160,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		f.statements = append(f.statements, body.Statement)
 		if strings.HasPrefix(body.Statement, "INSERT") {
-			f.insert(body.Statement)
+			f.submitted(body.Statement)
 		}
 		reply(map[string]string{"operationHandle": strconv.Itoa(len(f.statements) - 1)})
 	case path[len(path)-1] == "cancel":
@@ -179,12 +180,16 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
 			return
 		case state == "ERROR":
+			f.list = nil
 			w.WriteHeader(500)
 			reply(map[string][]string{"errors": {"Internal server error.", "x\nCaused by: java.io.IOException: no space left"}})
 			return
 		case state != "FINISHED":
 			reply(map[string]any{"resultType": "NOT_READY"})
 			return
+		}
+		if strings.HasPrefix(statement, "INSERT") {
+			f.committed(statement)
 		}
 		rows := []map[string]any{}
 		if statement == "SHOW JOBS" {
@@ -205,20 +210,29 @@ func startFake(t *testing.T, state func(polls int) (string, int)) (*fake, *Job) 
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	j := &Job{Gateway: server.URL, Shared: t.TempDir(), Bands: 4, Rows: 2, Threshold: 0.7}
-	f.insert = func(statement string) {
+	dir := func() string {
 		runs, err := filepath.Glob(filepath.Join(j.Shared, "neardup-*"))
 		if err != nil || len(runs) != 1 {
 			t.Errorf("runs: %v, %v", runs, err)
-			return
+			return j.Shared
 		}
+		return runs[0]
+	}
+	f.submitted = func(statement string) {
+		if strings.HasPrefix(statement, "INSERT INTO pairs") {
+			f.list = [][]any{{"other", "somebody's", "RUNNING", "now"}, {"ours", filepath.Base(dir()), "RUNNING", "now"}}
+		}
+	}
+	f.committed = func(statement string) {
 		out, text := "pairs", "0,1\n"
 		if strings.HasPrefix(statement, "INSERT INTO taken") {
-			out, text = "taken", filepath.Base(runs[0])+"\n"
-		} else {
-			f.list = [][]any{{"other", "somebody's", "RUNNING", "now"}, {"ours", filepath.Base(runs[0]), "RUNNING", "now"}}
+			out, text = "taken", filepath.Base(dir())+"\n"
 		}
-		if err := os.WriteFile(filepath.Join(runs[0], out, "part-0"), []byte(text), 0o600); err != nil {
-			t.Error(err)
+		f.list = nil
+		for name, text := range map[string]string{"part-0": text, successFile: ""} {
+			if err := os.WriteFile(filepath.Join(dir(), out, name), []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	return f, j
@@ -275,14 +289,117 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// finish checks that nothing of a run is left: no session, no file.
-func (f *fake) finish(t *testing.T, j *Job) {
+// finish checks what of runs is left: no session, and so many directories.
+func (f *fake) finish(t *testing.T, j *Job, directories int) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	left, err := os.ReadDir(j.Shared)
-	if err != nil || len(left) > 0 || f.open != 0 {
+	if err != nil || len(left) != directories || f.open != 0 {
 		t.Errorf("left: %v, %v; %d sessions", left, err, f.open)
+	}
+}
+
+// count returns how many statements began so.
+func (f *fake) count(prefix string) (n int) {
+	for _, s := range f.statements {
+		if strings.HasPrefix(s, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGoesOn breaks runs off in each step. What is done is never done again, and the last run finds the pairs.
+func TestGoesOn(t *testing.T) {
+	state := "ERROR"
+	f, j := startFake(t, func(int) (string, int) { return state, 200 })
+	const texts = fileTexts + 10
+	fails := func(want string, texts iter.Seq2[*sketch.Sketch, error]) {
+		t.Helper()
+		again := *j // as another process has it
+		if _, err := again.Seek(t.Context(), texts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("%v, want %s", err, want)
+		}
+	}
+	fails("not this time", brokenOff(some(texts), texts+fileTexts+5))
+	first := filepath.Join(expect.Value(filepath.Glob(filepath.Join(j.Shared, "*")))(t)[0], "texts", "000000.csv.gz")
+	old := expect.Value(os.Stat(first))(t)
+	fails("no space left", some(texts))
+	if now := expect.Value(os.Stat(first))(t); !os.SameFile(old, now) || !now.ModTime().Equal(old.ModTime()) {
+		t.Error("a whole file was written again")
+	}
+
+	f.submitted("INSERT INTO pairs") // by the run before, which was killed
+	ended := f.committed
+	jobs := f.count("INSERT INTO pairs")
+	go func() { // and ends while it is waited for
+		for f.lists() < 5 {
+			time.Sleep(time.Millisecond)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ended("INSERT INTO pairs")
+	}()
+	state = "FINISHED"
+	for range 2 { // the second one finds the pairs of the first
+		again := *j
+		pairs := expect.Value(again.Seek(t.Context(), some(texts)))(t)
+		for pair, err := range pairs {
+			expect.OK(t, err)
+			expect.Same(t, [2]uint64{0, 1}, pair, "the pair")
+		}
+		fails("another run does the same", some(texts))
+		again.run.lock.Close() // it was killed
+	}
+	expect.Same(t, jobs, f.count("INSERT INTO pairs"), "jobs submitted")
+	pairs := expect.Value(j.Seek(t.Context(), some(texts)))(t)
+	for range pairs {
+	}
+	j.Finish()
+	f.finish(t, j, 0)
+}
+
+// TestNameOfRun changes all that pairs depend on, one thing at a time: no run goes on from another's files.
+func TestNameOfRun(t *testing.T) {
+	names := map[string]bool{}
+	for _, j := range []Job{{Bands: 4, Rows: 2}, {Bands: 3, Rows: 2}, {Bands: 4, Rows: 1}, {Bands: 4, Rows: 2, Threshold: 0.7}} {
+		for _, texts := range []int{20, 21} {
+			for _, change := range []func(*sketch.Sketch){func(*sketch.Sketch) {}, func(s *sketch.Sketch) { s.Fingerprint++ }, func(s *sketch.Sketch) { s.Payload[7]++ }} {
+				r := &run{Job: j}
+				expect.Value(r.repeated(func(yield func(*sketch.Sketch, error) bool) {
+					for s := range some(texts) {
+						change(s)
+						if !yield(s, nil) {
+							return
+						}
+					}
+				}))(t)
+				names[r.name] = true
+			}
+		}
+	}
+	expect.Same(t, 4*2*3, len(names), "names")
+}
+
+// lists is how often jobs were listed.
+func (f *fake) lists() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count("SHOW JOBS")
+}
+
+// brokenOff ends with an error after so many texts, over all passes.
+func brokenOff(texts iter.Seq2[*sketch.Sketch, error], after int) iter.Seq2[*sketch.Sketch, error] {
+	return func(yield func(*sketch.Sketch, error) bool) {
+		for s, err := range texts {
+			if after--; after < 0 {
+				s, err = nil, errors.New("not this time")
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
@@ -300,7 +417,8 @@ func TestGatewayGoesAway(t *testing.T) {
 			t.Errorf("%v, %v", pair, err)
 		}
 	}
-	f.finish(t, j)
+	j.Finish()
+	f.finish(t, j, 0)
 }
 
 func TestJobFails(t *testing.T) {
@@ -309,7 +427,7 @@ func TestJobFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "IOException: no space left") {
 		t.Error(err)
 	}
-	f.finish(t, j)
+	f.finish(t, j, 1)
 }
 
 // TestInterruptStopsTheJob has the context end while the job runs: ours is stopped, nobody else's is.
@@ -326,7 +444,7 @@ func TestInterruptStopsTheJob(t *testing.T) {
 	}
 	stops := slices.DeleteFunc(f.statements, func(s string) bool { return !strings.HasPrefix(s, "STOP") })
 	expect.Same(t, []string{"STOP JOB 'ours'"}, stops, "")
-	f.finish(t, j)
+	f.finish(t, j, 1)
 }
 
 func TestAddresses(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -176,6 +175,29 @@ func (s *session) rows(ctx context.Context, path string) (rows [][]any, err erro
 	}
 }
 
+// running returns the ids of the jobs of the name that have not ended.
+func (g *gateway) running(ctx context.Context, name string) (ids []string, err error) {
+	s, err := g.open(ctx, name+"-list", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.close(context.WithoutCancel(ctx)) }()
+	return s.running(ctx, name)
+}
+
+func (s *session) running(ctx context.Context, name string) (ids []string, err error) {
+	jobs, err := s.execute(ctx, "SHOW JOBS")
+	if err != nil {
+		return nil, fmt.Errorf("list the jobs: %w", err)
+	}
+	for _, job := range jobs { // id, name, state, start
+		if len(job) >= 3 && job[1] == name && job[2] != "FINISHED" && job[2] != "FAILED" && job[2] != "CANCELED" {
+			ids = append(ids, fmt.Sprint(job[0]))
+		}
+	}
+	return ids, nil
+}
+
 // stop cancels the job of the name, if it runs, and waits until it has ended. It does so in a session of its own, since the
 // gateway makes the statements of one session wait for each other.
 func (g *gateway) stop(ctx context.Context, name string) error {
@@ -187,19 +209,13 @@ func (g *gateway) stop(ctx context.Context, name string) error {
 	}
 	defer func() { _ = s.close(ctx) }()
 	for told := false; ; told = true {
-		jobs, err := s.execute(ctx, "SHOW JOBS")
-		if err != nil {
-			return fmt.Errorf("list the jobs: %w", err)
-		}
-		running := slices.DeleteFunc(jobs, func(job []any) bool { // id, name, state, start
-			return len(job) < 3 || job[1] != name || job[2] == "FINISHED" || job[2] == "FAILED" || job[2] == "CANCELED"
-		})
-		if len(running) == 0 {
-			return nil
+		running, err := s.running(ctx, name)
+		if err != nil || len(running) == 0 {
+			return err
 		}
 		for _, job := range running {
-			if _, err := s.execute(ctx, fmt.Sprintf("STOP JOB '%v'", job[0])); err != nil && !told {
-				return fmt.Errorf("stop the job %v: %w", job[0], err)
+			if _, err := s.execute(ctx, fmt.Sprintf("STOP JOB '%s'", job)); err != nil && !told {
+				return fmt.Errorf("stop the job %s: %w", job, err)
 			}
 		}
 		time.Sleep(stopPause)

@@ -10,6 +10,9 @@ import (
 // bucket of any size stays linear.
 const bucketCap = 50
 
+// successFile is what Flink puts beside the pairs once all of them are there.
+const successFile = "_SUCCESS"
+
 // statements are what runs in the session; the last one is the job. texts and pairs are where the files lie. Of a text there is
 // one row:
 //
@@ -26,7 +29,7 @@ func (r *run) statements(texts, pairs string) []string {
 	}
 	return []string{
 		fmt.Sprintf("CREATE TEMPORARY TABLE texts (id BIGINT, bands ARRAY<BIGINT>%s) WITH (%s)", words.String(), onFiles(texts)),
-		fmt.Sprintf("CREATE TEMPORARY TABLE pairs (a BIGINT, b BIGINT) WITH (%s)", onFiles(pairs)),
+		fmt.Sprintf("CREATE TEMPORARY TABLE pairs (a BIGINT, b BIGINT) WITH (%s, 'sink.partition-commit.policy.kind' = 'success-file')", onFiles(pairs)),
 		"INSERT INTO pairs " + r.shape.query(),
 	}
 }
