@@ -40,7 +40,7 @@ first-minute: ## 3 min: from git clone to the first collapsed page, as README sa
 
 soak: ## 2 h: a bulk of a gigabyte, long writes and backfills at random, Flink, full statistics
 	NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 30m ./sketch
-	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|ConcurrentWrites|WritesAtRandom|TestRealSearches|TestContract|TestCursor|TestReindex|TestFlinkClusters|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestAttack|TestSigned|TestRealLate|TestSuites|TestClockJumps' \
+	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|ConcurrentWrites|WritesAtRandom|TestRealSearches|TestContract|TestCursor|TestReindex|TestFlinkClusters|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestAttack|TestSigned|TestRealLate|TestSuites|TestClockJumps|TestFullDisk' \
 	  ./internal/e2e ./internal/conformance ./adapters/elastic ./adapters/typesense
 
 flink: ## 35 min with DOCUMENTS=10000000 and 20 GB of disk: clusters by Flink, which loses a taskmanager, the same to the byte as in process

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
+	"time"
 )
 
 // The scripts ride in the test binary, so that it finds them wherever it runs and is built anew when they change.
@@ -103,6 +105,40 @@ func (s spec) options() []string {
 		return nil
 	}
 	return []string{"--version", s.version}
+}
+
+// Restart kills the engine, which t started, and starts it again with the same data on the same port.
+func (e *Engine) Restart(t testing.TB) {
+	t.Helper()
+	if err := syscall.Kill(e.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	script := func(verb string) ([]byte, error) {
+		args := append([]string{e.guard.cmd.Args[3], verb, "--data", filepath.Join(e.guard.dir, "data")}, e.guard.cmd.Args[4:]...)
+		cmd := exec.Command("bash", args...)
+		cmd.Env = e.guard.cmd.Env
+		return cmd.Output()
+	}
+	if _, err := script("stop"); err != nil { // waits until it is gone
+		t.Fatalf("stop %s: %v", e.Name, err)
+	}
+	var report []byte
+	var err error
+	for range 50 { // the kernel closes the ports of the one that was killed a little later
+		report, err = script("start")
+		if exit, failed := errors.AsType[*exec.ExitError](err); !failed || exit.ExitCode() != exitPortTaken {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatalf("start %s again: %v", e.Name, err)
+	}
+	again, err := parseReport(spec{name: e.Name, kind: e.Kind}, string(report))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.PID = again.PID
 }
 
 // release lets go of the engine and waits until it is gone.
