@@ -37,6 +37,9 @@ type Request struct {
 	Own bool
 	// Unanswered says that no one waits for its reply: it gives back what the search kept open in the engine.
 	Unanswered bool
+	// Undo, if set, says that the engine keeps something open once it has answered, and returns the request that gives it back; nil where the reply
+	// names nothing. Such a request goes on where the search breaks off, so that what it opens is given back.
+	Undo func(*Reply) *Request
 	// For is the dialect's own note of what it asks for, for [Wire.Split].
 	For any
 }

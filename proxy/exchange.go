@@ -48,7 +48,9 @@ func (s *search) exchange(ctx context.Context, requests ...*adapters.Request) ([
 		defer cancel()
 	}
 	replies, err := make([]*adapters.Reply, 1), error(nil)
-	if len(requests) == 1 {
+	if requests[0].Undo != nil {
+		replies[0], err = s.h.opened(within, requests[0])
+	} else if len(requests) == 1 {
 		replies[0], err = s.h.roundTrip(within, holdOf(ctx), requests[0])
 	} else {
 		replies, err = s.h.roundTrips(within, requests)
@@ -121,8 +123,46 @@ func (h *Handler) roundTrips(ctx context.Context, requests []*adapters.Request) 
 // errUnsuccessful: one of several requests that go together was refused, and the others are of no use.
 var errUnsuccessful = errors.New("no success")
 
-// givingBack bounds how long it may take to close what a search opened in the engine.
+// givingBack bounds how long it may take to open or to close what a search keeps in the engine.
 const givingBack = 5 * time.Second
+
+// opened sends a request that opens something in the engine. If ctx ends first, the request goes on, and what it opens is given back.
+func (h *Handler) opened(ctx context.Context, request *adapters.Request) (*adapters.Reply, error) {
+	type result struct {
+		reply *adapters.Reply
+		err   error
+	}
+	done := make(chan result) // unbuffered: who sends knows whether it was received
+	go func() {
+		alone, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
+		defer cancel()
+		var r result
+		r.err = guarded(func() (err error) {
+			r.reply, err = h.roundTrip(alone, nil, request)
+			return err
+		})
+		select {
+		case done <- r:
+			return
+		case <-ctx.Done():
+		}
+		_ = guarded(func() error {
+			if r.err != nil {
+				return r.err
+			}
+			if undo := request.Undo(r.reply); undo != nil {
+				_, _ = h.roundTrip(alone, nil, undo)
+			}
+			return nil
+		})
+	}()
+	select {
+	case r := <-done:
+		return r.reply, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", errUnreachable, ctx.Err())
+	}
+}
 
 // giveBack sends the last request for a search, to whose reply no one listens: the engine closes what it is to close by itself after a while.
 func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {

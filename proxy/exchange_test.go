@@ -1,8 +1,11 @@
 package proxy_test
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,5 +151,75 @@ func TestRepliesAreTimed(t *testing.T) {
 				t.Errorf("a reply took %v ms, want %v at least", ms, least)
 			}
 		}
+	}
+}
+
+// opening is a dialect whose searches ask twice: for what they are made from, and for something that the engine keeps open.
+type opening struct{ together }
+
+func (d opening) ParseSearch(_ adapters.Class, r *adapters.Request, p adapters.Plan) *adapters.Searches {
+	return &adapters.Searches{Plain: r, List: []adapters.Search{d}, Single: true, Plan: p}
+}
+
+func (d opening) Requests(_ *adapters.Reading, replies []*adapters.Reply) ([]*adapters.Request, error) {
+	switch len(replies) {
+	case 0:
+		return []*adapters.Request{{Method: "POST", Path: "/first"}}, nil
+	case 1:
+		return []*adapters.Request{{Method: "POST", Path: "/open", Undo: func(r *adapters.Reply) *adapters.Request {
+			return &adapters.Request{Method: "DELETE", Path: "/" + string(r.Body)}
+		}}}, nil
+	}
+	return nil, nil
+}
+
+// TestOpenedIsGivenBack: what the engine opens for a search that was broken off meanwhile, or whose time was over, is given back.
+func TestOpenedIsGivenBack(t *testing.T) {
+	for name, deadline := range map[string]time.Duration{"client breaks off": time.Minute, "time is over": time.Millisecond, "neither": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			begun, gone := make(chan struct{}), make(chan struct{})
+			e := newEngine("news-1")
+			e.answer = func(w http.ResponseWriter, a arrival) {
+				if a.uri == "/open" {
+					close(begun)
+					<-gone
+					_, _ = io.WriteString(w, "opened")
+				}
+			}
+			f := serve(t, e, func(e *proxy.Engine) { e.Dialect, e.Limits.Deadline = opening{}, deadline })
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			answered := make(chan struct{})
+			go func() {
+				defer close(answered)
+				defer func() { _ = recover() }() // http.ErrAbortHandler, where the client is gone
+				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "POST", "/news-1/_search", strings.NewReader("{}")))
+			}()
+			<-begun
+			switch name {
+			case "client breaks off":
+				cancel()
+				<-answered
+			case "time is over":
+				<-answered
+			}
+			close(gone)
+			<-answered
+			if log := f.log.String(); name == "client breaks off" && strings.Contains(log, "could not be collapsed") {
+				t.Errorf("it counts as a search of which we can make no page: %s", log)
+			}
+			given := func() bool {
+				return slices.ContainsFunc(e.arrived(), func(a arrival) bool { return a.String() == "DELETE /opened" })
+			}
+			if name == "neither" {
+				expect.Same(t, false, given(), "what the search itself is to give back is given back")
+				return
+			}
+			for end := time.Now().Add(10 * time.Second); !given(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("the engine was asked %v", e.arrived())
+				}
+			}
+		})
 	}
 }

@@ -51,6 +51,10 @@ func (q *clientSearch) Open() *adapters.Request {
 	}
 	query := adapters.RawQuery(q.params, func(name string) bool { return slices.Contains(opening, name) })
 	r.RawQuery = strings.TrimPrefix(query+"&keep_alive="+keepPoint, "&")
+	r.Undo = func(reply *adapters.Reply) *adapters.Request {
+		_, giveBack := q.In(reply)
+		return giveBack
+	}
 	return &r
 }
 
