@@ -51,6 +51,9 @@ func (q *clientSearch) Open() *adapters.Request {
 	}
 	query := adapters.RawQuery(q.params, func(name string) bool { return slices.Contains(opening, name) })
 	r.RawQuery = strings.TrimPrefix(query+"&keep_alive="+keepPoint, "&")
+	if q.d.OpenSearch { // else, near its limit, it opens it for some of the shards, and a search in it tells nothing of the others
+		r.RawQuery += "&allow_partial_pit_creation=false"
+	}
 	r.Undo = func(reply *adapters.Reply) *adapters.Request {
 		_, giveBack := q.In(reply)
 		return giveBack

@@ -106,7 +106,7 @@ func checkPointed(t *testing.T, d Dialect, asked []string, answer *adaptertest.A
 	t.Helper()
 	open, closing := "POST /news-1/_pit?preference=me&keep_alive=1m", `DELETE /_pit?{"id":"p1"}`
 	if d.OpenSearch {
-		open, closing = "POST /news-1/_search/point_in_time?preference=me&keep_alive=1m", `DELETE `+
+		open, closing = "POST /news-1/_search/point_in_time?preference=me&keep_alive=1m&allow_partial_pit_creation=false", `DELETE `+
 			`/_search/point_in_time?{"pit_id":["p1"]}`
 	}
 	outside, inside := "POST /news-1/_search?preference=me&pretty", "POST /_search?pretty"
