@@ -133,6 +133,11 @@ func TestCursorDeepPages(t *testing.T) {
 		if !until(func() bool { return openContexts(t, e, "deep-1") == 0 }) { // they are closed behind the answer
 			t.Errorf("%d searches are left open", openContexts(t, e, "deep-1"))
 		}
+		deepest := `{"from":9990,"size":10,"query":{"match_all":{}},"sort":["id"]}`
+		breakOffWhileOpening(t, e, "deep-1", deepest)
+		if e.Kind == engines.OpenSearch {
+			searchNearTheLimit(t, e, base, "deep-1", deepest)
+		}
 	})
 }
 
