@@ -20,7 +20,6 @@ type maker struct {
 	scheme uint32
 	slots  []slot
 	half   uint // bits of each half of a number that is permuted
-	common []byte
 }
 
 // slot is a document of the layout: its cluster and family, by their first slots, and which member it is.

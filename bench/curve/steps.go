@@ -20,7 +20,6 @@ type meter struct {
 	now   string
 	wall  time.Time
 	cpu   float64
-	files map[string]int64 // device and inode to bytes
 	done  chan struct{}
 }
 
