@@ -83,8 +83,9 @@ change are written. A document that somebody else changes meanwhile is skipped.
 
 --engine flink lets a running Apache Flink find the pairs, through its SQL gateway. All other steps run here: see docs/clusters.md.
 
---work keeps in a directory what is done, every few seconds, so that a run of --input goes on after it was killed: run the same command again.
-The directory is made if need be, holds ids and sketches, and is emptied when the run is done. It does not go with broder or --boilerplate.
+--work saves progress to a directory every few seconds. If the run is killed, run the same command again to resume. The directory is made
+if need be, and holds ids and sketches. Its own files there are removed at the end, but for an empty neardup-lock. Not for broder,
+--boilerplate, standard input or an index.
 
 --open shows the groups on a page in the browser, until the command is interrupted: how much of the index are copies, what differs within
 a group, and why which document would stay. There you can tell documents apart, export groups, and download a plan.
@@ -133,7 +134,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than this many texts have")
 	bound(flags, "common", 2, math.MaxInt32, fmt.Sprintf("at least 2 (%d is usual)", cluster.DefaultCommon))
 	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
-	flags.StringVar(&c.work, "work", "", "with --input: keep what is done in this `directory`; the same command goes on from there")
+	flags.StringVar(&c.work, "work", "", "with --input: save progress in this `directory`, and resume from it")
 	flags.StringVar(&c.output, "output", "", "write the clusters to this `file`, whose name ends in .jsonl or .csv")
 	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.Var(choice{&c.report, []string{formText, formJSON}}, "report", "the `form` of the report: text or json")

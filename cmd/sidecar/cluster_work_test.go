@@ -125,7 +125,7 @@ func TestClusterSkipsWhatIsDone(t *testing.T) {
 	expect.Same(t, len(pages), done, "bytes that are done")
 	changed := strings.Repeat("x", done) + "  "
 	expect.OK(t, os.WriteFile(input, []byte(changed), 0o600))
-	if got := sidecar(t, args...); got.code != exitFailed || !strings.Contains(got.stderr, "last change of the input is") {
+	if got := sidecar(t, args...); got.code != exitFailed || !strings.Contains(got.stderr, "the saved run has last change of the input") {
 		t.Errorf("%+v", got)
 	}
 	expect.OK(t, os.Chtimes(input, info.ModTime(), info.ModTime()))

@@ -60,7 +60,7 @@ type Options struct {
 	Dir string
 	// Decided are decided pairs of the documents.
 	Decided []decided.Pair
-	// KeepEvery is how much time is between two saves at least, once [Corpus.Keep] was called: a save waits for the end of a batch of documents, or of some bands.
+	// KeepEvery is the least time between two saves, once [Corpus.Keep] was called: a save waits for the end of a batch of documents, or of some bands.
 	KeepEvery time.Duration
 	// Progress, if not nil, gets how far the work has come.
 	Progress Progress
@@ -308,7 +308,7 @@ func (c *Corpus) Number(ctx context.Context) error {
 	for i, number := range c.again {
 		c.forest.Join(c.ordinary+uint32(i), number)
 	}
-	return c.takeForest()
+	return c.loadForest()
 }
 
 // Cluster numbers the texts and joins near-duplicates by the algorithm of the options.

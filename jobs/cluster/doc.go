@@ -23,6 +23,5 @@
 //     with each of the rest ([Pairs]).
 //   - A cluster's first is its least number; the cluster is named for that one's fingerprint.
 //
-// The package does no I/O but to temporary files, which vanish with the process, however it ends, where the system lets open
-// files be removed.
+// It writes temporary files, which vanish with the process, and the directory of [Corpus.Keep].
 package cluster

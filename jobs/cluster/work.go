@@ -27,11 +27,11 @@ import (
 // A corpus can keep its work in a directory, so that a run that was killed goes on where it was. The directory has these files:
 //
 //	neardup-records    the records of the documents, in the order of their coming
-//	neardup-forest-N   what was joined after N bands: for each text another one of its component, in 4 bytes
+//	neardup-forest-N   the union-find forest after N bands: the parent of each text, in 4 bytes
 //	neardup-state      what the run is of and how far it is, in JSON: see [state]
 //	neardup-lock       is locked while a run uses the directory
 //
-// Only what the state counts is used. A new state replaces the old one at once, after everything that it counts is on the disk. So a run may end
+// Bytes beyond what the state counts are ignored. The state is replaced atomically, after everything that it counts is on the disk. So a run may end
 // at any moment, and so may the machine.
 const (
 	recordsName = "neardup-records"
@@ -52,14 +52,14 @@ const DefaultKeepEvery = 5 * time.Second
 // state says what a run is of, and how far it is.
 type state struct {
 	Format int `json:"neardup_work"`
-	// Run is all that decides what comes out.
+	// Run is the input and options that determine the result.
 	Run map[string]string `json:"run"`
-	// Documents have records of so many Bytes, whose hash is Sum. Note is what the caller noted with them.
+	// Documents is the number of records, Bytes their size, Sum their hash. Note is what the caller noted with them.
 	Documents int             `json:"documents"`
 	Bytes     int64           `json:"bytes"`
 	Sum       uint64          `json:"sum"`
 	Note      json.RawMessage `json:"note"`
-	// Bands were gone through, which cut buckets as Left says. Forest is the hash of what they joined.
+	// Bands is how many bands are done. Forest is the hash of the forest file. The buckets that were cut are those of [Left].
 	Bands      int    `json:"bands"`
 	Forest     uint64 `json:"forest"`
 	CutBuckets int    `json:"cut_buckets"`
@@ -87,7 +87,7 @@ func parseState(raw []byte) (s state, err error) {
 	whole, err := s.encode()
 	switch {
 	case s.Format != workFormat:
-		return s, fmt.Errorf("the work there is of another version of sidecar, in format %d: go on with that version, or name another directory", s.Format)
+		return s, fmt.Errorf("the saved run is of another version of sidecar, in format %d: go on with that version, or name another directory", s.Format)
 	case err != nil || !bytes.Equal(raw, whole) || s.Documents < 0 || s.Documents > MostDocuments || s.Bytes < 0 || s.Bands < 0:
 		return s, errDamaged
 	}
@@ -97,7 +97,7 @@ func parseState(raw []byte) (s state, err error) {
 // ErrSaved is within every error of a file in the directory of [Corpus.Keep].
 var ErrSaved = errors.New("saved run")
 
-var errDamaged = errors.New("the work there is damaged: remove the directory to begin again")
+var errDamaged = errors.New("the saved run is damaged: remove its files neardup-* to start over")
 
 // work keeps the work of a corpus. A nil work keeps nothing.
 type work struct {
@@ -109,8 +109,8 @@ type work struct {
 	saving  chan error // gets the result of the save under way; nil without one
 }
 
-// Keep has the corpus keep its work in a directory, which is made if need be, and goes on with the work that is there. run says which documents are
-// added: it and the options must be those of the work that is there. Keep is called before the first Add. It returns what was last noted
+// Keep has the corpus save its work in a directory, which is made if need be, and goes on with the run that is saved there. run says which documents are
+// added. A saved run with other options is an error. Keep is called before the first Add. It returns what was last noted
 // with [Corpus.Reached], nil if nothing was. One run at a time uses a directory.
 func (c *Corpus) Keep(ctx context.Context, dir string, run map[string]string) (note []byte, err error) {
 	if c.options.Algorithm == Broder {
@@ -122,7 +122,7 @@ func (c *Corpus) Keep(ctx context.Context, dir string, run map[string]string) (n
 	if err := c.work.open(run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err := c.takeRecords(ctx); err != nil {
+	if err := c.loadRecords(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return c.work.state.Note, nil
@@ -144,7 +144,7 @@ func (c *Corpus) run() map[string]string {
 	}
 }
 
-func (w *work) name(file string) string { return filepath.Join(w.dir, file) }
+func (w *work) path(file string) string { return filepath.Join(w.dir, file) }
 
 // open locks the directory and reads the state that is there, which must be of this run.
 func (w *work) open(run map[string]string) error {
@@ -175,11 +175,11 @@ func (w *work) open(run map[string]string) error {
 	var differ []string
 	for _, key := range slices.Sorted(maps.Keys(run)) {
 		if there := w.state.Run[key]; there != run[key] {
-			differ = append(differ, fmt.Sprintf("%s is %s there and %s here", key, there, run[key]))
+			differ = append(differ, fmt.Sprintf("the saved run has %s %s, this one %s", key, there, run[key]))
 		}
 	}
 	if len(differ) > 0 {
-		return fmt.Errorf("the work there is of another run: %s: repeat the command of that run, or name another directory", strings.Join(differ, "; "))
+		return fmt.Errorf("%s: repeat the command of that run, or name another directory", strings.Join(differ, "; "))
 	}
 	return w.removeForests(w.forest())
 }
@@ -199,16 +199,16 @@ func (w *work) lock() error {
 
 // openFile opens a file of the directory, which must be a regular one if it exists. With os.O_EXCL a new file replaces it.
 func (w *work) openFile(name string, flag int) (*os.File, error) {
-	info, err := os.Lstat(w.name(name))
+	info, err := os.Lstat(w.path(name))
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no regular file: remove it, or name another directory", name)
 	}
 	if err == nil && flag&os.O_EXCL != 0 {
-		if err := os.Remove(w.name(name)); err != nil {
+		if err := os.Remove(w.path(name)); err != nil {
 			return nil, err
 		}
 	}
-	return os.OpenFile(w.name(name), flag, 0o600)
+	return os.OpenFile(w.path(name), flag, 0o600)
 }
 
 // anew has openFile make a new file.
@@ -232,7 +232,7 @@ func (w *work) removeForests(but string) error {
 	list, err := os.ReadDir(w.dir)
 	for _, entry := range list {
 		if name := entry.Name(); strings.HasPrefix(name, forestName) && name != but {
-			err = errors.Join(err, os.Remove(w.name(name)))
+			err = errors.Join(err, os.Remove(w.path(name)))
 		}
 	}
 	return err
@@ -300,7 +300,7 @@ func (w *work) replace(s state) error {
 	if err = errors.Join(err, syncFile(file), file.Close(), terminal.SyncFolder(w.dir)); err != nil { // the directory for the other new files
 		return err
 	}
-	return errors.Join(os.Rename(w.name(next), w.name(stateName)), terminal.SyncFolder(w.dir))
+	return errors.Join(os.Rename(w.path(next), w.path(stateName)), terminal.SyncFolder(w.dir))
 }
 
 // close gives the directory back as it is.
@@ -311,8 +311,8 @@ func (w *work) close() {
 	}
 }
 
-// takeRecords opens the file of records and adds those that are there.
-func (c *Corpus) takeRecords(ctx context.Context) error {
+// loadRecords opens the file of records and adds those that are there.
+func (c *Corpus) loadRecords(ctx context.Context) error {
 	w, s := c.work, c.work.state
 	flag := os.O_RDWR
 	if s.Bytes == 0 {
@@ -391,8 +391,8 @@ func readRecord(in *io.LimitedReader, room []byte) (record []byte, sketched int,
 	return record, sketched, err
 }
 
-// Reached keeps the documents that were added, if it is time to or they are the last. It keeps note with them, as JSON: for the caller, who gets it back from [Corpus.Keep]. Without Keep
-// it does nothing.
+// Reached saves the documents that were added if a save is due, or if last is true. It saves note with them, as JSON: the caller gets it back from
+// [Corpus.Keep]. Without Keep it does nothing.
 func (c *Corpus) Reached(note func() any, last bool) error {
 	if c.work == nil || !last && !c.work.due() {
 		return nil
@@ -436,8 +436,8 @@ func (c *Corpus) keepForest(bands int) error {
 	return w.save(s, func() error { return errors.Join(syncFile(file), file.Close()) })
 }
 
-// takeForest joins what was joined before.
-func (c *Corpus) takeForest() error {
+// loadForest joins what was joined before.
+func (c *Corpus) loadForest() error {
 	if c.work == nil || c.work.state.Bands == 0 {
 		return nil
 	}
@@ -477,7 +477,7 @@ func (c *Corpus) Finish() error {
 	}
 	err := w.wait()
 	for _, name := range []string{stateName, recordsName, stateName + ".new"} { // the state first: without it nothing else counts
-		if failed := os.Remove(w.name(name)); !errors.Is(failed, fs.ErrNotExist) {
+		if failed := os.Remove(w.path(name)); !errors.Is(failed, fs.ErrNotExist) {
 			err = errors.Join(err, failed)
 		}
 	}

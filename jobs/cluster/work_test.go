@@ -173,7 +173,7 @@ func TestKeptWorkIsChecked(t *testing.T) {
 	other := o
 	other.Rule = ruleOf(t, sketch.DefaultScheme(), 0.7, 8)
 	c := expect.Value(New(other))(t)
-	if _, err := c.Keep(t.Context(), dir, map[string]string{"test": "yes"}); err == nil || !strings.Contains(err.Error(), `threshold is "0.64" there and "0.7" here`) {
+	if _, err := c.Keep(t.Context(), dir, map[string]string{"test": "yes"}); err == nil || !strings.Contains(err.Error(), `the saved run has threshold "0.64", this one "0.7"`) {
 		t.Error(err)
 	}
 	again := expect.Value(New(o))(t)
