@@ -71,7 +71,7 @@ func TestReindexGivesWay(t *testing.T) {
 // TestReindexAfterAnyInterruption breaks runs off in every way there is until one comes through: each document must then have
 // the right sketch, and have been written exactly once.
 func TestReindexAfterAnyInterruption(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)

@@ -65,7 +65,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 // TestRemoveWhileOthersWrite changes and deletes documents between being read and being written: what was written meanwhile
 // stays, less our fields, and every document is counted once.
 func TestRemoveWhileOthersWrite(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	r := richRule(t)

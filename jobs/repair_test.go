@@ -95,7 +95,7 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 
 // TestRepair mends documents of every condition, while others write, and counts what became of each.
 func TestRepair(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)

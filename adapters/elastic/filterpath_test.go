@@ -228,7 +228,7 @@ func TestFilterPathTooLong(t *testing.T) {
 
 // TestPathsAreFollowed follows paths as their definition says, by a list of what is left of each.
 func TestPathsAreFollowed(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	list := func(most int, from ...string) (list []string) {
 		for range 1 + random.IntN(most) {

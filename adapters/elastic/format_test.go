@@ -67,7 +67,7 @@ var writtenForms = []written{
 // TestFormats: a document in any format is stored as the client wrote it, but for our fields: those of the client go, and it gets the sketch that the
 // same document gets in JSON.
 func TestFormats(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	t.Logf("seed %d", seed)
 	for _, form := range writtenForms {
 		t.Run(form.name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func (w written) reply(random *rand.Rand, reply pairs) []byte {
 
 // TestCleanFormats: of a reply in CBOR or SMILE goes what goes of the same reply in JSON.
 func TestCleanFormats(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2))
 	for _, form := range writtenForms[:2] {

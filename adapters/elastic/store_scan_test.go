@@ -15,7 +15,7 @@ import (
 // TestParts splits shards of all sizes: the parts hold each number of each shard once, the last one all that are to come, and a name
 // is read back as what was named.
 func TestParts(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range effort.Rounds(2000) {

@@ -24,7 +24,7 @@ import (
 // Every page is the slice of the collapsed list that its definition says, be it asked for alone or with others, whatever is known of the
 // list, and whether or not sketches are stored.
 func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
-	seed := rand.Uint64()
+	seed := effort.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range effort.Rounds(200) {
 		rule := newRule(t, 1+r.IntN(150))
