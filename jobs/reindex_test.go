@@ -72,7 +72,6 @@ func TestReindexGivesWay(t *testing.T) {
 // the right sketch, and have been written exactly once.
 func TestReindexAfterAnyInterruption(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	broken := errors.New("the line went dead")

@@ -66,7 +66,6 @@ func TestRemoveLeavesNothing(t *testing.T) {
 // stays, less our fields, and every document is counted once.
 func TestRemoveWhileOthersWrite(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	r := richRule(t)
 	for range effort.Rounds(50) {

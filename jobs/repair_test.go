@@ -96,7 +96,6 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 // TestRepair mends documents of every condition, while others write, and counts what became of each.
 func TestRepair(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	kinds := conditions(t, rule)

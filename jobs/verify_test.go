@@ -92,7 +92,6 @@ func (f *Findings) add(condition string) {
 // TestVerifyCounts looks at many documents, before and after reindex, which mends what it finds and nothing else.
 func TestVerifyCounts(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	kinds := conditions(t, rule)

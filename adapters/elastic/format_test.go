@@ -68,7 +68,6 @@ var writtenForms = []written{
 // same document gets in JSON.
 func TestFormats(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	for _, form := range writtenForms {
 		t.Run(form.name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -271,7 +270,6 @@ func (w written) reply(random *rand.Rand, reply pairs) []byte {
 // TestCleanFormats: of a reply in CBOR or SMILE goes what goes of the same reply in JSON.
 func TestCleanFormats(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2))
 	for _, form := range writtenForms[:2] {
 		for range effort.Rounds(5000) {

@@ -16,7 +16,6 @@ import (
 // is read back as what was named.
 func TestParts(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range effort.Rounds(2000) {
 		all := make(part, 1+random.IntN(4))

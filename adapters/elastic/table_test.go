@@ -245,7 +245,6 @@ func cleanedTable(t *testing.T, c adapters.Class, reply string) string {
 // TestTablesAtRandom holds tables of random size, in all formats, to the same without our columns.
 func TestTablesAtRandom(t *testing.T) {
 	seed := effort.Seed(t)
-	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	asked := func(path, body string) adapters.Class {
 		c := Dialect{}.Classify(&adapters.Request{Method: "POST", Path: path})

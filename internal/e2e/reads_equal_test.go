@@ -221,7 +221,6 @@ func TestReadsAreTheEnginesOwn(t *testing.T) {
 				readCase{request: "POST /INDEX/_rank_eval", body: `{"requests":[{"id":"q","request":{"query":{"match_all":{}}},"ratings":[{"_index":"INDEX","_id":"1","rating":1}]}],"metric":{"precision":{"k":2}}}`})
 		}
 		seed := effort.Seed(t)
-		t.Logf("seed %d", seed)
 		twins(t, e, index, prepareReadable(index), func(t *testing.T, a api) map[string]answered {
 			got := map[string]answered{}
 			for _, c := range list {
