@@ -31,7 +31,7 @@ const keepOften = "NEARDUP_TEST_KEEP_OFTEN"
 func TestMain(m *testing.M) {
 	if os.Getenv(asSidecar) != "" {
 		if os.Getenv(keepOften) != "" {
-			keepEvery = 10 * time.Millisecond
+			saveEvery = 10 * time.Millisecond
 		}
 		main()
 	}

@@ -36,7 +36,7 @@ type clusterJob struct {
 	write                bool
 	flink                flinkFlags
 	clean                cleanFlags
-	// work is the directory where the run keeps what is done; empty for none.
+	// work is the directory where the run saves its progress; empty for none.
 	work string
 	// boilerplate is the file that the passages learned go to; empty for none.
 	boilerplate string
@@ -308,7 +308,7 @@ func (c *clusterJob) cluster(cmd *cobra.Command) error {
 	if err := c.print(report, written); err != nil {
 		return err
 	}
-	if err := c.corpus.Finish(); err != nil {
+	if err := c.corpus.RemoveSaved(); err != nil {
 		return err
 	}
 	if written != nil && written.Refused > 0 {
@@ -328,7 +328,7 @@ func (c *clusterJob) begin(rule *rule.Rule) (err error) {
 			return err
 		}
 	}
-	c.Rule, c.Progress, c.KeepEvery = &copied, c, keepEvery
+	c.Rule, c.Progress, c.SaveEvery = &copied, c, saveEvery
 	c.corpus, err = cluster.New(c.Options)
 	return err
 }

@@ -69,7 +69,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 		meter.at(c.corpus.Documents(), 0, "read")
 		meter.metrics.Count(map[string]int{"scanned": c.corpus.Documents()})
 		done.Place = at
-		return c.corpus.Reached(func() any { return done.with(&fields) }, false)
+		return c.corpus.Save(func() any { return done.with(&fields) }, false)
 	}
 	if !done.Whole {
 		err = offline.EachDocumentFrom(cmd.Context(), g, src, name, c.id, done.Place, add, use)
@@ -82,7 +82,7 @@ func (c *clusterJob) readFile(cmd *cobra.Command) error {
 	}
 	if err == nil {
 		done.Whole = true
-		err = c.corpus.Reached(func() any { return done.with(&fields) }, true)
+		err = c.corpus.Save(func() any { return done.with(&fields) }, true)
 	}
 	if err == nil {
 		meter.clearBar()

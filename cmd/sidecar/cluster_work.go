@@ -17,10 +17,10 @@ import (
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
-// keepEvery is the least time between two saves of --work, 0 for the default. Tests change it.
-var keepEvery time.Duration
+// saveEvery is the least time between two saves of --work, 0 for the default. Tests change it.
+var saveEvery time.Duration
 
-// progressOfInput is how far --input was read. --work keeps it.
+// progressOfInput is how far --input was read. --work saves it.
 type progressOfInput struct {
 	offline.Place
 	// Whole says that it was read to its end.
@@ -77,7 +77,7 @@ func (c *clusterJob) workWithInput() error {
 	return err
 }
 
-// resume has the corpus keep its work in the directory that --work names, if any, and goes on with what is there. src is the open input. It returns
+// resume has the corpus save its work in the directory that --work names, if any, and goes on with what is there. src is the open input. It returns
 // how far the input was read. unchanged is to be called when all is read: it returns an error if the input changed since.
 func (c *clusterJob) resume(
 	ctx context.Context, src io.Reader, fields []string, hostField string,
@@ -95,7 +95,7 @@ func (c *clusterJob) resume(
 		return done, nil, err
 	}
 	c.next = time.Now().Add(meterEvery)
-	note, err := c.corpus.Keep(ctx, c.work, map[string]string{
+	note, err := c.corpus.Resume(ctx, c.work, map[string]string{
 		"input": path, "size of the input": fmt.Sprint(before.Size()), "last change of the input": before.ModTime().UTC().Format(time.RFC3339Nano),
 		"engine": c.engine, "id": c.id, "fields": strings.Join(fields, ", "), "host field": hostField,
 	})

@@ -117,8 +117,8 @@ func TestClusterSkipsWhatIsDone(t *testing.T) {
 	input, work := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "work")
 	expect.OK(t, os.WriteFile(input, []byte(pages+"{\n"), 0o600))
 	want := sidecar(t, "cluster", "--input", file(t, pages), "--report", "json")
-	keepEvery = 1
-	defer func() { keepEvery = 0 }()
+	saveEvery = 1
+	defer func() { saveEvery = 0 }()
 	args := []string{"cluster", "--input", input, "--work", work, "--report", "json"}
 	if got := sidecar(t, args...); got.code != exitFailed || !strings.Contains(got.stderr, ":7: is no JSON object") {
 		t.Fatalf("%+v", got)
@@ -148,8 +148,8 @@ func TestClusterOnFullDisk(t *testing.T) {
 	t.Cleanup(func() { expect.OK(t, exec.Command("umount", disk).Run()) })
 	input := file(t, manyPages(rand.New(rand.NewPCG(effort.Seed(t), 1))))
 	want := sidecar(t, "cluster", "--input", input, "--report", "json")
-	keepEvery = 1
-	defer func() { keepEvery = 0 }()
+	saveEvery = 1
+	defer func() { saveEvery = 0 }()
 	done, bands := int64(0), 0
 	for size := 200; ; size += 100 {
 		expect.OK(t, mount(fmt.Sprintf("remount,size=%dk", size)))
@@ -196,8 +196,8 @@ func TestClusterNotPrinted(t *testing.T) {
 // TestClusterInputIsSwapped puts another input into the place of the one that is read, or changes that one. What is read is the file that was opened, and a
 // change ends the run before it says that all is read.
 func TestClusterInputIsSwapped(t *testing.T) {
-	keepEvery = 1
-	defer func() { keepEvery = 0 }()
+	saveEvery = 1
+	defer func() { saveEvery = 0 }()
 	for _, swapped := range []bool{true, false} {
 		input, work := file(t, pages), filepath.Join(t.TempDir(), "work")
 		c := clusterJob{job: job{out: io.Discard, err: io.Discard}, input: input, work: work}

@@ -158,14 +158,14 @@ func (c *Corpus) joinBands(ctx context.Context) error {
 		}
 		for len(lists) > 0 {
 			some := len(lists)
-			if c.work != nil { // to keep what these bands join
+			if c.work != nil { // to save what these bands join
 				some = min(some, cores)
 			}
 			if err := c.joinLists(ctx, lists[:some], signer); err != nil {
 				return err
 			}
 			lists, done = lists[some:], done+some
-			if err := c.keepForest(done); err != nil {
+			if err := c.saveForest(done); err != nil {
 				return err
 			}
 		}

@@ -60,8 +60,8 @@ type Options struct {
 	Dir string
 	// Decided are decided pairs of the documents.
 	Decided []decided.Pair
-	// KeepEvery is the least time between two saves, once [Corpus.Keep] was called: a save waits for the end of a batch of documents, or of some bands.
-	KeepEvery time.Duration
+	// SaveEvery is the least time between two saves, once [Corpus.Resume] was called: a save waits for the end of a batch of documents, or of some bands.
+	SaveEvery time.Duration
 	// Progress, if not nil, gets how far the work has come.
 	Progress Progress
 }
@@ -106,7 +106,7 @@ type Corpus struct {
 	// records has one for each document in the order of their coming: see [reader.read].
 	records spool
 	record  []byte
-	work    *work // nil unless the corpus keeps its work
+	work    *work // nil unless the corpus saves its work
 	// fingerprints sorts ⟨fingerprint, check of the payload and place⟩.
 	fingerprints *sorter[pair]
 	documents    int
@@ -186,7 +186,7 @@ func (c *Corpus) Documents() int { return c.documents }
 // Left returns what was left out so far.
 func (c *Corpus) Left() Left { return c.left }
 
-// Close gives memory and files back. Work that is kept stays: see [Corpus.Keep].
+// Close gives memory and files back. What was saved stays: see [Corpus.Resume].
 func (c *Corpus) Close() {
 	c.scratch.close()
 	c.work.close()
@@ -226,7 +226,7 @@ func (c *Corpus) Add(d Document) error {
 	return c.addSet(&d, uint64(c.documents-1))
 }
 
-// addRecord adds the record of a document, of which so many bytes are its sketch and the rest its names.
+// addRecord adds the record of a document. sketched is the size of the sketch in it. The names follow.
 func (c *Corpus) addRecord(record []byte, sketched int, id string) error {
 	place, fingerprint := uint64(c.documents), binary.LittleEndian.Uint64(record)
 	if binary.LittleEndian.Uint32(record[8:]) == 0 { // no shingles

@@ -23,5 +23,5 @@
 //     with each of the rest ([Pairs]).
 //   - A cluster's first is its least number; the cluster is named for that one's fingerprint.
 //
-// It writes temporary files, which vanish with the process, and the directory of [Corpus.Keep].
+// It writes temporary files, which vanish with the process, and the directory of [Corpus.Resume].
 package cluster

@@ -15,7 +15,7 @@ var ErrTemporary = errors.New("temporary file")
 // scratch makes temporary files in one directory.
 type scratch struct {
 	dir   string
-	kept  bool       // the directory is that of [Corpus.Keep]
+	kept  bool       // the directory is that of [Corpus.Resume]
 	mu    sync.Mutex // guards what follows
 	files []*os.File
 	names []string // of those that could not be removed while open

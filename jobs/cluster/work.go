@@ -24,7 +24,7 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// A corpus can keep its work in a directory, so that a run that was killed goes on where it was. The directory has these files:
+// A corpus can save its work in a directory, so that the run goes on if it is killed. The directory has these files:
 //
 //	neardup-records    the records of the documents, in the order of their coming
 //	neardup-forest-N   the union-find forest after N bands: the parent of each text, in 4 bytes
@@ -46,8 +46,8 @@ const (
 //	1  the first
 const workFormat = 1
 
-// DefaultKeepEvery is what Options.KeepEvery is without a value.
-const DefaultKeepEvery = 5 * time.Second
+// DefaultSaveEvery is what Options.SaveEvery is without a value.
+const DefaultSaveEvery = 5 * time.Second
 
 // state says what a run is of, and how far it is.
 type state struct {
@@ -94,31 +94,31 @@ func parseState(raw []byte) (s state, err error) {
 	return s, nil
 }
 
-// ErrSaved is within every error of a file in the directory of [Corpus.Keep].
+// ErrSaved is within every error of a file in the directory of [Corpus.Resume].
 var ErrSaved = errors.New("saved run")
 
 var errDamaged = errors.New("the saved run is damaged: remove its files neardup-* to start over")
 
-// work keeps the work of a corpus. A nil work keeps nothing.
+// work saves the work of a corpus. A nil work saves nothing.
 type work struct {
 	scratch       // its directory
-	state   state // what is kept, or is being kept
+	state   state // what is saved, or is being saved
 	sum     *xxhash.Digest
 	every   time.Duration
 	next    time.Time
 	saving  chan error // gets the result of the save under way; nil without one
 }
 
-// Keep has the corpus save its work in a directory, which is made if need be, and goes on with the run that is saved there. run says which documents are
-// added. A saved run with other options is an error. Keep is called before the first Add. It returns what was last noted
-// with [Corpus.Reached], nil if nothing was. One run at a time uses a directory.
-func (c *Corpus) Keep(ctx context.Context, dir string, run map[string]string) (note []byte, err error) {
+// Resume has the corpus save its work in a directory, which is made if need be, and goes on with the run that is saved there. run says which documents are
+// added. A saved run with other options is an error. Resume is called before the first Add. It returns what was last noted
+// with [Corpus.Save], nil if nothing was. One run at a time uses a directory.
+func (c *Corpus) Resume(ctx context.Context, dir string, run map[string]string) (note []byte, err error) {
 	if c.options.Algorithm == Broder {
 		return nil, errors.New("a run of algorithm broder can't be picked up later: use bands or exact")
 	}
 	run = maps.Clone(run)
 	maps.Copy(run, c.run())
-	c.work = &work{scratch: scratch{dir: dir, kept: true}, sum: xxhash.New(), every: cmp.Or(c.options.KeepEvery, DefaultKeepEvery)}
+	c.work = &work{scratch: scratch{dir: dir, kept: true}, sum: xxhash.New(), every: cmp.Or(c.options.SaveEvery, DefaultSaveEvery)}
 	if err := c.work.open(run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -238,7 +238,7 @@ func (w *work) removeForests(but string) error {
 	return err
 }
 
-// due reports whether it is time to keep what was done.
+// due reports whether it is time to save.
 func (w *work) due() bool { return w != nil && !time.Now().Before(w.next) }
 
 // add notes that a record was added.
@@ -251,7 +251,7 @@ func (w *work) add(record []byte) {
 // syncFile flushes a file. Tests watch it.
 var syncFile = (*os.File).Sync
 
-// save keeps a state after flush has flushed what it counts. It does so in the background, one save at a time.
+// save saves a state, once flush has flushed what it counts. It does so in the background, one save at a time.
 func (w *work) save(s state, flush func() error) error {
 	if err := w.wait(); err != nil {
 		return err
@@ -358,7 +358,7 @@ func (c *Corpus) loadRecords(ctx context.Context) error {
 	return nil
 }
 
-// readRecord reads the next record into room, which may grow. So many bytes of it are the sketch, and the rest the names.
+// readRecord reads the next record into room, which may grow. sketched is the size of the sketch in it. The names follow.
 func readRecord(in *io.LimitedReader, room []byte) (record []byte, sketched int, err error) {
 	take := func(n uint64) {
 		if err == nil && n > uint64(in.N) {
@@ -391,9 +391,9 @@ func readRecord(in *io.LimitedReader, room []byte) (record []byte, sketched int,
 	return record, sketched, err
 }
 
-// Reached saves the documents that were added if a save is due, or if last is true. It saves note with them, as JSON: the caller gets it back from
-// [Corpus.Keep]. Without Keep it does nothing.
-func (c *Corpus) Reached(note func() any, last bool) error {
+// Save saves the documents that were added if a save is due, or if last is true. It saves note with them, as JSON: the caller gets it back from
+// [Corpus.Resume]. Without Resume it does nothing.
+func (c *Corpus) Save(note func() any, last bool) error {
 	if c.work == nil || !last && !c.work.due() {
 		return nil
 	}
@@ -409,8 +409,8 @@ func (c *Corpus) Reached(note func() any, last bool) error {
 	return c.work.save(s, func() error { return syncFile(file) })
 }
 
-// keepForest keeps what the first bands joined, if it is time to.
-func (c *Corpus) keepForest(bands int) error {
+// saveForest saves what the first bands joined, if it is time to.
+func (c *Corpus) saveForest(bands int) error {
 	w := c.work
 	if !w.due() {
 		return nil
@@ -469,8 +469,8 @@ func (c *Corpus) bandsDone() int {
 	return c.work.state.Bands
 }
 
-// Finish removes the work that is kept, because all is done. The lock stays, so that two runs never lock different files.
-func (c *Corpus) Finish() error {
+// RemoveSaved removes what was saved, because all is done. The lock stays, so that two runs never lock different files.
+func (c *Corpus) RemoveSaved() error {
 	w := c.work
 	if w == nil {
 		return nil

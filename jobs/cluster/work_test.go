@@ -29,17 +29,17 @@ func (s *stops) Step(string, int, int) {
 	}
 }
 
-// keptRun adds the documents that are not kept yet, and clusters. It breaks off once so many documents were added, or in the step with that number, and
-// reports whether it came to its end, and how many documents it added.
+// keptRun adds the documents that are not kept yet, and clusters. It breaks off after that many documents, or in the
+// step with that number. It returns the lines of the clusters, none if it was broken off, and how many documents it added.
 func keptRun(t *testing.T, o Options, dir string, list []Document, documents, steps int) (lines []string, added int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o.KeepEvery, o.Progress = 1, &stops{cancel, steps}
+	o.SaveEvery, o.Progress = 1, &stops{cancel, steps}
 	c := expect.Value(New(o))(t)
 	defer c.Close()
 	at := 0
-	note, err := c.Keep(ctx, dir, map[string]string{"test": "yes"})
+	note, err := c.Resume(ctx, dir, map[string]string{"test": "yes"})
 	if ctx.Err() != nil {
 		return nil, 0
 	}
@@ -55,10 +55,10 @@ func keptRun(t *testing.T, o Options, dir string, list []Document, documents, st
 		expect.OK(t, c.Add(list[at]))
 		added++
 		if at%97 == 0 {
-			expect.OK(t, c.Reached(func() any { return at + 1 }, false))
+			expect.OK(t, c.Save(func() any { return at + 1 }, false))
 		}
 	}
-	expect.OK(t, c.Reached(func() any { return at }, true))
+	expect.OK(t, c.Save(func() any { return at }, true))
 	if err := c.Cluster(ctx); ctx.Err() != nil {
 		return nil, added
 	} else {
@@ -71,7 +71,7 @@ func keptRun(t *testing.T, o Options, dir string, list []Document, documents, st
 		return nil
 	}))
 	lines = append(lines, fmt.Sprintf("%+v", c.Left()))
-	expect.OK(t, c.Finish())
+	expect.OK(t, c.RemoveSaved())
 	return lines, added
 }
 
@@ -139,7 +139,7 @@ func TestKeptWorkIsChecked(t *testing.T) {
 		}
 		c := expect.Value(New(o))(t)
 		defer c.Close()
-		if _, err := c.Keep(t.Context(), dir, map[string]string{"test": "yes"}); err != nil {
+		if _, err := c.Resume(t.Context(), dir, map[string]string{"test": "yes"}); err != nil {
 			return err
 		}
 		return c.Cluster(t.Context())
@@ -173,11 +173,11 @@ func TestKeptWorkIsChecked(t *testing.T) {
 	other := o
 	other.Rule = ruleOf(t, sketch.DefaultScheme(), 0.7, 8)
 	c := expect.Value(New(other))(t)
-	if _, err := c.Keep(t.Context(), dir, map[string]string{"test": "yes"}); err == nil || !strings.Contains(err.Error(), `the saved run has threshold "0.64", this one "0.7"`) {
+	if _, err := c.Resume(t.Context(), dir, map[string]string{"test": "yes"}); err == nil || !strings.Contains(err.Error(), `the saved run has threshold "0.64", this one "0.7"`) {
 		t.Error(err)
 	}
 	again := expect.Value(New(o))(t)
-	if _, err := again.Keep(t.Context(), dir, map[string]string{"test": "yes"}); err == nil || !strings.Contains(err.Error(), "another run uses it") {
+	if _, err := again.Resume(t.Context(), dir, map[string]string{"test": "yes"}); err == nil || !strings.Contains(err.Error(), "another run uses it") {
 		t.Error(err)
 	}
 	again.Close()
@@ -191,7 +191,7 @@ func TestKeptWorkIsChecked(t *testing.T) {
 func TestForeignFilesStay(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 	list := documents(rule, texts(rand.New(rand.NewPCG(6, 9)), 300, 40))
-	o := Options{Rule: rule, KeepEvery: time.Hour}
+	o := Options{Rule: rule, SaveEvery: time.Hour}
 	for _, saved := range []bool{false, true} {
 		for _, name := range []string{recordsName, stateName, stateName + ".new", lockName, forestName + "8"} {
 			for _, kind := range []string{"link", "broken link", "folder"} {
@@ -209,10 +209,10 @@ func TestForeignFilesStay(t *testing.T) {
 					expect.OK(t, os.Symlink(victim, filepath.Join(dir, name)))
 				}
 				c := expect.Value(New(o))(t)
-				_, err := c.Keep(t.Context(), dir, map[string]string{"test": "yes"})
+				_, err := c.Resume(t.Context(), dir, map[string]string{"test": "yes"})
 				for i := 0; i < 300 && err == nil; i++ {
 					if err = c.Add(list[i]); err == nil {
-						err = c.Reached(func() any { return i }, i == 299)
+						err = c.Save(func() any { return i }, i == 299)
 					}
 				}
 				if err == nil {
