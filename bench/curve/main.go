@@ -1,5 +1,5 @@
-// Command curve measures how the clustering of a corpus by bands grows with it: it makes the sketches of so many documents, by the statistics of
-// real texts, has them clustered as `sidecar cluster` does, and tells of each step what it took.
+// Command curve measures how the cost of clustering by bands grows with the number of documents. It makes up sketches with the statistics of real
+// texts, clusters them as `sidecar cluster` does, and prints the time, memory and disk of each step.
 //
 //	go run ./curve -sizes 1,3,10 -json curve.json    # millions of documents
 //	go run ./curve -learn DIR DIR                    # prints statistics.json: of Debian's texts, and of labelled sets in folders

@@ -28,7 +28,7 @@ type stored struct {
 	seed maphash.Seed
 }
 
-// newStored makes an index of so many documents of 1 kB.
+// newStored makes an index with the given number of documents, of 1 kB each.
 func (b *bench) newStored(e *engine, documents int) (*stored, error) {
 	s := &stored{bench: b, engine: e, index: indexName(reindexing), documents: documents, seed: maphash.MakeSeed()}
 	if s.source = s.index; !e.typesense() {

@@ -62,7 +62,8 @@ func (s *stored) ask(w *worker) int {
 	return w.written
 }
 
-// work has so many sidecars reindex the index together, kills some of them at equal shares of the work, and returns their processor time.
+// work has count sidecars reindex the index together. It kills some of them: of two, one after a third of the work and one after two thirds. It returns
+// the processor time of all.
 func (s *stored) work(config string, count, kills int) (spent time.Duration, err error) {
 	workers := make([]*worker, count)
 	for i := range workers {

@@ -58,9 +58,9 @@ func breakOffWhileOpening(t *testing.T, e *engines.Engine, index, body string) {
 	}
 }
 
-// searchNearTheLimit opens so many points in time that OpenSearch has room for two of the three shards of an index, as any client can, and then sends
-// a search that needs one. OpenSearch would open it for two shards, and a search in it would say nothing of the third. So none is opened, and
-// the header says that the page is short.
+// searchNearTheLimit opens points in time until OpenSearch has room for two more shards. Any client can do that. Then it sends a search that needs
+// a point in time of three shards. OpenSearch would open it for two, and a search in it would not mention the third. So none is opened, and the
+// header says that the page is short.
 func searchNearTheLimit(t *testing.T, e *engines.Engine, base, index, body string) {
 	t.Helper()
 	const granted = 300 // search.max_open_pit_context, on each node

@@ -19,8 +19,8 @@ import (
 	"github.com/neardup/sidecar/internal/rule"
 )
 
-// smallDisk mounts a file system of so many megabytes, in memory, until the test ends. Where that is not allowed, the test is skipped.
-// A shell unmounts it, so that it goes even if the test's process is killed, once the engine on it has ended.
+// smallDisk mounts a small file system in memory until the test ends, and returns its directory. The test is skipped if mounting is not allowed. A shell
+// unmounts it once the engine on it has ended, even if the test's process is killed.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	dir := must(os.MkdirTemp("", "neardup-disk-"))(t)

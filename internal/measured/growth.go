@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Growth is what a job took with so many documents: a part of docs/internals/clusters.json.
+// Growth is the cost of a job for one number of documents: a part of docs/internals/clusters.json.
 type Growth struct {
 	Documents int    `json:"documents"`
 	Memory    int64  `json:"memory"` // the limit

@@ -44,8 +44,8 @@ func (b batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// eachBatch reads a stream to its end, of which so many lines were read before. It calls work for its batches on all cores, and use for their
-// results in the order of the stream. After use, the memory of the batch is read into again. It stops at the first error of work, after use has got
+// eachBatch reads a stream to its end. lines is the number of lines that were read before. It calls work for the batches on all cores, and use for
+// the results in the order of the stream. After use, the memory of a batch holds the next one. It stops at the first error of work, once use has got
 // the result of that batch, which may be partial. It ends with ctx even if a read blocks. Its memory does not grow with the stream.
 func eachBatch[R any](ctx context.Context, src io.Reader, lines int, work func(batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -165,7 +165,7 @@ func EachDocumentFrom[R any](
 	return err
 }
 
-// endOf returns where so many lines end.
+// endOf returns where the first lines of a text end.
 func endOf(text []byte, lines int) (end int64) {
 	for range lines {
 		end += int64(bytes.IndexByte(text[end:], '\n') + 1)
@@ -186,8 +186,8 @@ func skip(ctx context.Context, src io.Reader, bytes int64) error {
 	return err
 }
 
-// cutBatches cuts a stream, of which so many lines were read before, into batches, until its end or until next returns false. A batch is the whole
-// lines that are there after a read. It takes their memory from used, if there is any.
+// cutBatches cuts a stream into batches, until its end or until next returns false. lines is the number of lines that were read before. A batch is the
+// whole lines that are there after a read. Its memory is one from used, or new if there is none.
 func cutBatches(src io.Reader, lines int, used <-chan []byte, next func(batch) bool) error {
 	memory := func() []byte {
 		select {

@@ -289,8 +289,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// finish checks what of runs is left: no session, and so many directories.
-func (f *fake) finish(t *testing.T, j *Job, directories int) {
+// checkLeft checks what a run has left: no session, and that number of directories.
+func (f *fake) checkLeft(t *testing.T, j *Job, directories int) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -357,7 +357,7 @@ func TestGoesOn(t *testing.T) {
 	for range pairs {
 	}
 	j.Finish()
-	f.finish(t, j, 0)
+	f.checkLeft(t, j, 0)
 }
 
 // TestNameOfRun changes all that pairs depend on, one thing at a time: no run goes on from another's files.
@@ -389,7 +389,7 @@ func (f *fake) lists() int {
 	return f.count("SHOW JOBS")
 }
 
-// brokenOff ends with an error after so many texts, over all passes.
+// brokenOff ends with an error after that many texts, counted over all passes.
 func brokenOff(texts iter.Seq2[*sketch.Sketch, error], after int) iter.Seq2[*sketch.Sketch, error] {
 	return func(yield func(*sketch.Sketch, error) bool) {
 		for s, err := range texts {
@@ -418,7 +418,7 @@ func TestGatewayGoesAway(t *testing.T) {
 		}
 	}
 	j.Finish()
-	f.finish(t, j, 0)
+	f.checkLeft(t, j, 0)
 }
 
 func TestJobFails(t *testing.T) {
@@ -427,7 +427,7 @@ func TestJobFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "IOException: no space left") {
 		t.Error(err)
 	}
-	f.finish(t, j, 1)
+	f.checkLeft(t, j, 1)
 }
 
 // TestInterruptStopsTheJob has the context end while the job runs: ours is stopped, nobody else's is.
@@ -444,7 +444,7 @@ func TestInterruptStopsTheJob(t *testing.T) {
 	}
 	stops := slices.DeleteFunc(f.statements, func(s string) bool { return !strings.HasPrefix(s, "STOP") })
 	expect.Same(t, []string{"STOP JOB 'ours'"}, stops, "")
-	f.finish(t, j, 1)
+	f.checkLeft(t, j, 1)
 }
 
 func TestAddresses(t *testing.T) {
