@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/neardup/sidecar/bench/internal/cost"
 	"github.com/neardup/sidecar/bench/internal/peers"
 )
 
@@ -169,7 +170,7 @@ func readUnseen(t task) (a answer, err error) {
 }
 
 // run has a contender do a task and reads what it wrote.
-func (c contender) run(ctx context.Context, t task) (took cost, a answer, err error) {
+func (c contender) run(ctx context.Context, t task) (took cost.Cost, a answer, err error) {
 	folder, err := os.MkdirTemp(t.folder, "run-")
 	if err != nil {
 		return took, a, err
@@ -180,7 +181,7 @@ func (c contender) run(ctx context.Context, t task) (took cost, a answer, err er
 	if err != nil {
 		return took, a, err
 	}
-	if took, err = measure(ctx, cmd); err != nil {
+	if took, err = cost.Of(ctx, cmd, nil); err != nil {
 		return took, a, err
 	}
 	a, err = c.read(t)

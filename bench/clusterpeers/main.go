@@ -175,8 +175,8 @@ func compare(ctx context.Context, all []contender, t task, set []string, size st
 			continue
 		}
 		who.Figures = map[string]float64{
-			"wall": took.wall.Seconds(), "processor": took.processor.Seconds(), "memory": float64(took.memory) / 1e6,
-			"per core": float64(bytes) / 1e6 / took.processor.Seconds(), "F1 of copies": sameCopies(found.copies, wanted).f1(),
+			"wall": took.Wall.Seconds(), "processor": took.Processor.Seconds(), "memory": float64(took.Memory) / 1e6,
+			"per core": float64(bytes) / 1e6 / took.Processor.Seconds(), "F1 of copies": sameCopies(found.copies, wanted).f1(),
 		}
 		if found.clusters != nil {
 			s := sameClusters(found.clusters, clusters)

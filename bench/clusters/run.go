@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/neardup/sidecar/bench/internal/cost"
 )
 
 // bench is one run of this program.
@@ -25,10 +27,10 @@ type bench struct {
 
 // result is one run of a sidecar.
 type result struct {
-	wall, processor time.Duration
-	memory, disk    int64 // the most, in bytes; disk is of temporary files
-	clustered       int   // documents that have a near-duplicate
-	sum             [sha256.Size]byte
+	cost.Cost
+	disk      int64 // of temporary files, the most, in bytes
+	clustered int   // documents that have a near-duplicate
+	sum       [sha256.Size]byte
 }
 
 const head = "| file | documents | MB | program | wall, s | processor, s | MB/s per core | sketching alone | memory, MB | temporary disk, MB | documents in clusters |\n" +
@@ -40,9 +42,9 @@ func (r result) line(program string, zipped bool, documents int, size int64, ske
 	if zipped {
 		file += ", gzipped"
 	}
-	alone := float64(documents) * sketching.Seconds() / r.processor.Seconds()
+	alone := float64(documents) * sketching.Seconds() / r.Processor.Seconds()
 	return fmt.Sprintf("| %s | %d | %.0f | %s | %.1f | %.1f | %.1f | %.0f %% | %d | %d | %d |", file, documents, mb, filepath.Base(program),
-		r.wall.Seconds(), r.processor.Seconds(), mb/r.processor.Seconds(), 100*alone, r.memory>>20, r.disk>>20, r.clustered)
+		r.Wall.Seconds(), r.Processor.Seconds(), mb/r.Processor.Seconds(), 100*alone, r.Memory>>20, r.disk>>20, r.clustered)
 }
 
 // takeTurns has all programs read a file, round after round, and returns the run of least processor time of each.
@@ -61,8 +63,8 @@ func (b *bench) takeTurns(ctx context.Context, file string) ([]result, error) {
 			if r.sum != first.sum {
 				return nil, fmt.Errorf("%s wrote other clusters than %s before", program, b.programs[0])
 			}
-			fmt.Fprintf(os.Stderr, "%s: %s: %.1f s, processor %.1f s, %d MB\n", filepath.Base(file), program, r.wall.Seconds(), r.processor.Seconds(), r.memory>>20)
-			if best[i].processor == 0 || r.processor < best[i].processor {
+			fmt.Fprintf(os.Stderr, "%s: %s: %.1f s, processor %.1f s, %d MB\n", filepath.Base(file), program, r.Wall.Seconds(), r.Processor.Seconds(), r.Memory>>20)
+			if best[i].Processor == 0 || r.Processor < best[i].Processor {
 				best[i] = r
 			}
 		}
@@ -80,28 +82,11 @@ func (b *bench) cluster(ctx context.Context, program, file string) (r result, er
 	output := filepath.Join(temporary, "clusters.csv")
 	arguments := append([]string{"cluster", "--input", file, "--output", output, "--report", "json", "--temp-dir", temporary}, b.arguments...)
 	cmd := exec.CommandContext(ctx, program, arguments...)
-	var report, said strings.Builder
-	cmd.Stdout, cmd.Stderr = &report, &said
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
+	var report strings.Builder
+	cmd.Stdout = &report
+	if r.Cost, err = cost.Of(ctx, cmd, func(pid int) { r.disk = max(r.disk, openIn(pid, temporary)) }); err != nil {
 		return r, err
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	for ended := false; !ended; {
-		select {
-		case err = <-done:
-			ended = true
-		case <-time.After(50 * time.Millisecond):
-			r.disk = max(r.disk, openIn(cmd.Process.Pid, temporary))
-		}
-	}
-	if err != nil {
-		return r, fmt.Errorf("%w: %s", err, said.String())
-	}
-	r.wall = time.Since(began)
-	r.processor = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	r.memory = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	var found struct{ Clustered int }
 	if err := json.Unmarshal([]byte(report.String()), &found); err != nil {
 		return r, err

@@ -117,6 +117,7 @@ var allowed = map[string][]string{
 	"bench/internal/peers":   nil,
 	"bench/e2e":              nil,
 	"bench/internal/corpora": nil,
+	"bench/internal/cost":    nil,
 	"internal/terminal":      {},
 	"internal/unseen":        {"internal/rule", "sketch", "rerank", "internal/terminal"},
 	"internal/decided":       {"internal/rule", "rerank", "adapters"},

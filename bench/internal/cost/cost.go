@@ -1,4 +1,5 @@
-package main
+// Package cost measures what a run of a program takes.
+package cost
 
 import (
 	"bytes"
@@ -13,17 +14,21 @@ import (
 	"time"
 )
 
-// cost is what a run took. The processor time is that of the program and of all that it started and waited for; the memory is the most
-// that they had together, each page counted once.
-type cost struct {
-	wall, processor time.Duration
-	memory          int64
+// Cost is what a run took. The processor time is that of the program and of all that it started and waited for. The memory, in bytes, is the most that
+// they had together, each page counted once. (The resident size that the system tells at the end begins at that of the program which started it.)
+type Cost struct {
+	Wall, Processor time.Duration
+	Memory          int64
 }
 
-// measure runs a program to its end.
-func measure(ctx context.Context, cmd *exec.Cmd) (c cost, err error) {
+// Of runs a program to its end. It calls look, if not nil, with the process id every 50 ms. What the program writes goes into the error of a program
+// that fails, unless the command says where to. At the end of ctx it ends the program and all that this has started.
+func Of(ctx context.Context, cmd *exec.Cmd, look func(pid int)) (c Cost, err error) {
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	if cmd.Stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -37,9 +42,12 @@ func measure(ctx context.Context, cmd *exec.Cmd) (c cost, err error) {
 		case err = <-done:
 			ended = true
 		case <-time.After(50 * time.Millisecond):
-			c.memory = max(c.memory, memoryOf(group))
+			c.Memory = max(c.Memory, memoryOf(group))
+			if look != nil {
+				look(group)
+			}
 		case <-ctx.Done():
-			_ = syscall.Kill(-group, syscall.SIGKILL) // what it started as well
+			_ = syscall.Kill(-group, syscall.SIGKILL)
 			<-done
 			return c, ctx.Err()
 		}
@@ -47,8 +55,8 @@ func measure(ctx context.Context, cmd *exec.Cmd) (c cost, err error) {
 	if err != nil {
 		return c, fmt.Errorf("%s: %w: %s", cmd.Path, err, said.Bytes()[max(0, said.Len()-2000):])
 	}
-	c.wall = time.Since(began)
-	c.processor = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	c.Wall = time.Since(began)
+	c.Processor = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return c, nil
 }
 
